@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Dict
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
@@ -28,6 +28,9 @@ AGENT_TARGETS = {"x86_64": "x86_64-unknown-linux-musl", "aarch64": "aarch64-unkn
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 CANNOT_BUILD = 3
 """What agents/perfmap/build.sh ends with where a compiler or a JDK is missing."""
+DEVELOPMENT = os.environ.get("HPROFILER_DEV_BUILD") == "1"
+"""Whether to build quickly: the agent for this machine's architecture alone, and without LTO."""
+AGENT_PROFILE = "agent-dev" if DEVELOPMENT else "agent"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
 
 
@@ -53,13 +56,15 @@ def add_built_data(data: Path) -> None:
     for arch, library in perfmap.items():
         install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
     for arch, target in AGENT_TARGETS.items():
+        if DEVELOPMENT and arch != platform.machine():
+            continue
         shipped = {"ASYNC_PROFILER": async_profiler.get(arch), "PERFMAP": perfmap.get(arch)}
         agent = build_agent(target, shipped)
         if agent is not None:
             install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
 
 
-def build_agent(target: str, shipped: Dict[str, bytes | None]) -> Path | None:
+def build_agent(target: str, shipped: dict[str, bytes | None]) -> Path | None:
     """Build the agent for one target; None, and a word of why, where the target cannot be had.
 
     Under sudo it takes these libraries and no others (agents/host/src/shipped.rs).
@@ -75,7 +80,7 @@ def build_agent(target: str, shipped: Dict[str, bytes | None]) -> Path | None:
         "build",
         "--locked",
         "--profile",
-        "agent",
+        AGENT_PROFILE,
         "--package",
         "hprofiler-agent",
         "--target",
@@ -85,7 +90,7 @@ def build_agent(target: str, shipped: Dict[str, bytes | None]) -> Path | None:
     known = {f"HPROFILER_SHIPPED_{name}": bytes_sha256(library) for name, library in libraries.items()}
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **known})
     target_dir = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-    return target_dir / target / "agent" / "hprofiler-agent"
+    return target_dir / target / AGENT_PROFILE / "hprofiler-agent"
 
 
 def has_rust_target(target: str) -> bool:
@@ -101,7 +106,7 @@ def rust_target_folder(target: str) -> Path:
     return Path(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
 
 
-def async_profiler_libraries() -> Dict[str, bytes]:
+def async_profiler_libraries() -> dict[str, bytes]:
     """Library bytes by architecture: from $HPROFILER_ASYNC_PROFILER, else from the pinned Maven artifact."""
     named = os.environ.get("HPROFILER_ASYNC_PROFILER")
     if named:
@@ -120,7 +125,7 @@ def elf_architecture(library: bytes, name: str) -> str:
     return ELF_MACHINES[machine]
 
 
-def perfmap_libraries() -> Dict[str, bytes]:
+def perfmap_libraries() -> dict[str, bytes]:
     """agents/perfmap by architecture; one that cannot be built is left out, and build.sh says why."""
     built = {}
     for arch in AGENT_TARGETS:
@@ -190,7 +195,7 @@ def warn(text: str) -> None:
 
 setup(
     packages=find_packages(include=["hprofiler", "hprofiler.*"]),
-    package_data={"hprofiler": ["py.typed", "_flamegraph.pyi"], "hprofiler.demo": ["*.java"]},
+    package_data={"hprofiler": ["py.typed", "_flamegraph.pyi"], "hprofiler.app.demo": ["*.java"]},
     cmdclass={"build_py": build_package},
     rust_extensions=[
         RustExtension(
@@ -202,6 +207,6 @@ setup(
             debug=False,
         )
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
     zip_safe=False,
 )

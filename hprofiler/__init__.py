@@ -10,8 +10,6 @@ TYPE_CHECKING = (
     False  # as type checkers know it: `typing` itself takes time, in which Ctrl-C would be a traceback
 )
 if TYPE_CHECKING:
-    from typing import List
-
     from hprofiler._flamegraph import Profile
 
 __version__ = "0.1.0"
@@ -27,5 +25,5 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'hprofiler' has no attribute {name!r}")
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

@@ -7,7 +7,8 @@ import sys
 def main() -> int:
     """Run one command as a program of its own; returns its exit code."""
     try:
-        from hprofiler.cli import main, signals, streams
+        from hprofiler.cli import main
+        from hprofiler.cli.terminal import signals, streams
 
         signals.at_once()
         streams.prepare()

@@ -18,18 +18,12 @@ let go in every long call, and profiles may be shared between threads.
 """
 
 import os
+from collections.abc import Iterable, Sequence
 from typing import (
     Any,
     BinaryIO,
-    Dict,
-    Iterable,
-    List,
     Literal,
-    Optional,
-    Sequence,
-    Tuple,
     TypedDict,
-    Union,
     final,
 )
 
@@ -55,53 +49,53 @@ __all__ = [
     "ViewerData",
 ]
 
-READ_FORMATS: Tuple[str, ...]
+READ_FORMATS: tuple[str, ...]
 """What `format` may be for readers."""
-WRITE_FORMATS: Dict[str, str]
+WRITE_FORMATS: dict[str, str]
 """What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""
 
 class OptionError(ValueError):
     """What was asked for makes no sense, or is not in this profile; the message says what there is."""
 
-_Path = Union[str, "os.PathLike[str]"]
+_Path = str | os.PathLike[str]
 # An int is the number of a file that is open: it is read from where it stands, and stays open.
-_Source = Union[_Path, int]
-_Value = Union[int, str]
+_Source = _Path | int
+_Value = int | str
 
 class _Look(TypedDict, total=False):
     """How a picture is to look; names and meanings are flamegraph.pl's. None is as if it was not given."""
 
-    subtitle: Optional[str]
-    width: Optional[int]  # of the picture, in pixels: 1200
-    height: Optional[int]  # of a frame, in pixels: 16
-    min_width: Union[float, str, None]  # narrower frames are left out: pixels, or "0.5%" of the whole: 0.1
-    font_type: Optional[str]
-    font_size: Optional[float]
-    font_width: Optional[float]  # of a letter, as part of its size
-    count_name: Optional[str]  # what the counts are called: the name of the value
-    name_type: Optional[str]  # what stands before the details of a frame
-    colors: Optional[str]  # one of flamegraph.pl's palettes instead of ours: hot, mem, io, java, js ...
-    bgcolors: Optional[str]  # yellow, blue, green, grey or #rrggbb
-    hash: Optional[bool]  # shades by the first letters of the name
-    random: Optional[bool]  # shades by chance
-    palette_map: Optional[_Path]  # a file of names and their colours, read if it is there, and written
-    reverse: Optional[bool]  # stacks turned round: merged from the leaves
-    inverted: Optional[bool]  # the root on top
-    negate: Optional[bool]  # in a difference: blue is more
-    width_from: Optional[str]  # in a difference: "before" or "after"
-    notes: Optional[str]  # a comment in the file
-    total: Optional[int]  # the whole, where the profile is a part of it; less than there is is ignored
-    factor: Optional[float]  # what the counts shown are multiplied by
+    subtitle: str | None
+    width: int | None  # of the picture, in pixels: 1200
+    height: int | None  # of a frame, in pixels: 16
+    min_width: float | str | None  # narrower frames are left out: pixels, or "0.5%" of the whole: 0.1
+    font_type: str | None
+    font_size: float | None
+    font_width: float | None  # of a letter, as part of its size
+    count_name: str | None  # what the counts are called: the name of the value
+    name_type: str | None  # what stands before the details of a frame
+    colors: str | None  # one of flamegraph.pl's palettes instead of ours: hot, mem, io, java, js ...
+    bgcolors: str | None  # yellow, blue, green, grey or #rrggbb
+    hash: bool | None  # shades by the first letters of the name
+    random: bool | None  # shades by chance
+    palette_map: _Path | None  # a file of names and their colours, read if it is there, and written
+    reverse: bool | None  # stacks turned round: merged from the leaves
+    inverted: bool | None  # the root on top
+    negate: bool | None  # in a difference: blue is more
+    width_from: str | None  # in a difference: "before" or "after"
+    notes: str | None  # a comment in the file
+    total: int | None  # the whole, where the profile is a part of it; less than there is is ignored
+    factor: float | None  # what the counts shown are multiplied by
 
 class _Picture(_Look, total=False):
-    title: Optional[str]
+    title: str | None
 
 @final
 class FlameChart:
     """Folded text with its stacks in the order of its lines, of which only neighbours are merged."""
 
     @staticmethod
-    def open(path: _Source, format: Optional[str] = None, *, reverse: bool = False) -> FlameChart:
+    def open(path: _Source, format: str | None = None, *, reverse: bool = False) -> FlameChart:
         """Read folded text with one count a line, compressed or not; with `reverse` every stack turned round.
 
         Other formats are merged when they are read, have no order left, and are an OptionError.
@@ -110,11 +104,11 @@ class FlameChart:
     def malformed_lines(self) -> int:
         """Lines that were counted and left out."""
     @property
-    def warnings(self) -> List[str]:
+    def warnings(self) -> list[str]:
         """What else of the input could not be read, and why."""
     def total(self) -> int:
         """The sum of all counts."""
-    def write(self, target: Union[_Path, BinaryIO], **options: Unpack[_Picture]) -> None:
+    def write(self, target: _Path | BinaryIO, **options: Unpack[_Picture]) -> None:
         """Draw it as SVG, the last line leftmost; without `reverse`. `target` is as for `Profile.write`."""
 
 @final
@@ -154,10 +148,10 @@ class Stack:
     """A row of `Profile.paths`: one stack."""
 
     @property
-    def frames(self) -> Tuple[str, ...]:
+    def frames(self) -> tuple[str, ...]:
         """Root first, annotated (`run_[j]`) unless asked otherwise; empty for values of the root itself."""
     @property
-    def values(self) -> Tuple[int, ...]:
+    def values(self) -> tuple[int, ...]:
         """One for each of `Profile.values`."""
 
 @final
@@ -181,7 +175,7 @@ class Node:
     def total_value(self) -> int:
         """Its own value and that of all nodes below."""
     @property
-    def tiers(self) -> Dict[str, int]:
+    def tiers(self) -> dict[str, int]:
         """What each tier has of the total: several have some after `merged_tiers`."""
 
 @final
@@ -209,7 +203,7 @@ class Change:
     """What became of a path, or of a method wherever it is."""
 
     @property
-    def path(self) -> Tuple[str, ...]:
+    def path(self) -> tuple[str, ...]:
         """Names from the root to the frame; for a method its name alone."""
     @property
     def name(self) -> str:
@@ -241,13 +235,13 @@ class Diff:
     @property
     def profile(self) -> Profile:
         """The tree as a profile with the values `before` and `after`."""
-    def changes(self, limit: int = 20) -> List[Change]:
+    def changes(self, limit: int = 20) -> list[Change]:
         """The methods whose self value changed most, up or down; those that did not change are left out."""
-    def appeared(self, limit: int = 20) -> List[Change]:
+    def appeared(self, limit: int = 20) -> list[Change]:
         """Paths that are only in the profile after, largest first; of a new subtree its outermost frame."""
-    def vanished(self, limit: int = 20) -> List[Change]:
+    def vanished(self, limit: int = 20) -> list[Change]:
         """Paths that are only in the profile before, largest first; of a lost subtree its outermost frame."""
-    def nodes(self) -> List[DiffNode]:
+    def nodes(self) -> list[DiffNode]:
         """Every node, parents before their children."""
     def to_folded(self, annotate: bool = True) -> bytes:
         """Differential folded text: `stack before after`."""
@@ -255,10 +249,10 @@ class Diff:
         """The differential flame graph: `Profile.to_svg` of the profile with both values."""
     def write(
         self,
-        target: Union[_Path, BinaryIO],
-        format: Optional[str] = None,
+        target: _Path | BinaryIO,
+        format: str | None = None,
         *,
-        title: Optional[str] = None,
+        title: str | None = None,
         **options: Unpack[_Look],
     ) -> None:
         """Write a file as `Profile.write` does; formats with room for one value get the values after."""
@@ -271,12 +265,12 @@ class Profile:
     """
 
     @property
-    def values(self) -> List[Tuple[str, str]]:
+    def values(self) -> list[tuple[str, str]]:
         """(type, unit) of each value, e.g. [("samples", "count"), ("cpu", "nanoseconds")]."""
     @property
-    def labels(self) -> Dict[str, str]: ...
+    def labels(self) -> dict[str, str]: ...
     @property
-    def unknown(self) -> Optional[Dict[str, Any]]:
+    def unknown(self) -> dict[str, Any] | None:
         """What of a perf.data file could not be named; None for others, and after any operation but merge.
 
         Counts, of all events together: `samples`, `leaf_samples` (those whose leaf is unknown), `frames`,
@@ -288,21 +282,21 @@ class Profile:
     def malformed_lines(self) -> int:
         """Lines of text that were counted and left out."""
     @property
-    def warnings(self) -> List[str]:
+    def warnings(self) -> list[str]:
         """What could not be read of the input, and why; the first few of many."""
     @staticmethod
-    def read(path: _Source, format: Optional[str] = None) -> Profile:
+    def read(path: _Source, format: str | None = None) -> Profile:
         """Open one file; see `open`."""
     @staticmethod
     def open(
-        paths: Union[_Source, Sequence[_Source]],
-        format: Optional[str] = None,
+        paths: _Source | Sequence[_Source],
+        format: str | None = None,
         *,
         mean: bool = False,
-        threads: Union[bool, Literal["groups"]] = False,
+        threads: bool | Literal["groups"] = False,
         estimate: bool = False,
         off_cpu: bool = False,
-        time: Optional[Tuple[float, float]] = None,
+        time: tuple[float, float] | None = None,
         cells: int = 1 << 25,
         bytes: int = 1 << 28,
         pid: bool = False,
@@ -310,7 +304,7 @@ class Profile:
         kernel: bool = False,
         jit: bool = False,
         addrs: bool = False,
-        event_filter: Optional[str] = None,
+        event_filter: str | None = None,
     ) -> Profile:
         """Open a file, or several and merge them one by one: by sum, or with `mean` as `MeanMerger` does.
 
@@ -331,18 +325,18 @@ class Profile:
     @staticmethod
     def from_bytes(
         data: bytes,
-        format: Optional[str] = None,
+        format: str | None = None,
         *,
-        threads: Union[bool, Literal["groups"]] = False,
+        threads: bool | Literal["groups"] = False,
         estimate: bool = False,
         off_cpu: bool = False,
-        time: Optional[Tuple[float, float]] = None,
+        time: tuple[float, float] | None = None,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,
         jit: bool = False,
         addrs: bool = False,
-        event_filter: Optional[str] = None,
+        event_filter: str | None = None,
     ) -> Profile:
         """The same for the content of one file."""
     @staticmethod
@@ -355,7 +349,7 @@ class Profile:
         """The sum of one value over all stacks."""
     def node_count(self) -> int:
         """Nodes of the call tree, without the root."""
-    def with_labels(self, labels: Dict[str, str]) -> Profile:
+    def with_labels(self, labels: dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
     def merge(self, other: Profile) -> None:
         """Add another profile by sum, in place; ValueError when the values differ, with nothing changed.
@@ -370,8 +364,8 @@ class Profile:
         """
     def filter(
         self,
-        include: Union[str, Sequence[str], None] = None,
-        exclude: Union[str, Sequence[str], None] = None,
+        include: str | Sequence[str] | None = None,
+        exclude: str | Sequence[str] | None = None,
     ) -> Profile:
         """Stacks with a frame in which any of `include` is found, and none in which any of `exclude` is.
 
@@ -382,12 +376,12 @@ class Profile:
         """Stacks through a frame: whole (as pprof's focus), or from that frame on (as pprof's show_from)."""
     def trim(self, pattern: str) -> Profile:
         """All stacks, without what is above the outermost frame found; totals do not change."""
-    def below(self, roots: Union[str, Sequence[str]]) -> Profile:
+    def below(self, roots: str | Sequence[str]) -> Profile:
         """The stacks through a frame in which any of these is found, from the outermost such frame on.
 
         Frames in brackets that a stack begins with (thread, kind of wait) stay above it.
         """
-    def into_callers(self, patterns: Union[str, Sequence[str]], *, kernel: bool = False) -> Profile:
+    def into_callers(self, patterns: str | Sequence[str], *, kernel: bool = False) -> Profile:
         """All stacks, without the innermost frames as long as one of the regular expressions is found in them
         or, with `kernel`, they are the kernel's: what they cost is their caller's. Totals never change.
         """
@@ -403,20 +397,20 @@ class Profile:
         """The reverse call tree: every stack from its leaf to its root."""
     def scale(self, factor: float) -> Profile:
         """All values times a factor above 0. Totals are rounded once; stacks add up to them exactly."""
-    def select(self, values: Union[_Value, Sequence[_Value]]) -> Profile:
+    def select(self, values: _Value | Sequence[_Value]) -> Profile:
         """These values only, in this order, and the stacks that have any of them."""
-    def canonical(self, rules: Optional[str] = None) -> Profile:
+    def canonical(self, rules: str | None = None) -> Profile:
         """One name for what every JVM numbers anew: lambdas, accessors, proxies, hidden classes, threads.
 
         `rules` is the text of a file of rules instead of hprofiler's own, `flamegraph/src/ops/names.rules`,
         which says how they are written.
         """
-    def raw_names(self) -> Dict[str, List[str]]:
+    def raw_names(self) -> dict[str, list[str]]:
         """For each name that `canonical` made, the raw names it stands for, sorted; at most 1000 of each.
 
         Merging keeps them; files do not.
         """
-    def modules(self) -> Dict[str, str]:
+    def modules(self) -> dict[str, str]:
         """For names of native functions and the kernel's the module that they lie in: `libc.so.6`, `[ext4]`.
 
         A name that is in several has up to three of them with commas between, else it is `several modules`.
@@ -428,19 +422,19 @@ class Profile:
 
         `Node.tiers` tells what each tier had, until the next operation but `pruned`.
         """
-    def pruned(self, *, share: Optional[float] = None, frames: Optional[int] = None) -> Profile:
+    def pruned(self, *, share: float | None = None, frames: int | None = None) -> Profile:
         """The largest frames: those with a share (0 to 1) of the total of any value, or about this many.
 
         What is left out is one frame `(N smaller frames)` under each parent: all totals stay exact. A frame
         is never left out alone.
         """
-    def top(self, limit: int = 20, value: _Value = 0) -> List[Method]:
+    def top(self, limit: int = 20, value: _Value = 0) -> list[Method]:
         """Hottest methods by self value; tiers of one name are one method."""
-    def frames(self, value: _Value = 0) -> List[Frame]:
+    def frames(self, value: _Value = 0) -> list[Frame]:
         """Every method in every tier that has some of this value, by name and tier."""
-    def paths(self, annotate: bool = True) -> List[Stack]:
+    def paths(self, annotate: bool = True) -> list[Stack]:
         """Every stack that has any value, in name order."""
-    def nodes(self, value: _Value = 0) -> List[Node]:
+    def nodes(self, value: _Value = 0) -> list[Node]:
         """Every node of the call tree, parents before their children."""
     def to_pandas(self, annotate: bool = True) -> Any:
         """The table of stacks as a pandas.DataFrame; ImportError when pandas is not installed.
@@ -448,7 +442,7 @@ class Profile:
         Column `stack` has the frames joined by `;`, then there is a column for each value; their units are
         in `attrs["units"]`.
         """
-    def to_folded(self, value: Optional[_Value] = None, annotate: bool = True) -> bytes:
+    def to_folded(self, value: _Value | None = None, annotate: bool = True) -> bytes:
         """Folded text of one value: the first unless one is named. Of the values `before` and `after` (a
         `Diff`'s, or differential folded text) both are written, two counts a line."""
     def to_pprof(self, *, thread_label: bool = False) -> bytes:
@@ -469,11 +463,11 @@ class Profile:
         """The plain call tree as JSON."""
     def write(
         self,
-        target: Union[_Path, BinaryIO],
-        format: Optional[str] = None,
+        target: _Path | BinaryIO,
+        format: str | None = None,
         *,
-        value: Optional[_Value] = None,
-        title: Optional[str] = None,
+        value: _Value | None = None,
+        title: str | None = None,
         thread_label: bool = False,
         **options: Unpack[_Look],
     ) -> None:
@@ -534,7 +528,7 @@ class Distance:
     def differs(self) -> bool:
         """Whether it differs from what is usual by more than sampling alone explains, outlier or not."""
     @property
-    def methods(self) -> List[Difference]:
+    def methods(self) -> list[Difference]:
         """The methods that make the difference, the largest first; at most 5."""
 
 @final
@@ -542,10 +536,10 @@ class Outliers:
     """Which of several profiles is unlike the others. Profiles are not kept, only their methods' samples."""
 
     def __new__(cls) -> Outliers: ...
-    def add(self, profile: Profile, value: _Value = 0, *, samples: Optional[int] = None) -> None:
+    def add(self, profile: Profile, value: _Value = 0, *, samples: int | None = None) -> None:
         """A profile, compared by this value; `samples` is how many samples its whole stands for, where the
         value counts something else."""
-    def distances(self) -> List[Optional[Distance]]:
+    def distances(self) -> list[Distance | None]:
         """One for each profile, in the order in which they were added; None for one without samples."""
 
 @final
@@ -561,7 +555,7 @@ class ViewerData:
         """Add one value of a profile; the number of its column."""
     def add_threads(
         self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
-    ) -> List[Tuple[Optional[str], int, int]]:
+    ) -> list[tuple[str | None, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
         Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import Generator, Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings

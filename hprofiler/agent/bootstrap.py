@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import NamedTuple, Protocol
 
 from hprofiler.agent.wire import PIECE, BadEvent, Wire
-from hprofiler.errors import ConnectionLost, HostError
-from hprofiler.text import printable
-from hprofiler.transports.base import Channel, Transport
+from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.text import printable
+from hprofiler.transport.base import Channel, Transport
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096
@@ -106,7 +107,7 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
     return blob
 
 
-def start_command(binaries: AgentBinaries, become: Optional[str]) -> str:
+def start_command(binaries: AgentBinaries, become: str | None) -> str:
     """The one command line that starts the agent, or says on a marked line what is missing."""
     arms = "".join(
         f"{plain(arch)}) s={plain(blob.sha256)} n={blob.path.stat().st_size};; "
@@ -238,7 +239,7 @@ def pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def sudo_refusal(stderr: str) -> Optional[Tuple[str, str]]:
+def sudo_refusal(stderr: str) -> tuple[str, str] | None:
     """(reason, remedy) where `stderr` holds sudo's refusal to run the agent."""
     for line in stderr.splitlines():
         if "unable to resolve host" in line:  # a warning, after which sudo goes on

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any
 
 from hprofiler.agent import fields
 from hprofiler.agent.events import ENGINES, ProcessOutcome, parse_outcome, parse_sources
@@ -37,7 +38,7 @@ class CheckedProcess:
     outcome: ProcessOutcome
     engine: str
     sources: Mapping[str, str]
-    findings: Tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Checked:
     """One host. `time` is its clock, in seconds since 1970."""
 
     time: float
-    findings: Tuple[Finding, ...]
-    processes: Tuple[CheckedProcess, ...]
+    findings: tuple[Finding, ...]
+    processes: tuple[CheckedProcess, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class AuditEntry:
 
     time: float
     what: str
-    pid: Optional[int]
+    pid: int | None
     detail: str
 
 
@@ -63,7 +64,7 @@ class AuditEntry:
 class Audited:
     """What an agent did since it last told, and how much more; after the `last` it does nothing any more."""
 
-    entries: Tuple[AuditEntry, ...]
+    entries: tuple[AuditEntry, ...]
     dropped: int
     last: bool
 
@@ -106,7 +107,7 @@ def _process(item: Mapping[str, Any]) -> CheckedProcess:
     )
 
 
-def _findings(item: Mapping[str, Any]) -> Tuple[Finding, ...]:
+def _findings(item: Mapping[str, Any]) -> tuple[Finding, ...]:
     found = fields.objects(item, "findings", MOST_FINDINGS)
     return tuple(
         Finding(

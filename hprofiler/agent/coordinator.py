@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 
 @functools.lru_cache(maxsize=1)
-def own_processes() -> Dict[str, Any]:
+def own_processes() -> dict[str, Any]:
     """The `exclude` of `hello`: this process and its ancestors. Empty where there is no /proc."""
     try:
         boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -19,8 +19,8 @@ def own_processes() -> Dict[str, Any]:
     return {"boot_id": boot_id, "pid_namespace": namespace, "pids": _ancestors(os.getpid())}
 
 
-def _ancestors(pid: int) -> List[int]:
-    line: List[int] = []
+def _ancestors(pid: int) -> list[int]:
+    line: list[int] = []
     while pid > 0 and pid not in line:
         line.append(pid)
         try:

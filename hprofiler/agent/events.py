@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
+from typing import Any
 
 from hprofiler.agent import fields
 from hprofiler.agent.wire import MAX_MEMBERS, BadEvent
@@ -47,7 +48,7 @@ class Hello:
 
     facts: HostFacts
     uid: int
-    blobs: FrozenSet[str]
+    blobs: frozenset[str]
     session: str = ""
 
 
@@ -74,8 +75,8 @@ class Ignored:
 class Listing:
     """Every process the agent can see; `ignored` are those that it could not look at."""
 
-    processes: Tuple[Listed, ...]
-    ignored: Tuple[Ignored, ...]
+    processes: tuple[Listed, ...]
+    ignored: tuple[Ignored, ...]
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Found:
     """What a selector found among `searched` processes."""
 
     searched: int
-    processes: Tuple[Process, ...]
-    ignored: Tuple[Ignored, ...]
+    processes: tuple[Process, ...]
+    ignored: tuple[Ignored, ...]
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,13 @@ class ProcessOutcome:
     cut always known.
     """
 
-    pid: Optional[int]
+    pid: int | None
     status: Status
     stage: str
     reason: str
     remedy: str
-    ended: Optional[Ended] = None
-    seconds: Optional[float] = None
+    ended: Ended | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class ProfileHeader:
     interval: int
     seconds: float
     cpu_seconds: float
-    attach_seconds: Optional[float]
+    attach_seconds: float | None
     samples: Samples
     timeline: array[int]
     sha256: str
@@ -160,10 +161,10 @@ class RawHeader:
 class Done:
     """The recording is over; `left` are files that could not be deleted."""
 
-    left: Tuple[str, ...]
+    left: tuple[str, ...]
 
 
-RecordEvent = Union[Started, Recording, Interrupted, ProfileHeader, RawHeader, ProcessOutcome, Done]
+RecordEvent = Started | Recording | Interrupted | ProfileHeader | RawHeader | ProcessOutcome | Done
 
 
 def parse_hello(event: Mapping[str, Any]) -> Hello:
@@ -188,7 +189,7 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
     return Hello(facts, uid, _blobs(event), session)
 
 
-def _blobs(event: Mapping[str, Any]) -> FrozenSet[str]:
+def _blobs(event: Mapping[str, Any]) -> frozenset[str]:
     kept = fields.items(event, "blobs")[:MAX_BLOBS]  # what is not known to be there is sent
     return frozenset(fields.sha256({"blobs": one}, "blobs") for one in kept)
 
@@ -206,7 +207,7 @@ def parse_listing(event: Mapping[str, Any]) -> Listing:
     return Listing(processes, _ignored(event))
 
 
-def _ignored(event: Mapping[str, Any]) -> Tuple[Ignored, ...]:
+def _ignored(event: Mapping[str, Any]) -> tuple[Ignored, ...]:
     noteworthy = fields.objects(event, "ignored", MAX_MEMBERS)[:MAX_FOUND]
     return tuple(
         Ignored(fields.pid(item), fields.text(item, "reason"), item.get("doubtful") is True)
@@ -239,7 +240,7 @@ def _process(item: Mapping[str, Any], host: str) -> Process:
     )
 
 
-def parse_ready(event: Mapping[str, Any]) -> Tuple[int, ...]:
+def parse_ready(event: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(fields.pid(item) for item in fields.objects(event, "processes"))
 
 
@@ -257,12 +258,12 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
     )
 
 
-def parse_watched(event: Mapping[str, Any]) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
+def parse_watched(event: Mapping[str, Any]) -> tuple[ProcessOutcome, tuple[str, ...]]:
     """What became of a canary, and the files that could not be deleted."""
     return parse_outcome(event), parse_left(event)
 
 
-def parse_left(event: Mapping[str, Any]) -> Tuple[str, ...]:
+def parse_left(event: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(fields.texts(event, "left"))
 
 
@@ -325,7 +326,7 @@ def _raw_header(event: Mapping[str, Any]) -> RawHeader:
     )
 
 
-def unwanted(header: Union[ProfileHeader, RawHeader], sampling: Sampling, came: Set[Tuple[int, str]]) -> str:
+def unwanted(header: ProfileHeader | RawHeader, sampling: Sampling, came: set[tuple[int, str]]) -> str:
     """Why a header is not taken: only what was asked for is, each thing once. "" where it is, and `came`."""
     if isinstance(header, RawHeader):
         what, asked = header.name, sampling.keep_raw

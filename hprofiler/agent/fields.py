@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hprofiler.agent.wire import BadEvent
-from hprofiler.text import printable
+from hprofiler.base.text import printable
 
 PID_LIMIT = 1 << 22
 TEXT_LIMIT = 4096
@@ -43,7 +44,7 @@ def pid(event: Mapping[str, Any], name: str = "pid") -> int:
     return integer(event, name, 1, PID_LIMIT)
 
 
-def optional_pid(event: Mapping[str, Any], name: str = "pid") -> Optional[int]:
+def optional_pid(event: Mapping[str, Any], name: str = "pid") -> int | None:
     return None if event.get(name) is None else pid(event, name)
 
 
@@ -54,7 +55,7 @@ def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     return float(value)
 
 
-def optional_seconds(event: Mapping[str, Any], name: str) -> Optional[float]:
+def optional_seconds(event: Mapping[str, Any], name: str) -> float | None:
     return None if event.get(name) is None else seconds(event, name)
 
 
@@ -66,7 +67,7 @@ def number(event: Mapping[str, Any], name: str, otherwise: float) -> float:
     return float(value)
 
 
-def optional_integer(event: Mapping[str, Any], name: str) -> Optional[int]:
+def optional_integer(event: Mapping[str, Any], name: str) -> int | None:
     return None if event.get(name) is None else integer(event, name)
 
 
@@ -84,7 +85,7 @@ def choice(event: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def items(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> List[Any]:
+def items(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> list[Any]:
     """A list of at most `most`."""
     value = event.get(name)
     if not isinstance(value, list):
@@ -94,7 +95,7 @@ def items(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> List[
     return value
 
 
-def integers(event: Mapping[str, Any], name: str, most: int) -> Tuple[int, ...]:
+def integers(event: Mapping[str, Any], name: str, most: int) -> tuple[int, ...]:
     """At most `most` numbers that are not below zero."""
     found = items(event, name, most)
     if not all(type(item) is int and 0 <= item <= INT64 for item in found):
@@ -102,28 +103,28 @@ def integers(event: Mapping[str, Any], name: str, most: int) -> Tuple[int, ...]:
     return tuple(found)
 
 
-def objects(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> List[Dict[str, Any]]:
+def objects(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> list[dict[str, Any]]:
     found = items(event, name, most)
     if not all(isinstance(item, dict) for item in found):
         raise BadEvent(f"{name} holds something that is no object")
     return found
 
 
-def texts(event: Mapping[str, Any], name: str) -> List[str]:
+def texts(event: Mapping[str, Any], name: str) -> list[str]:
     found = items(event, name)
     if not all(isinstance(item, str) for item in found):
         raise BadEvent(f"{name} holds something that is no text")
     return [printable(item[:TEXT_LIMIT]) for item in found]
 
 
-def member(event: Mapping[str, Any], name: str) -> Dict[str, Any]:
+def member(event: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = event.get(name)
     if not isinstance(value, dict):
         raise BadEvent(f"{name} is no object")
     return value
 
 
-def labels(event: Mapping[str, Any], name: str = "labels") -> Dict[str, str]:
+def labels(event: Mapping[str, Any], name: str = "labels") -> dict[str, str]:
     value = event.get(name)
     if value is None:
         return {}
@@ -132,7 +133,7 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> Dict[str, str]:
     return named(value, 256, 1024)
 
 
-def named(value: Mapping[str, Any], longest_name: int, limit: int) -> Dict[str, str]:
+def named(value: Mapping[str, Any], longest_name: int, limit: int) -> dict[str, str]:
     """Texts by names that are the host's words as well."""
     names = {key: printable(key[:longest_name]) for key in value}
     return {name: _text(value[key], name, limit) for key, name in names.items()}

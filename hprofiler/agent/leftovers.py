@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, FrozenSet, Mapping, Optional, Tuple
+from typing import Any
 
 from hprofiler.agent import fields
 
@@ -27,14 +28,14 @@ class Leftover:
     id: str
     kind: str
     path: str
-    pid: Optional[int]
+    pid: int | None
     user: str
-    seconds: Optional[int]
-    bytes: Optional[int]
+    seconds: int | None
+    bytes: int | None
     state: str
     reason: str
     own: bool = False
-    ends: Optional[int] = None
+    ends: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,20 @@ class Failure:
 class Leftovers:
     """What a list has, what could not be looked at, and JVMs (user, how many) of users that we are not."""
 
-    entries: Tuple[Leftover, ...]
-    failed: Tuple[Failure, ...] = ()
-    out_of_reach: Tuple[Tuple[str, int], ...] = ()
+    entries: tuple[Leftover, ...]
+    failed: tuple[Failure, ...] = ()
+    out_of_reach: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Cleaned:
     """What `clean` removed (paths), stopped and ended (pids), could not, and spared: it is in use by now."""
 
-    removed: Tuple[str, ...]
-    stopped: Tuple[int, ...]
-    ended: Tuple[int, ...]
-    failed: Tuple[Failure, ...]
-    spared: Tuple[Failure, ...] = ()
+    removed: tuple[str, ...]
+    stopped: tuple[int, ...]
+    ended: tuple[int, ...]
+    failed: tuple[Failure, ...]
+    spared: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ class Trace:
     """
 
     session: str
-    pids: FrozenSet[int]
-    libraries: FrozenSet[str]
+    pids: frozenset[int]
+    libraries: frozenset[str]
 
     def is_of(self, one: Leftover) -> bool:
         """Whether the session left it. Of libraries' folders it is those of the same content."""
@@ -97,7 +98,7 @@ class Trace:
         unknown = any(one.state == "unknown" for one in found.entries if self.is_of(one))
         return unknown or any(map(self.is_about, found.failed))
 
-    def _folders(self) -> Tuple[str, ...]:
+    def _folders(self) -> tuple[str, ...]:
         runs = (f".hprofiler-run-{self.session}-",) if self.session else ()
         short = [sha256[:16] for sha256 in self.libraries]
         return (*runs, *(f".hprofiler-{kind}-{part}-" for kind in ("ap", "map") for part in short))
@@ -127,7 +128,7 @@ def _leftover(item: Mapping[str, Any]) -> Leftover:
 
 
 def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
-    def pids(name: str) -> Tuple[int, ...]:
+    def pids(name: str) -> tuple[int, ...]:
         return tuple(fields.pid({"pid": pid}) for pid in fields.items(event, name))
 
     removed = tuple(fields.texts(event, "removed"))
@@ -135,6 +136,6 @@ def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
     return Cleaned(removed, pids("stopped"), pids("ended"), *told)
 
 
-def _told(event: Mapping[str, Any], name: str) -> Tuple[Failure, ...]:
+def _told(event: Mapping[str, Any], name: str) -> tuple[Failure, ...]:
     items = fields.objects(event, name)
     return tuple(Failure(fields.text(item, "what"), fields.text(item, "reason")) for item in items)

@@ -15,7 +15,6 @@ headers say so many bytes more.
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, Tuple
 
 _LOAD, _DYNAMIC, _INTERPRETER, _NOTE, _RELRO = 1, 2, 3, 4, 0x6474E552
 _THREADS, _UNWINDING = 7, 0x6474E550
@@ -71,11 +70,11 @@ def _move(changed: bytearray, header: int, by: int) -> None:
     _HEADER.pack_into(changed, header, *before, address + by, physical + by, in_file, size, alignment)
 
 
-def _headers(binary: bytes) -> Dict[int, int]:
+def _headers(binary: bytes) -> dict[int, int]:
     """Where the first program header of each type is; RELRO, which changes, after DYNAMIC."""
     (start,) = struct.unpack_from("<Q", binary, 32)
     size, count = struct.unpack_from("<HH", binary, 54)
-    found: Dict[int, int] = {}
+    found: dict[int, int] = {}
     for at in range(start, start + size * count, size):
         found.setdefault(struct.unpack_from("<I", binary, at)[0], at)
     if found.get(_DYNAMIC, 0) > found.get(_RELRO, 0):
@@ -83,5 +82,5 @@ def _headers(binary: bytes) -> Dict[int, int]:
     return found
 
 
-def _almost_empty(entries: Dict[int, int]) -> List[Tuple[int, int]]:
+def _almost_empty(entries: dict[int, int]) -> list[tuple[int, int]]:
     return [(_STRINGS, entries[_STRINGS]), (_SYMBOLS, entries[_SYMBOLS]), (0, 0)]

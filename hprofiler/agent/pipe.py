@@ -7,12 +7,12 @@ whose images may have no filters, the list is piped where the coordinator is.
 from __future__ import annotations
 
 import shlex
-from typing import Dict, List, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hprofiler.agent.events import Listed
-from hprofiler.errors import HostError
-from hprofiler.text import printable
-from hprofiler.transports.base import Transport
+from hprofiler.base.errors import HostError
+from hprofiler.base.text import printable
+from hprofiler.transport.base import Transport
 
 HEADER = "UID          PID    PPID  C STIME TTY          TIME CMD"
 
@@ -23,7 +23,7 @@ def pids_of_pipe(
     processes: Sequence[Listed],
     timeout: float,
     remedy: str = "try it on the host: ps -ef | {}",
-) -> List[int]:
+) -> list[int]:
     """The pids that the pipe lets through. Raises HostError (stage "find", with the `remedy`) if it fails."""
     rows = listing(processes)
     stdin = "".join(f"{row}\n" for row in [HEADER, *rows]).encode("utf-8", "replace")
@@ -38,7 +38,7 @@ def pids_of_pipe(
     return found
 
 
-def listing(processes: Sequence[Listed]) -> Dict[str, int]:
+def listing(processes: Sequence[Listed]) -> dict[str, int]:
     """The rows of the process list, each with its pid."""
     return {_row(process): process.pid for process in processes}
 
@@ -48,10 +48,10 @@ def _row(process: Listed) -> str:
     return f"{columns} {process.command}".rstrip()
 
 
-def chosen(output: str, rows: Mapping[str, int]) -> List[int]:
+def chosen(output: str, rows: Mapping[str, int]) -> list[int]:
     """The pids of the lines that came through: whole rows of the list, or bare pids of it."""
     known = set(rows.values())
-    found: Dict[int, None] = {}
+    found: dict[int, None] = {}
     for line in output.splitlines():
         row = line.rstrip()
         word = row.strip()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
+from hprofiler.base.text import printable
 from hprofiler.model import Process, Sampling
-from hprofiler.text import printable
 
 NO_ENGINES: Mapping[int, str] = {}
 
 
-def refusal(event: Mapping[str, Any]) -> Tuple[str, str]:
+def refusal(event: Mapping[str, Any]) -> tuple[str, str]:
     """(reason, remedy) of an `error` event."""
     reason = event.get("reason"), event.get("remedy")
     texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
@@ -25,7 +26,7 @@ def to_record(
     processes: Sequence[Process],
     cores: float,
     engines: Mapping[int, str] = NO_ENGINES,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """The members of a request that says what to record, and of whom; `engines`: the only one for a pid."""
     return {
         "agent_cpu": cores,
@@ -36,7 +37,7 @@ def to_record(
     }
 
 
-def _process(process: Process, engine: Optional[str]) -> Dict[str, Any]:
+def _process(process: Process, engine: str | None) -> dict[str, Any]:
     return {
         "pid": process.pid,
         "start_time": process.start_time,

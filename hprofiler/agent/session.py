@@ -9,21 +9,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Union,
 )
 
 from hprofiler.agent import bootstrap, events, visiting
@@ -45,9 +35,9 @@ from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_
 from hprofiler.agent.requests import NO_ENGINES, to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
 from hprofiler.agent.wire import Wire
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Process, Sampling, Status
-from hprofiler.transports.base import Transport
+from hprofiler.transport.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
@@ -69,15 +59,15 @@ class AgentSession(Talk):
         self,
         transport: Transport,
         launched: bootstrap.Launched,
-        witness: Optional[Witness],
+        witness: Witness | None,
         token: str,
     ) -> None:
         super().__init__(transport, launched, witness, token)
-        self._prepared: Tuple[int, ...] = ()
-        self._sampling: Optional[Sampling] = None
-        self._touched: Set[int] = set()
-        self._spared: Set[int] = set()
-        self._loads: Set[str] = set()
+        self._prepared: tuple[int, ...] = ()
+        self._sampling: Sampling | None = None
+        self._touched: set[int] = set()
+        self._spared: set[int] = set()
+        self._loads: set[str] = set()
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
@@ -88,7 +78,7 @@ class AgentSession(Talk):
         transport: Transport,
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
-        witness: Optional[Witness] = None,
+        witness: Witness | None = None,
         to_resume: bool = False,
     ) -> AgentSession:
         """Start the agent over a connected transport and greet it.
@@ -150,11 +140,11 @@ class AgentSession(Talk):
 
     def find(
         self,
-        query: Optional[Mapping[str, Any]],
+        query: Mapping[str, Any] | None,
         native: bool = False,
         containers: Iterable[str] = (),
-        own: Optional[str] = None,
-        vouched: Optional[Mapping[str, Any]] = None,
+        own: str | None = None,
+        vouched: Mapping[str, Any] | None = None,
     ) -> Found:
         """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
 
@@ -164,7 +154,7 @@ class AgentSession(Talk):
         """
         self.stage = "find"
         ids = list(containers)
-        request: Dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
+        request: dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
         if ids:
             request.update(vouched or {}, containers=ids)
         if own is not None:
@@ -184,7 +174,7 @@ class AgentSession(Talk):
         versions: Mapping[str, str] = NO_VERSIONS,
         cores: float = 1.0,
         engines: Mapping[int, str] = NO_ENGINES,
-    ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
+    ) -> tuple[tuple[int, ...], tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
         `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
@@ -198,7 +188,7 @@ class AgentSession(Talk):
         self._loads |= set(blobs.values())
         request = to_record(sampling, blobs, versions, processes, cores, engines)
         self._send({"type": "prepare", **request})
-        outcomes: List[ProcessOutcome] = []
+        outcomes: list[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
             self._check_outcome(outcomes, asked)
@@ -240,7 +230,7 @@ class AgentSession(Talk):
     def events(self) -> Iterator[RecordEvent]:
         """What happens from `start` to the final `Done`; what a header announces is read with `payload`."""
         asked = set(self._prepared)
-        came: Set[Tuple[int, str]] = set()
+        came: set[tuple[int, str]] = set()
         events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
         for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
             event = self._parsed(events.parse_record_event, self._receive())
@@ -264,7 +254,7 @@ class AgentSession(Talk):
                 return
         raise self._nonsense("too many events")
 
-    def payload(self, header: Union[ProfileHeader, RawHeader]) -> Iterator[bytes]:
+    def payload(self, header: ProfileHeader | RawHeader) -> Iterator[bytes]:
         """The bytes that `header` announced; all are to be taken before the next event.
 
         Raises HostError (stage "fetch") after the last piece when the SHA-256 is another, so whoever
@@ -286,7 +276,7 @@ class AgentSession(Talk):
         """End the recording early; from any thread."""
         self._send({"type": "stop"})
 
-    def clean(self, kept: bool, only: Optional[Sequence[str]] = None) -> Cleaned:
+    def clean(self, kept: bool, only: Sequence[str] | None = None) -> Cleaned:
         """Remove what earlier sessions left, or `only` these ids of it; private folders too unless `kept`."""
         self.stage = "clean"
         self._send({"type": "clean", "kept": kept, **({} if only is None else {"only": list(only)})})
@@ -299,7 +289,7 @@ class AgentSession(Talk):
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
     @property
-    def trace(self) -> Optional[Trace]:
+    def trace(self) -> Trace | None:
         """By what that is known which it leaves if it is killed; None while it touches nothing."""
         if not self._touched:
             return None
@@ -339,7 +329,7 @@ class AgentSession(Talk):
         process: Process,
         cores: float,
         engine: str,
-    ) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
+    ) -> tuple[ProcessOutcome, tuple[str, ...]]:
         """Record one process alone for a moment, by that engine.
 
         It went badly where it failed at the stage "record". The second are files that could not be deleted.
@@ -360,6 +350,6 @@ class AgentSession(Talk):
         refused = (one for one in outcomes if one.status is Status.FAILED and one.stage in _BEFORE)
         self._spared.update(one.pid for one in refused if one.pid is not None)
 
-    def _touches(self, pids: Set[int]) -> None:
+    def _touches(self, pids: set[int]) -> None:
         self._touched |= pids
         self._spared -= pids

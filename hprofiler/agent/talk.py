@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, TypeVar
 
 from hprofiler.agent import bootstrap
 from hprofiler.agent.checks import Audited, parse_audited
 from hprofiler.agent.events import parse_left
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError
-from hprofiler.text import printable
-from hprofiler.transports.base import SOME_SIGNAL, Channel, Transport
+from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError
+from hprofiler.base.text import printable
+from hprofiler.transport.base import SOME_SIGNAL, Channel, Transport
 
 LEASE_SECONDS = 30
 """For so long an agent waits for a word, and then keeps what it recorded for as long again."""
@@ -52,14 +53,14 @@ class Talk:
         self,
         transport: Transport,
         launched: bootstrap.Launched,
-        witness: Optional[Witness],
+        witness: Witness | None,
         token: str,
     ) -> None:
         self.stage = "connect"
         self._witness = witness
         self._token = token
-        self._comes_back: Optional[Callable[[HostError], None]] = None
-        self._gone: Optional[HostError] = None
+        self._comes_back: Callable[[HostError], None] | None = None
+        self._gone: HostError | None = None
         self._transport = transport
         self._channel: Channel = launched.channel
         self._wire = launched.wire
@@ -71,7 +72,7 @@ class Talk:
     def __enter__(self: T) -> T:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     # Going on by another connection
@@ -84,7 +85,7 @@ class Talk:
         self._comes_back = comes_back
         self._wire.lost = self._lost
 
-    def _lost(self, error: Optional[HostError]) -> None:
+    def _lost(self, error: HostError | None) -> None:
         if self._comes_back is None or self._closed.is_set():
             self._wire.lost = None
             return
@@ -116,7 +117,7 @@ class Talk:
 
     # The end
 
-    def bye(self) -> Tuple[str, ...]:
+    def bye(self) -> tuple[str, ...]:
         """Let the agent clean up, and wait until it has ended; what it left behind, and why.
 
         One that says what it left has said all, and may stay for a while to take that away.
@@ -197,7 +198,7 @@ class Talk:
         except HostError as error:
             raise error.at(self.stage) from error
 
-    def _receive(self) -> Dict[str, Any]:
+    def _receive(self) -> dict[str, Any]:
         """The next event; an `error` event, the end and nonsense become HostError."""
         while self._is_heard(event := self._event()):
             pass
@@ -205,14 +206,14 @@ class Talk:
             raise HostError(self.stage, *self._parsed(refusal, event))
         return event
 
-    def _is_heard(self, event: Dict[str, Any]) -> bool:
+    def _is_heard(self, event: dict[str, Any]) -> bool:
         """Whether it was for the witness."""
         if self._witness is None or event["type"] != "audited":
             return False
         self._witness.did(self._parsed(parse_audited, event))
         return True
 
-    def _event(self) -> Dict[str, Any]:
+    def _event(self) -> dict[str, Any]:
         try:
             event = self._wire.receive()
         except BadEvent as error:
@@ -223,13 +224,13 @@ class Talk:
             raise self._ended(self.stage)
         return event
 
-    def _answer(self, *types: str) -> Dict[str, Any]:
+    def _answer(self, *types: str) -> dict[str, Any]:
         event = self._receive()
         if event["type"] not in types:
             raise self._nonsense(f"{printable(event['type'][:40])!r} where {' or '.join(types)} was due")
         return event
 
-    def _parsed(self, parse: Callable[[Dict[str, Any]], Parsed], event: Dict[str, Any]) -> Parsed:
+    def _parsed(self, parse: Callable[[dict[str, Any]], Parsed], event: dict[str, Any]) -> Parsed:
         try:
             return parse(event)
         except BadEvent as error:
@@ -248,12 +249,12 @@ class Talk:
         if refused:
             return HostError(stage, *refused)
         status = self._channel.exit_status(_END_WAIT)
-        kind: Type[HostError] = ConnectionLost if status is None else AgentEnded
+        kind: type[HostError] = ConnectionLost if status is None else AgentEnded
         how, remedy = how_it_ended(status)
         return kind(stage, f"{how}: {printable(said[-500:])}" if said else how, remedy)
 
 
-def how_it_ended(status: Optional[int]) -> Tuple[str, str]:
+def how_it_ended(status: int | None) -> tuple[str, str]:
     """What an agent's exit status means, and what to do."""
     if status is None:
         return "the connection was lost", ""

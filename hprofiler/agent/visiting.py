@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import Callable, Iterable, Iterator, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from hprofiler.agent.bootstrap import MARK, AgentBinaries, Answer, Blob, Launched, marked, pieces, plain
 from hprofiler.agent.loadable import loadable
 from hprofiler.agent.remover import ZEROS, printed
 from hprofiler.agent.wire import PIECE, Wire
-from hprofiler.errors import HostError
-from hprofiler.text import printable
-from hprofiler.transports.base import Channel, NoShell, Transport
+from hprofiler.base.errors import HostError
+from hprofiler.base.text import printable
+from hprofiler.transport.base import Channel, NoShell, Transport
 
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _FOLDERS = ("/tmp", "/var/tmp", '"$HOME"', "/dev/shm")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from hprofiler import foreign_json
-from hprofiler.errors import HostError
-from hprofiler.text import printable
-from hprofiler.transports.base import Channel
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.errors import HostError
+from hprofiler.base.text import printable
+from hprofiler.transport.base import Channel
 
 MAX_LINE = 16 << 20
 MAX_MEMBERS = 400_000
@@ -34,7 +35,7 @@ class Wire:
 
     def __init__(self, channel: Channel) -> None:
         self.received = 0
-        self.lost: Optional[Callable[[Optional[HostError]], None]] = None
+        self.lost: Callable[[HostError | None], None] | None = None
         self.ended = threading.Event()
         self._channel = channel
         self._buffer = bytearray()
@@ -63,7 +64,7 @@ class Wire:
         """Wait for more, `size` bytes at most; False at the end."""
         before = len(self._buffer)
         while len(self._buffer) == before:
-            error: Optional[HostError] = None
+            error: HostError | None = None
             piece = b""
             try:
                 piece = self._channel.read(size)
@@ -81,7 +82,7 @@ class Wire:
                 return False
         return True
 
-    def line(self, limit: int = MAX_LINE) -> Optional[bytes]:
+    def line(self, limit: int = MAX_LINE) -> bytes | None:
         """The next line without its newline; None at the end. BadEvent beyond `limit` bytes."""
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
@@ -96,7 +97,7 @@ class Wire:
         del self._buffer[: end + 1]
         return line
 
-    def receive(self) -> Optional[Dict[str, Any]]:
+    def receive(self) -> dict[str, Any] | None:
         """The next event, an object with a `type`; None at the end. Raises BadEvent and HostError."""
         line = self.line()
         if line is None:
@@ -117,7 +118,7 @@ class Wire:
             yield piece
 
 
-def decode(line: bytes) -> Dict[str, Any]:
+def decode(line: bytes) -> dict[str, Any]:
     """A JSON object with a text member `type`, or BadEvent."""
     if line.count(b"{") + line.count(b"[") > MAX_MEMBERS:
         raise BadEvent("too many values in one line")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
-from hprofiler.cli import signals, streams
-from hprofiler.cli.exits import Exit
-from hprofiler.errors import HprofilerError, PicturesError, UsageError
-from hprofiler.text import printable
+from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
+from hprofiler.base.text import printable
+from hprofiler.cli.terminal import signals, streams
+from hprofiler.cli.terminal.exit_codes import Exit
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
     try:
         return _carry_out(list(sys.argv[1:] if argv is None else argv))
@@ -28,8 +28,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _carry_out(words: Sequence[str]) -> int:
-    from hprofiler.cli import audited
-    from hprofiler.cli.parser import parse
+    from hprofiler.cli.options import audit as audited
+    from hprofiler.cli.options.parser import parse
 
     options = parse(words)
     try:
@@ -41,7 +41,7 @@ def _carry_out(words: Sequence[str]) -> int:
     return code
 
 
-def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
+def _commanded(options: argparse.Namespace) -> tuple[int, str]:
     """The exit code of a command, and why it is that."""
     try:
         signals.as_exceptions()

@@ -9,15 +9,16 @@ import os
 import secrets
 import stat
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterator, Mapping, Optional, cast
+from typing import IO, Any, cast
 
 from hprofiler.agent import Audited, Witness
+from hprofiler.base.errors import HostError, UsageError
+from hprofiler.base.passwords import hide_values
 from hprofiler.collect.scribe import PATIENCE, Scribe
-from hprofiler.errors import HostError, UsageError
-from hprofiler.passwords import hide_values
-from hprofiler.transports import Transport
+from hprofiler.transport import Transport
 
 _LONGEST = 4096
 _MOST_LINES = 1_000_000
@@ -49,7 +50,7 @@ class Audit:
         self._run = run
         self._lock = threading.Lock()
         self._lines = 0
-        self._of_agents: Dict[str, int] = {}
+        self._of_agents: dict[str, int] = {}
 
     @classmethod
     def append_to(
@@ -57,7 +58,7 @@ class Audit:
         path: Path,
         lost: Callable[[str], None] = lambda why: None,
         detail: str = "",
-        facts: Optional[Mapping[str, Any]] = None,
+        facts: Mapping[str, Any] | None = None,
         patience: float = PATIENCE,
     ) -> Audit:
         """Lines are added to the file, which its owner alone may read. UsageError where that cannot be.
@@ -74,7 +75,7 @@ class Audit:
             raise UsageError(f"--audit {path}: {error.strerror}") from error
         return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run, patience)
 
-    def note(self, host: str, what: str, detail: str = "", pid: Optional[int] = None) -> None:
+    def note(self, host: str, what: str, detail: str = "", pid: int | None = None) -> None:
         """Something that is done from here. Values that look secret are not written."""
         self._write(host, "coordinator", what, pid, hide_values(detail), {})
 
@@ -91,12 +92,12 @@ class Audit:
         if taken <= _MOST_OF_AGENTS < taken + len(told.entries):
             self.note(host, "dropped", "all that agents tell from here on")
 
-    def end(self, exit_code: Optional[int], detail: str) -> None:
+    def end(self, exit_code: int | None, detail: str) -> None:
         """The last line of a run; None where the exit code is not known."""
         self._write("", "coordinator", "end", os.getpid(), detail, {"exit_code": exit_code})
 
     def _write(
-        self, host: str, by: str, what: str, pid: Optional[int], detail: str, facts: Mapping[str, Any]
+        self, host: str, by: str, what: str, pid: int | None, detail: str, facts: Mapping[str, Any]
     ) -> None:
         with self._lock:
             if self._is_lost:
@@ -129,7 +130,7 @@ class Audit:
 class VisitAudit:
     """The record as far as one host's visit goes; without an `audit` it does nothing."""
 
-    def __init__(self, audit: Optional[Audit], host: str) -> None:
+    def __init__(self, audit: Audit | None, host: str) -> None:
         self._audit = audit
         self._host = host
         self._is_whole = False
@@ -142,7 +143,7 @@ class VisitAudit:
         if self._audit:
             self._audit.note(self._host, what, detail)
 
-    def witness(self, of_another: bool) -> Optional[Witness]:
+    def witness(self, of_another: bool) -> Witness | None:
         """Of the visit's own agent, or of one that comes after it."""
         if self._audit is None:
             return None
@@ -171,7 +172,7 @@ class VisitAudit:
 
 
 def _record(
-    run: str, host: str, by: str, what: str, pid: Optional[int], detail: str, facts: Mapping[str, Any]
+    run: str, host: str, by: str, what: str, pid: int | None, detail: str, facts: Mapping[str, Any]
 ) -> str:
     record = {
         "time": _written(datetime.now(timezone.utc)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from typing import Callable, Optional
+from collections.abc import Callable
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 
 _SPARE = 4  # so many may block before the next one waits
 _REMEDY = (
@@ -22,7 +22,7 @@ class Beside:
     """A context manager; its spare threads, which are there before the first host, end with the block."""
 
     def __init__(self) -> None:
-        self._left: queue.SimpleQueue[Optional[Callable[[], None]]] = queue.SimpleQueue()
+        self._left: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
 
     def do(self, action: Callable[[], None], name: str) -> None:
         """Have it done, on a thread of its own where there is one to be had. From any thread."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Callable, Counter, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import NamedTuple
 
 from hprofiler.agent import CheckedProcess, ProcessOutcome
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Process, Status
 
 TRIES = 5
@@ -28,7 +30,7 @@ class Kind(NamedTuple):
         return f"JDK {self.version} on {self.arch} by {self.engine}"
 
 
-def kind_of(arch: str, process: Process, engine: str) -> Optional[Kind]:
+def kind_of(arch: str, process: Process, engine: str) -> Kind | None:
     """None of what is no JVM: nothing is loaded into it."""
     return Kind(arch, process.jvm_version or "unknown", engine) if process.is_jvm else None
 
@@ -38,13 +40,13 @@ class Canaries:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._under_way: Set[Kind] = set()
-        self._verdicts: Dict[Kind, str] = {}
+        self._under_way: set[Kind] = set()
+        self._verdicts: dict[Kind, str] = {}
         self._in_vain: Counter[Kind] = Counter()
 
     def verdict(
-        self, kind: Kind, who: str, watch: Callable[[], Optional[str]], check: Callable[[], None]
-    ) -> Optional[str]:
+        self, kind: Kind, who: str, watch: Callable[[], str | None], check: Callable[[], None]
+    ) -> str | None:
         """Why processes of this kind are not to be recorded, "" where they may be.
 
         Who asks first has one watched, `who`: `watch` gives the verdict, or None where nothing was learnt,
@@ -58,7 +60,7 @@ class Canaries:
             if kind in self._verdicts:
                 return self._verdicts[kind]
             self._under_way.add(kind)
-        learnt: Optional[str] = None
+        learnt: str | None = None
         try:
             learnt = watch()
         except HostError as lost:
@@ -70,7 +72,7 @@ class Canaries:
             self._learn(kind, learnt)
         return learnt
 
-    def _learn(self, kind: Kind, learnt: Optional[str]) -> None:
+    def _learn(self, kind: Kind, learnt: str | None) -> None:
         with self._changed:
             self._under_way.discard(kind)
             if learnt is None:
@@ -86,10 +88,10 @@ class Canaries:
 class Cleared:
     """Who of a host's processes may be recorded, and how; and why not the others."""
 
-    processes: List[Process] = field(default_factory=list)
-    engines: Dict[int, str] = field(default_factory=dict)
+    processes: list[Process] = field(default_factory=list)
+    engines: dict[int, str] = field(default_factory=dict)
     """By pid, where it may be no other one."""
-    refused: List[ProcessOutcome] = field(default_factory=list)
+    refused: list[ProcessOutcome] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,13 @@ class Lookout:
 
 
 def clear(
-    canaries: Canaries, lookout: Lookout, foreseen: Sequence[Tuple[Process, CheckedProcess]]
+    canaries: Canaries, lookout: Lookout, foreseen: Sequence[tuple[Process, CheckedProcess]]
 ) -> Cleared:
     """Each JVM waits for the first of its kind, or is it. What would not be recorded is not tried."""
     cleared = Cleared()
     for process, verdict in foreseen:
         kind = kind_of(lookout.arch, process, verdict.engine)
-        refusal: Optional[ProcessOutcome] = None
+        refusal: ProcessOutcome | None = None
         if kind and verdict.outcome.status is Status.FAILED:
             refusal = verdict.outcome
         elif kind:
@@ -125,12 +127,12 @@ def clear(
     return cleared
 
 
-def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind) -> Optional[ProcessOutcome]:
+def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind) -> ProcessOutcome | None:
     """Why a process is not recorded: what became of the first, which it may be itself; None where it is."""
-    own: Optional[ProcessOutcome] = None
+    own: ProcessOutcome | None = None
     first = f"process {process.pid} of {lookout.name}"
 
-    def watch() -> Optional[str]:
+    def watch() -> str | None:
         nonlocal own
         own = lookout.watch(process, kind.engine)
         return _meaning(first, kind, own)
@@ -145,7 +147,7 @@ def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind)
     return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
 
 
-def _meaning(first: str, kind: Kind, outcome: ProcessOutcome) -> Optional[str]:
+def _meaning(first: str, kind: Kind, outcome: ProcessOutcome) -> str | None:
     """What a canary's end means for all like it."""
     if outcome.status is not Status.FAILED:
         return ""

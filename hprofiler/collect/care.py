@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hprofiler.agent import MAX_RECORDED
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import HostFacts
 
 BUSY = 200.0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Counter, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
+from hprofiler.base.errors import HostError
 from hprofiler.collect import crowd, libraries
 from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.care import USUAL, Care, refuse_busy
@@ -15,9 +17,8 @@ from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason
 from hprofiler.collect.visiting import visit_all
-from hprofiler.errors import HostError
-from hprofiler.event_names import caution_of
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
+from hprofiler.model.event_names import caution_of
 
 SKEW = 1.0
 """Seconds by which clocks may differ without a word."""
@@ -33,12 +34,12 @@ class HostChecked:
     """
 
     host: Host
-    facts: Optional[HostFacts] = None
-    processes: Tuple[Process, ...] = ()
-    verdicts: Tuple[CheckedProcess, ...] = ()
-    findings: Tuple[Finding, ...] = ()
-    ignored: Tuple[Ignored, ...] = ()
-    outcomes: Tuple[Outcome, ...] = ()
+    facts: HostFacts | None = None
+    processes: tuple[Process, ...] = ()
+    verdicts: tuple[CheckedProcess, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     clock: float = 0.0
     timings: Mapping[str, float] = field(default_factory=dict)
     needless: bool = False
@@ -50,9 +51,9 @@ def check_only(
     sampling: Sampling,
     reach: Reach,
     listener: Listener = silent,
-    stop: Optional[Stop] = None,
+    stop: Stop | None = None,
     care: Care = USUAL,
-) -> List[HostChecked]:
+) -> list[HostChecked]:
     """Ask every host what it would do; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_CheckingVisit(host, crew, selector, sampling, care) for host in hosts]
@@ -64,7 +65,7 @@ def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
     """How many JVMs would be recorded of each kind, of which with canaries one would go before the others."""
     found: Counter[Kind] = Counter()
     for host in checked:
-        for process, verdict in zip(host.processes, host.verdicts):
+        for process, verdict in zip(host.processes, host.verdicts, strict=False):
             kind = kind_of(host.facts.arch if host.facts else "", process, verdict.engine)
             if kind and verdict.outcome.status is not Status.FAILED:
                 found[kind] += 1
@@ -78,7 +79,7 @@ class _CheckingVisit(Visit):
         self._sampling = sampling
         self._care = care
         self._found = Found(0, (), ())
-        self._checked: Optional[Checked] = None
+        self._checked: Checked | None = None
         self._clock_ahead = 0.0
 
     def work(self) -> None:
@@ -88,7 +89,7 @@ class _CheckingVisit(Visit):
             reason = idle_reason(found, self.host)
             self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
         meant, too_many = crowd.chosen(found.processes)
-        needed: List[libraries.Library] = []
+        needed: list[libraries.Library] = []
         if found.processes:
             needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         self.enter("prepare", self.reach.timeout)
@@ -121,7 +122,7 @@ class _CheckingVisit(Visit):
     def result(self) -> HostChecked:
         found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
         elsewhere = {**self.left, **self._crew.machines.elsewhere(self.facts, found)}
-        own = [pair for pair in zip(found, verdicts) if pair[0].pid not in elsewhere]
+        own = [pair for pair in zip(found, verdicts, strict=False) if pair[0].pid not in elsewhere]
         return HostChecked(
             host=self.host,
             facts=self.facts,
@@ -135,11 +136,11 @@ class _CheckingVisit(Visit):
             needless=self.needless,
         )
 
-    def _of_host(self) -> Tuple[Finding, ...]:
+    def _of_host(self) -> tuple[Finding, ...]:
         return (*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead))
 
 
-def _of_others(host: str, elsewhere: Mapping[int, str]) -> Tuple[Finding, ...]:
+def _of_others(host: str, elsewhere: Mapping[int, str]) -> tuple[Finding, ...]:
     """That another host has some of the processes keeps none of them from being recorded."""
     return tuple(
         Finding("info", "host", line.reason, line.remedy) for line in left_to_others(host, elsewhere)
@@ -169,7 +170,7 @@ def ahead(there: float, asked: float, answered: float) -> float:
     return there - min(max(there, asked), answered)
 
 
-def _of_clock(seconds: float) -> Tuple[Finding, ...]:
+def _of_clock(seconds: float) -> tuple[Finding, ...]:
     if abs(seconds) < SKEW:
         return ()
     where = "ahead of" if seconds > 0 else "behind"

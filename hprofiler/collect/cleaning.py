@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
@@ -23,9 +23,9 @@ class HostLeft:
     """
 
     host: Host
-    entries: Tuple[Leftover, ...]
-    outcomes: Tuple[Outcome, ...]
-    out_of_reach: Tuple[Tuple[str, int], ...] = ()
+    entries: tuple[Leftover, ...]
+    outcomes: tuple[Outcome, ...]
+    out_of_reach: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class HostCleaned:
     """What came of what was to be removed from one host, and in `outcomes` what could not be."""
 
     host: Host
-    removals: Tuple[Removal, ...]
-    outcomes: Tuple[Outcome, ...]
+    removals: tuple[Removal, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 def look_for_leftovers(
     hosts: Sequence[Host],
     reach: Reach,
     listener: Listener = silent,
-    stop: Optional[Stop] = None,
-) -> List[HostLeft]:
+    stop: Stop | None = None,
+) -> list[HostLeft]:
     """What earlier runs left, and what looks like it; nothing is removed. One result a host, in order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_ListingVisit(host, crew) for host in hosts]
@@ -66,11 +66,11 @@ def look_for_leftovers(
 
 
 def clean(
-    chosen: Sequence[Tuple[Host, Sequence[Leftover]]],
+    chosen: Sequence[tuple[Host, Sequence[Leftover]]],
     reach: Reach,
     listener: Listener = silent,
-    stop: Optional[Stop] = None,
-) -> List[HostCleaned]:
+    stop: Stop | None = None,
+) -> list[HostCleaned]:
     """Remove what was listed, where it is still the same and still left over."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_CleaningVisit(host, crew, entries) for host, entries in chosen]
@@ -86,7 +86,7 @@ class _HostVisit(Visit):
         self.enter("clean", self.reach.timeout + CLEANING_SECONDS)
         return session
 
-    def without_own(self, session: AgentSession, found: Leftovers) -> Tuple[Leftover, ...]:
+    def without_own(self, session: AgentSession, found: Leftovers) -> tuple[Leftover, ...]:
         """What was there before this visit: a folder with nothing but the agent just sent is removed.
 
         Of a folder that the agent was added to nobody knows any more how old it was.
@@ -99,7 +99,7 @@ class _HostVisit(Visit):
             self.fail(session.clean(kept=False, only=[one.id for one in brought]))
         return tuple(_grown(one) if one.own else one for one in found.entries if one not in brought)
 
-    def fail(self, told: Union[Cleaned, Leftovers]) -> None:
+    def fail(self, told: Cleaned | Leftovers) -> None:
         for failure in told.failed:
             reason = f"cannot clean up {failure.what}: {failure.reason}"
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason))
@@ -112,8 +112,8 @@ def _grown(own: Leftover) -> Leftover:
 class _ListingVisit(_HostVisit):
     def __init__(self, host: Host, crew: Crew) -> None:
         super().__init__(host, crew)
-        self._entries: Tuple[Leftover, ...] = ()
-        self._out_of_reach: Tuple[Tuple[str, int], ...] = ()
+        self._entries: tuple[Leftover, ...] = ()
+        self._out_of_reach: tuple[tuple[str, int], ...] = ()
 
     def work(self) -> None:
         session = self.begin()
@@ -132,7 +132,7 @@ class _CleaningVisit(_HostVisit):
     def __init__(self, host: Host, crew: Crew, entries: Sequence[Leftover]) -> None:
         super().__init__(host, crew)
         self._entries = entries
-        self._cleaned: Optional[Cleaned] = None
+        self._cleaned: Cleaned | None = None
 
     def work(self) -> None:
         session = self.begin()
@@ -150,9 +150,9 @@ class _CleaningVisit(_HostVisit):
         return HostCleaned(self.host, removals, tuple(self.outcomes))
 
 
-def results(entries: Sequence[Leftover], cleaned: Cleaned) -> Tuple[Removal, ...]:
+def results(entries: Sequence[Leftover], cleaned: Cleaned) -> tuple[Removal, ...]:
     """What came of each. Containers may have several things of one path: each of what was told is for one."""
-    told: Dict[str, Counter[object]] = {
+    told: dict[str, Counter[object]] = {
         "removed": Counter(cleaned.removed),
         "stopped": Counter(cleaned.stopped),
         "ended": Counter(cleaned.ended),

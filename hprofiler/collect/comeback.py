@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Iterator, List, Optional
+from typing import TYPE_CHECKING
 
 from hprofiler.agent import AgentSession, Cleaned, Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.agent.talk import LEASE_SECONDS
+from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.collect.beside import no_thread
-from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class Comeback:
         self._visit = visit
         self._crew = crew
         self._enough = threading.Event()
-        self._away: Optional[float] = None
-        self._interrupted: Optional[Interrupted] = None
-        self.former: Optional[Trace] = None
+        self._away: float | None = None
+        self._interrupted: Interrupted | None = None
+        self.former: Trace | None = None
         """Of an agent whose connection is made again: it may have been killed, and so have left something."""
         self.has_looked = False
         """Whether it was tried to take away what a session left: what is told has come of it."""
@@ -59,7 +60,7 @@ class Comeback:
             outcome = replace(outcome, ended=Ended.CUT, seconds=self._interrupted.seconds)
         return replace(outcome, status=Status.DEGRADED, reason=reason)
 
-    def lines(self) -> List[Outcome]:
+    def lines(self) -> list[Outcome]:
         """The host's line, where nothing is missing of its processes."""
         if self._away is None or self._interrupted:
             return []
@@ -114,7 +115,7 @@ class Comeback:
         with self._turn(limit):
             transport = self._visit.renew_transport()
             expired = self._crew.watchdog.after(limit, transport.close)
-            other: Optional[AgentSession] = None
+            other: AgentSession | None = None
             try:
                 transport.connect()
                 other = self._visit.talk(transport, to_resume=True)
@@ -132,7 +133,7 @@ class Comeback:
             raise self._nothing_there(other, session.trace, why, reason)
 
     @property
-    def trace(self) -> Optional[Trace]:
+    def trace(self) -> Trace | None:
         """Of the agent that may have left something: only one of them has touched anything yet."""
         return self.former or (self._visit.session.trace if self._visit.session else None)
 
@@ -166,7 +167,7 @@ class Comeback:
         return self._nothing_there(other, trace, why, why.reason)
 
     def _nothing_there(
-        self, other: AgentSession, trace: Optional[Trace], why: HostError, reason: str
+        self, other: AgentSession, trace: Trace | None, why: HostError, reason: str
     ) -> HostError:
         """The agent has ended, or stands still; what it could not take away is taken away now."""
         visit = self._visit

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
@@ -17,12 +18,12 @@ class Contained:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def vouched(self) -> Dict[str, Any]:
+    def vouched(self) -> dict[str, Any]:
         """What tells the agent whom to believe where several users' processes say that they are in one."""
         containers = self._host.containers.items()
         owners = {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
         ports = {int(known[MANAGER_PORT]) for _, known in containers if MANAGER_PORT in known}
-        vouched: Dict[str, Any] = {"owners": owners} if owners else {}
+        vouched: dict[str, Any] = {"owners": owners} if owners else {}
         return {**vouched, "manager_port": ports.pop()} if len(ports) == 1 else vouched
 
     def named(self, reason: str) -> str:
@@ -32,7 +33,7 @@ class Contained:
                 return reason.replace(identity, self._name(identity))
         return reason
 
-    def doubt(self, process: Process) -> Optional[Outcome]:
+    def doubt(self, process: Process) -> Outcome | None:
         """Why it may not be of its container, as far as users are known by name; None: it is believed."""
         owner = self._host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
         if not owner or process.user == owner or process.user.isdecimal():
@@ -51,10 +52,10 @@ class Contained:
             label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
         return replace(process, label=label, labels={**process.labels, **known})
 
-    def empty(self, processes: Sequence[Process]) -> List[Outcome]:
+    def empty(self, processes: Sequence[Process]) -> list[Outcome]:
         """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
         full = {self._pod(process.labels.get("container", "")) for process in processes}
-        lines: List[Outcome] = []
+        lines: list[Outcome] = []
         for container in self._host.containers:
             pod = self._pod(container)
             if pod not in full and len(lines) < _EMPTY_TOLD:
@@ -63,7 +64,7 @@ class Contained:
                 lines.append(Outcome(self._host.name, Status.DEGRADED, "find", reason))
         return lines
 
-    def pods(self) -> Tuple[str, ...]:
+    def pods(self) -> tuple[str, ...]:
         """Who is known to be there: a name a pod, or a container where there are no pods."""
         return tuple({self._pod(one): self._short_name(one) for one in self._host.containers}.values())
 

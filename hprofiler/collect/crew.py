@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, Optional
 
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect.audit import Audit
@@ -14,7 +14,7 @@ from hprofiler.collect.stop import Stop
 from hprofiler.collect.teller import Teller
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.model import Host
-from hprofiler.transports import Transport
+from hprofiler.transport import Transport
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reach:
     binaries: AgentBinaries
     parallel: int = 32
     timeout: float = 30.0
-    audit: Optional[Audit] = None
+    audit: Audit | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from collections.abc import Sequence
 
 from hprofiler.agent import MAX_RECORDED, ProcessOutcome
 from hprofiler.model import Process, Status
@@ -10,7 +10,7 @@ from hprofiler.model import Process, Status
 _REMEDY = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
 
 
-def chosen(processes: Sequence[Process]) -> Tuple[Sequence[Process], Sequence[ProcessOutcome]]:
+def chosen(processes: Sequence[Process]) -> tuple[Sequence[Process], Sequence[ProcessOutcome]]:
     """The first of them, and a failure for each of the others.
 
     Agents tell them in the order in which they are to be recorded: there users take turns, so that one who

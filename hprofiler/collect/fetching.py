@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Callable, ContextManager, Iterator, Mapping, Optional, Protocol, Union
+from typing import Protocol
 
 from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
+from hprofiler.base.errors import HostError, HprofilerError
+from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
 from hprofiler.collect.our_time import OurTime
-from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, Process, Recording
-from hprofiler.text import printable
 
 SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 PART = 1 << 20  # bytes of a payload that have a time limit of their own
@@ -23,8 +25,8 @@ MOST_RAW = 4 << 30
 """Bytes of one host's raw recordings, together, where these were asked for."""
 _FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
 
-Header = Union[ProfileHeader, RawHeader]
-Queue = Callable[[], ContextManager[None]]
+Header = ProfileHeader | RawHeader
+Queue = Callable[[], AbstractContextManager[None]]
 
 
 class ProfileSink(Protocol):
@@ -57,7 +59,7 @@ class Fetching:
         self,
         host: Host,
         sink: ProfileSink,
-        limit: Callable[[Optional[float]], None],
+        limit: Callable[[float | None], None],
         timeout: float,
         our_time: OurTime,
     ) -> None:
@@ -94,7 +96,7 @@ class Fetching:
                 self._limit(self.time_for(size - came))
             yield piece
 
-    def _next(self, pieces: Iterator[bytes]) -> Optional[bytes]:
+    def _next(self, pieces: Iterator[bytes]) -> bytes | None:
         with self._our_time.theirs():
             return next(pieces, None)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Callable, Optional
+from collections.abc import Callable
 
+from hprofiler.base.errors import HostError
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.watchdog import Watchdog
-from hprofiler.errors import HostError
 
 
 class LastLimit:
@@ -23,9 +23,9 @@ class LastLimit:
         self._expired = expired
         self._our_time = our_time
         self._lock = threading.Lock()
-        self._number: Optional[int] = None
+        self._number: int | None = None
         self._due = float("inf")
-        self._why: Optional[HostError] = None
+        self._why: HostError | None = None
         self._to_give = 0.0
 
     def within(self, seconds: float, why: HostError) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
@@ -18,10 +18,10 @@ class Ledger:
     def __init__(self, host: str, events: Sequence[str]) -> None:
         self._host = host
         self._events = events
-        self._processes: Dict[int, Process] = {}
-        self._outcomes: Dict[int, Outcome] = {}
-        self._problems: Dict[int, List[Outcome]] = {}
-        self._recordings: Dict[Tuple[int, str], Recording] = {}
+        self._processes: dict[int, Process] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._problems: dict[int, list[Outcome]] = {}
+        self._recordings: dict[tuple[int, str], Recording] = {}
 
     def as_it_is(self) -> Ledger:
         """A copy of what stands in it. The worker of a visit that nobody waits for may go on to fill it."""
@@ -34,7 +34,7 @@ class Ledger:
         return now
 
     @property
-    def recordings(self) -> Tuple[Recording, ...]:
+    def recordings(self) -> tuple[Recording, ...]:
         return tuple(self._recordings.values())
 
     def found(self, processes: Sequence[Process]) -> None:
@@ -44,7 +44,7 @@ class Ledger:
         return self._processes[pid]
 
     @property
-    def processes(self) -> Tuple[Process, ...]:
+    def processes(self) -> tuple[Process, ...]:
         return tuple(self._processes.values())
 
     def recorded(self, recording: Recording) -> None:
@@ -56,7 +56,7 @@ class Ledger:
         line = self._made(self._processes[pid], Status.FAILED, "fetch", reason, remedy)
         self._problems.setdefault(pid, []).append(line)
 
-    def outcome(self, outcome: ProcessOutcome) -> Optional[Outcome]:
+    def outcome(self, outcome: ProcessOutcome) -> Outcome | None:
         """Note what the agent says; gives the line back where it speaks of the whole host."""
         pid, status = outcome.pid, outcome.status
         if pid is None:
@@ -68,11 +68,11 @@ class Ledger:
             self._outcomes[pid] = replace(line, gone=gone, seconds=_seconds_of_cut(outcome))
         return None
 
-    def lines(self, host_failure: Optional[Outcome]) -> Tuple[Outcome, ...]:
+    def lines(self, host_failure: Outcome | None) -> tuple[Outcome, ...]:
         """One line a process; `host_failure` explains those that were never heard of again."""
         return tuple(self._closed(process, host_failure) for process in self._processes.values())
 
-    def _closed(self, process: Process, host_failure: Optional[Outcome]) -> Outcome:
+    def _closed(self, process: Process, host_failure: Outcome | None) -> Outcome:
         said = self._outcomes.get(process.pid)
         if said and said.status is Status.FAILED:
             return said
@@ -92,9 +92,7 @@ class Ledger:
             gone=said is not None and said.gone,
         )
 
-    def _missing(
-        self, process: Process, said: Optional[Outcome], host_failure: Optional[Outcome]
-    ) -> List[Outcome]:
+    def _missing(self, process: Process, said: Outcome | None, host_failure: Outcome | None) -> list[Outcome]:
         """A problem where profiles are missing without a word."""
         missing = [event for event in self._events if (process.pid, event) not in self._recordings]
         if not missing:
@@ -111,18 +109,18 @@ class Ledger:
         return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label)
 
 
-def _seconds_of_cut(outcome: ProcessOutcome) -> Optional[float]:
+def _seconds_of_cut(outcome: ProcessOutcome) -> float | None:
     cut = outcome.ended is Ended.CUT and outcome.status is Status.DEGRADED
     return outcome.seconds if cut else None
 
 
-def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:
+def first_failure(outcomes: Sequence[Outcome]) -> Outcome | None:
     """The line that says why a host failed as a whole."""
-    failures: List[Outcome] = [line for line in outcomes if line.status is Status.FAILED and line.pid is None]
+    failures: list[Outcome] = [line for line in outcomes if line.status is Status.FAILED and line.pid is None]
     return failures[0] if failures else None
 
 
-def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> Tuple[Outcome, ...]:
+def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> tuple[Outcome, ...]:
     """A host's lines with what the target's manager says became of it, or of a process (by `label`).
 
     Where that explains a line it goes before the line's own reason, so that each thing is told once.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple
+from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries, Blob
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 
 # What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
 _LIBRARIES = {
@@ -26,12 +27,12 @@ class Library(NamedTuple):
     blob: Blob
 
 
-def wanted(binaries: AgentBinaries, engine: str, arch: str) -> List[Library]:
+def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
     """What an engine needs on a host of this architecture; perf manages without ours.
 
     Raises HostError where there is none that it cannot do without.
     """
-    found: List[Library] = []
+    found: list[Library] = []
     for name, (file_name, engines) in _LIBRARIES.items():
         blob = binaries.blobs.get(name, {}).get(arch) if engine in engines else None
         if blob is not None:
@@ -45,12 +46,12 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str) -> List[Library]:
     return found
 
 
-def hashes(libraries: List[Library]) -> Dict[str, str]:
+def hashes(libraries: list[Library]) -> dict[str, str]:
     """Their SHA-256 by name."""
     return {library.name: library.blob.sha256 for library in libraries}
 
 
-def versions(libraries: List[Library]) -> Mapping[str, str]:
+def versions(libraries: list[Library]) -> Mapping[str, str]:
     """async-profiler's release, as the library says it; nothing where it does not."""
     releases = {
         library.name: _release(library.blob.path) for library in libraries if library.name == "async-profiler"

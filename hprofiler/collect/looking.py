@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Found, Ignored
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
@@ -19,11 +19,11 @@ class HostFound:
     """What a selector means on one host. `outcomes` says idle or failed, and what is left to other names."""
 
     host: Host
-    facts: Optional[HostFacts]
+    facts: HostFacts | None
     searched: int
-    processes: Tuple[Process, ...]
-    ignored: Tuple[Ignored, ...]
-    outcomes: Tuple[Outcome, ...]
+    processes: tuple[Process, ...]
+    ignored: tuple[Ignored, ...]
+    outcomes: tuple[Outcome, ...]
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -32,8 +32,8 @@ def find_only(
     selector: Selector,
     reach: Reach,
     listener: Listener = silent,
-    stop: Optional[Stop] = None,
-) -> List[HostFound]:
+    stop: Stop | None = None,
+) -> list[HostFound]:
     """Look, and touch nothing; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_FindingVisit(host, crew, selector) for host in hosts]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from hprofiler.model import HostFacts, Outcome, Process, Status
 
-_Key = Tuple[str, str, str, int, int, int]
+_Key = tuple[str, str, str, int, int, int]
 _PID = re.compile("[1-9][0-9]{0,6}")
 _AGENTS = ("agent-", ".hprofiler-once-")
 """How the files of agents are called, from which they run."""
@@ -46,10 +47,10 @@ class Machines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holders: Dict[_Key, _Holder] = {}
-        self._doubts: Set[Tuple[str, str]] = set()
+        self._holders: dict[_Key, _Holder] = {}
+        self._doubts: set[tuple[str, str]] = set()
 
-    def take(self, facts: Optional[HostFacts], by: Visitor, processes: Sequence[Process]) -> Set[Visitor]:
+    def take(self, facts: HostFacts | None, by: Visitor, processes: Sequence[Process]) -> set[Visitor]:
         """The others that have some of them; what nobody has is `by`'s from now on."""
         with self._lock:
             keys = [(key, process) for process in processes if (key := _key(facts, process))]
@@ -69,7 +70,7 @@ class Machines:
         with self._lock:
             self._doubts |= {(host, other.host) for other in others}
 
-    def elsewhere(self, facts: Optional[HostFacts], processes: Sequence[Process]) -> Dict[int, str]:
+    def elsewhere(self, facts: HostFacts | None, processes: Sequence[Process]) -> dict[int, str]:
         """The hosts that have such of a visit's processes as are not its own, by pid."""
         with self._lock:
             held = [(one, self._holders.get(key)) for one in processes if (key := _key(facts, one))]
@@ -81,7 +82,7 @@ class Machines:
             }
 
 
-def _key(facts: Optional[HostFacts], process: Process) -> Optional[_Key]:
+def _key(facts: HostFacts | None, process: Process) -> _Key | None:
     """What no other process has, on whatever host. Machines that were copied while they ran have one boot.
 
     Whose it is belongs to it: nobody is to be its rightful visitor by what he says of its user.
@@ -91,13 +92,13 @@ def _key(facts: Optional[HostFacts], process: Process) -> Optional[_Key]:
     return facts.boot_id, facts.pid_namespace, facts.name, process.uid, process.pid, process.start_time
 
 
-def pids(visitors: Iterable[Visitor]) -> List[int]:
+def pids(visitors: Iterable[Visitor]) -> list[int]:
     """The pids of their agents, as far as they tell some that can be."""
     told = (visitor.session.partition("-")[0] for visitor in visitors)
     return sorted({int(pid) for pid in told if _PID.fullmatch(pid)})
 
 
-def seen(visitors: Iterable[Visitor], processes: Sequence[Process]) -> Set[Visitor]:
+def seen(visitors: Iterable[Visitor], processes: Sequence[Process]) -> set[Visitor]:
     """The visitors whose agents are among the processes of a machine, as its own agent tells them.
 
     A process that runs as another user is none: a local user can name any, but has none of root's.
@@ -107,7 +108,7 @@ def seen(visitors: Iterable[Visitor], processes: Sequence[Process]) -> Set[Visit
     return {visitor for visitor in visitors if (visitor.uid, visitor.session) in told}
 
 
-def left_to_others(host: str, elsewhere: Mapping[int, str]) -> List[Outcome]:
+def left_to_others(host: str, elsewhere: Mapping[int, str]) -> list[Outcome]:
     """A ledger line for each other name of the machine, with how many processes are left to it."""
     return [
         Outcome(
@@ -122,7 +123,7 @@ def left_to_others(host: str, elsewhere: Mapping[int, str]) -> List[Outcome]:
     ]
 
 
-def settled(host: str, lines: Sequence[Outcome], elsewhere: Mapping[int, str]) -> Tuple[Outcome, ...]:
+def settled(host: str, lines: Sequence[Outcome], elsewhere: Mapping[int, str]) -> tuple[Outcome, ...]:
     """The lines of a host's processes; what it failed to record and another visit has is no failure."""
     failed = {line.pid for line in lines if line.status is Status.FAILED}
     left = {pid: name for pid, name in elsewhere.items() if pid in failed}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Callable, Iterator, Optional
 
 _LITTLE = 1.0  # seconds that are not worth a word
 
@@ -20,7 +20,7 @@ class OurTime:
     def __init__(self, give_back: Callable[[float, float], None]) -> None:
         self._give_back = give_back
         self._lock = threading.Lock()
-        self._since: Optional[float] = None
+        self._since: float | None = None
         self._queues = False
         self._spent = 0.0
         self._queued = 0.0

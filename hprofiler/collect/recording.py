@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import List, Mapping, Optional, Sequence
 
-from hprofiler.agent import (
-    AgentSession,
-    Done,
-    Found,
-    Interrupted,
-    ProcessOutcome,
-    ProfileHeader,
-    RawHeader,
-)
+from hprofiler.agent import AgentSession, Done, Found, Interrupted, ProcessOutcome, ProfileHeader, RawHeader
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
+from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
 from hprofiler.collect import canaries, crowd, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
@@ -32,17 +25,7 @@ from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
 from hprofiler.collect.visiting import visit_all
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
-from hprofiler.model import (
-    Host,
-    HostFacts,
-    HostResult,
-    Outcome,
-    Process,
-    Sampling,
-    Selector,
-    Status,
-)
+from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
@@ -57,9 +40,9 @@ def collect(
     reach: Reach,
     sink: ProfileSink,
     listener: Listener = silent,
-    stop: Optional[Stop] = None,
+    stop: Stop | None = None,
     care: Care = USUAL,
-) -> List[HostResult]:
+) -> list[HostResult]:
     """Record the selector's processes on all hosts at the same time; one result a host, in their order.
 
     `listener` is called by one thread, and no host waits for it. The first `stop.request()` ends the
@@ -98,7 +81,7 @@ class _RecordingVisit(Visit):
         sink: ProfileSink,
         gate: StartGate,
         care: Care,
-        flock: Optional[Canaries],
+        flock: Canaries | None,
     ) -> None:
         super().__init__(host, crew, selector)
         self._selector = selector
@@ -146,9 +129,9 @@ class _RecordingVisit(Visit):
             return self._comeback.tidied(why)
         return super().given_up(error)
 
-    def _at_the_line(self) -> Optional[AgentSession]:
+    def _at_the_line(self) -> AgentSession | None:
         """A session that can start; where there is none nobody waits for it."""
-        session: Optional[AgentSession] = None
+        session: AgentSession | None = None
         try:
             session = self._ready_at_last()
         finally:
@@ -156,7 +139,7 @@ class _RecordingVisit(Visit):
                 self._gate.leave()
         return session
 
-    def _ready_at_last(self) -> Optional[AgentSession]:
+    def _ready_at_last(self) -> AgentSession | None:
         """Where the connection breaks before anybody has started all is tried once more."""
         try:
             return self._get_ready()
@@ -172,7 +155,7 @@ class _RecordingVisit(Visit):
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
             return self._get_ready()
 
-    def _get_ready(self) -> Optional[AgentSession]:
+    def _get_ready(self) -> AgentSession | None:
         """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
         if self._comeback.former:
@@ -233,7 +216,7 @@ class _RecordingVisit(Visit):
             return True
         return False
 
-    def _put_libraries(self, session: AgentSession) -> List[libraries.Library]:
+    def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send what the engine may load and the host has not; gives all of it."""
         needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         for _, file_name, blob in needed:
@@ -265,7 +248,7 @@ class _RecordingVisit(Visit):
             return outcome
 
         lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
-        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked)))
+        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked, strict=False)))
         for line in cleared.refused:
             self._note(line)
         return cleared

@@ -7,7 +7,7 @@ import errno
 import queue
 import threading
 import time
-from typing import IO, Optional, Tuple
+from typing import IO
 
 PATIENCE = 15.0
 """How long a line is waited for at most, in seconds: hosts wait meanwhile."""
@@ -24,7 +24,7 @@ class Scribe:
         self._patience = self._left = min(patience, PATIENCE)
         self._waited = time.monotonic()
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._written: queue.SimpleQueue[Tuple[Optional[Exception], float]] = queue.SimpleQueue()
+        self._written: queue.SimpleQueue[tuple[Exception | None, float]] = queue.SimpleQueue()
         self._begun = False
 
     def write(self, line: str) -> None:

@@ -11,8 +11,8 @@ import queue
 import signal
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Callable, Iterator, List
 
 AT_ONCE = 2
 # How long the end of a block waits for an action that goes on, in seconds.
@@ -30,7 +30,7 @@ class Stop:
         self.signal = 0
         """The signal that asked first; 0 while nobody has."""
         self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._listeners: List[Callable[[int], None]] = []
+        self._listeners: list[Callable[[int], None]] = []
 
     def request(self, number: int = signal.SIGINT) -> None:
         """Stop; called again: at once."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from typing import Callable, Generic, Optional, TypeVar
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 _LAST_LINES = 2.0
 """How long the end waits for what is yet to be told, in seconds."""
@@ -22,7 +23,7 @@ class Teller(Generic[T]):
 
     def __init__(self, listener: Callable[[T], None]) -> None:
         self._listener = listener
-        self._untold: queue.SimpleQueue[Optional[T]] = queue.SimpleQueue()
+        self._untold: queue.SimpleQueue[T | None] = queue.SimpleQueue()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="hprofiler-teller", daemon=True)
 

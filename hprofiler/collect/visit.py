@@ -6,12 +6,14 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any
 
 from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.base.errors import HostError, HprofilerError, TimedOut
 from hprofiler.collect import machines
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.beside import no_thread
@@ -19,9 +21,8 @@ from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
 from hprofiler.collect.machines import Visitor
 from hprofiler.collect.stop import AT_ONCE
-from hprofiler.errors import HostError, HprofilerError, TimedOut
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Process, Selector, Status
-from hprofiler.transports import LocalTransport, NoShell, Transport
+from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
 _PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
@@ -37,38 +38,38 @@ class Visit(ABC):
     gives_up = False
     """Whether it costs something to leave to another visit what that one has not."""
 
-    def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
+    def __init__(self, host: Host, crew: Crew, selector: Selector | None = None) -> None:
         self.host = host
         self._contained = Contained(host)
         self._all_meant = selector is not None and selector.kind == "containers"
         self.reach = crew.reach
         self.stage = "connect"
-        self.facts: Optional[HostFacts] = None
-        self.outcomes: List[Outcome] = []
+        self.facts: HostFacts | None = None
+        self.outcomes: list[Outcome] = []
         self.left: Mapping[int, str] = {}  # the hosts that have what was found here as well, by pid
-        self.timings: Dict[str, float] = {}
+        self.timings: dict[str, float] = {}
         self.processes = 0
         self._looked = False
         self.needless = False
         self.audit = VisitAudit(crew.reach.audit, host.name)
         self.transport = self._transport()
         self._moved = (0, 0)
-        self.session: Optional[AgentSession] = None
-        self._beside: Optional[LocalTransport] = None
+        self.session: AgentSession | None = None
+        self._beside: LocalTransport | None = None
         self._crew = crew
         self._queued = True
         self._lock = threading.RLock()
         self._since = time.monotonic()
-        self._limit: Optional[int] = None
+        self._limit: int | None = None
         self._limited = object()
-        self._why: Optional[HostError] = None
+        self._why: HostError | None = None
         self._running = ""
         self._failed = False
         self.ended = False
 
     # Stages
 
-    def enter(self, stage: str, seconds: Optional[float] = None, detail: str = "") -> None:
+    def enter(self, stage: str, seconds: float | None = None, detail: str = "") -> None:
         """Go on to `stage`, which may take `seconds` (None: as long as it takes)."""
         with self._lock:
             self._clock(stage)
@@ -76,7 +77,7 @@ class Visit(ABC):
             self.limit(seconds)
         self.tell(stage, detail)
 
-    def limit(self, seconds: Optional[float]) -> None:
+    def limit(self, seconds: float | None) -> None:
         """Give the present stage another time limit, from now on."""
         with self._lock:
             self._crew.watchdog.cancel(self._limit)
@@ -164,7 +165,7 @@ class Visit(ABC):
         return transport
 
     @property
-    def moved(self) -> Tuple[int, int]:
+    def moved(self) -> tuple[int, int]:
         """Bytes sent and received by all connections."""
         return self._moved[0] + self.transport.bytes_sent, self._moved[1] + self.transport.bytes_received
 
@@ -205,8 +206,8 @@ class Visit(ABC):
     def find(self, session: AgentSession, selector: Selector) -> Found:
         """The processes that the selector means on this host."""
         self.enter("find", self.reach.timeout)
-        query: Optional[Mapping[str, Any]] = None if selector.kind == "containers" else selector.query
-        overlooked: Tuple[Ignored, ...] = ()
+        query: Mapping[str, Any] | None = None if selector.kind == "containers" else selector.query
+        overlooked: tuple[Ignored, ...] = ()
         if selector.kind == "pipe":
             listing = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
@@ -237,7 +238,7 @@ class Visit(ABC):
         processes = tuple(one for one in found.processes if one.pid not in self.left)
         return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
 
-    def _seen(self, session: AgentSession, others: Set[Visitor]) -> Set[Visitor]:
+    def _seen(self, session: AgentSession, others: set[Visitor]) -> set[Visitor]:
         """Those whose agents this machine has: of the others it is only said that they are on it."""
         self.limit(self.reach.timeout)
         query = {"kind": "pids", "pids": machines.pids(others)}
@@ -248,7 +249,7 @@ class Visit(ABC):
         self.outcomes += [doubt] if doubt else []
         return doubt is None
 
-    def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> List[int]:
+    def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
             return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
         # An image may have no grep; and the pipe is our user's own, as is this machine.
@@ -291,7 +292,7 @@ class Visit(ABC):
         reason = f"{why.reason}{self._contained.missing(self.unseen())}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
 
-    def unseen(self) -> Tuple[str, ...]:
+    def unseen(self) -> tuple[str, ...]:
         """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
 
         Of a selector that narrows them it is not known whom it means; of containers that nobody named

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import threading
 import time
-from typing import Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
 
 from hprofiler.collect.beside import Beside
 
@@ -17,8 +17,8 @@ class Watchdog:
     def __init__(self, beside: Beside) -> None:
         self._beside = beside
         self._condition = threading.Condition()
-        self._due: List[Tuple[float, int]] = []
-        self._actions: Dict[int, Callable[[], None]] = {}
+        self._due: list[tuple[float, int]] = []
+        self._actions: dict[int, Callable[[], None]] = {}
         self._numbers = itertools.count()
         self._ended = False
         self._thread = threading.Thread(target=self._watch, name="hprofiler-watchdog", daemon=True)
@@ -33,7 +33,7 @@ class Watchdog:
                 self._condition.notify()
         return number
 
-    def cancel(self, number: Optional[int]) -> None:
+    def cancel(self, number: int | None) -> None:
         """Forget an action; nothing happens where it has run already."""
         with self._condition:
             self._actions.pop(number if number is not None else -1, None)

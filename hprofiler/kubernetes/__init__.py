@@ -6,7 +6,7 @@ Who wants a cluster calls `connect`; the libraries behind it are imported then, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from hprofiler.kubernetes.problems import BadRequest, Forbidden, KubernetesError, Need
 
@@ -20,8 +20,8 @@ __all__ = ["Access", "BadRequest", "Forbidden", "KubernetesError", "Need", "conn
 class Access:
     """Which cluster. None means what kubectl would take: `$KUBECONFIG`, the file's current context."""
 
-    kubeconfig: Optional[str] = None
-    context: Optional[str] = None
+    kubeconfig: str | None = None
+    context: str | None = None
     timeout: float = 30.0
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import re
 import ssl
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any
 
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 
-from hprofiler import foreign_json
-from hprofiler.aside import TooLate
-from hprofiler.errors import UsageError
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.background import TooLate
+from hprofiler.base.errors import UsageError
+from hprofiler.base.passwords import HIDDEN, hide_logins
 from hprofiler.kubernetes import Access
 from hprofiler.kubernetes.configuration import Configuration, configured
 from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, Packed, TooLong
@@ -22,7 +25,6 @@ from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
 from hprofiler.kubernetes.problems import KubernetesError, Need, in_short, refusal, said
 from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
-from hprofiler.passwords import HIDDEN, hide_logins
 
 MAX_ANSWER = 64 << 20
 MAX_REFUSAL = 64 << 10
@@ -62,10 +64,10 @@ class Cluster:
         """Change an object (strategic merge). Raises KubernetesError."""
         return self._parsed(self._body("PATCH", path, {}, need, change))
 
-    def list(self, path: str, parameters: Params, need: Need) -> List[Dict[str, Any]]:
+    def list(self, path: str, parameters: Params, need: Need) -> builtins.list[dict[str, Any]]:
         """The objects of a list, asked for in pages. Raises KubernetesError."""
-        items: List[Dict[str, Any]] = []
-        page: Dict[str, str] = {**parameters, "limit": str(PAGE)}
+        items: list[dict[str, Any]] = []
+        page: dict[str, str] = {**parameters, "limit": str(PAGE)}
         size, end = 0, time.monotonic() + LIST_SECONDS
         for _ in range(MAX_PAGES):
             body = self._body("GET", path, page, need)
@@ -105,7 +107,7 @@ class Cluster:
             raise KubernetesError(reason, "narrow the selector")
 
     def _body(
-        self, verb: str, path: str, parameters: Params, need: Need, change: Optional[Mapping[str, Any]] = None
+        self, verb: str, path: str, parameters: Params, need: Need, change: Mapping[str, Any] | None = None
     ) -> bytes:
         content = None if change is None else json.dumps(change).encode()
         headers = {"Accept": "application/json"}
@@ -127,7 +129,7 @@ class Cluster:
             raise KubernetesError(f"{self.server} answered with no JSON", _REACHABLE) from error
 
     def _request(self, verb: str, path: str, parameters: Any, **more: Any) -> httpx.Request:
-        extensions: Dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
+        extensions: dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
         extensions["timeout"] = self._client.timeout.as_dict()
         return self._client.build_request(verb, path, params=parameters, extensions=extensions, **more)
 
@@ -153,7 +155,7 @@ class Cluster:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: BaseException) -> KubernetesError:
-        cause: Optional[BaseException] = error
+        cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLError):
                 why = getattr(cause, "verify_message", "") or cause.reason or str(cause)
@@ -182,12 +184,12 @@ def _client(configuration: Configuration, timeout: float) -> httpx.Client:
         raise UsageError("the address of the API server or of its proxy is none", _ADDRESSES) from None
 
 
-def _credentials(configuration: Configuration, timeout: float) -> Dict[str, Any]:
+def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]:
     single, proxy = configuration.single, configuration.cluster.get("proxy-url")
     patience = httpx.Timeout(timeout, connect=CONNECT_SECONDS)
     try:
         made = ConnectionParams(timeout=patience, proxy=proxy if isinstance(proxy, str) else None)
-        parameters: Dict[str, Any] = made.httpx_params(single)
+        parameters: dict[str, Any] = made.httpx_params(single)
         plugin = configuration.user.get("exec")
         if isinstance(plugin, dict):
             login = PluginLogin(plugin, configuration.cluster, single.cluster.server)

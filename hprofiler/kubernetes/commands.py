@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
-from hprofiler import foreign_json
+from hprofiler.base import bounded_json as foreign_json
 from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.problems import Need, Said, in_short, said
 from hprofiler.kubernetes.websocket import HALF_CLOSE, Lost, WebSocket
@@ -28,7 +28,7 @@ class Command:
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._status = bytearray()
-        self._lost: Optional[str] = None
+        self._lost: str | None = None
         self._ended = False
         self.can_end_input = socket.protocol == HALF_CLOSE
         threading.Thread(target=self._receive, name="hprofiler-exec", daemon=True).start()
@@ -59,13 +59,13 @@ class Command:
             self._changed.wait_for(lambda: self._ended, timeout)
             return bytes(self._stderr)
 
-    def exit_status(self, timeout: float) -> Optional[int]:
+    def exit_status(self, timeout: float) -> int | None:
         """None where it has not ended by then, was never begun, or nobody knows."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended, timeout)
             return exit_status(bytes(self._status))[0]
 
-    def failure(self) -> Optional[Said]:
+    def failure(self) -> Said | None:
         """Why it was not begun, once that is known."""
         with self._changed:
             return exit_status(bytes(self._status))[1]
@@ -75,7 +75,7 @@ class Command:
         self._socket.close()
 
     def _receive(self) -> None:
-        channel: Optional[int] = None
+        channel: int | None = None
         try:
             for piece, last in self._socket.messages():
                 if channel is None and piece:
@@ -93,7 +93,7 @@ class Command:
                 self._ended = True
                 self._changed.notify_all()
 
-    def _keep(self, channel: Optional[int], piece: bytes) -> None:
+    def _keep(self, channel: int | None, piece: bytes) -> None:
         with self._changed:
             if channel == _STDOUT:
                 # Whoever writes more than is read is made to wait; `close` ends that.
@@ -108,7 +108,7 @@ class Command:
             self._changed.notify_all()
 
 
-def start(cluster: Cluster, where: Tuple[str, str, str], command: List[str], stderr_kept: int) -> Command:
+def start(cluster: Cluster, where: tuple[str, str, str], command: list[str], stderr_kept: int) -> Command:
     """Run a command in a container: namespace, pod, name. Raises KubernetesError."""
     namespace, pod, container = where
     asked = [("container", container), *(("command", word) for word in command)]
@@ -118,7 +118,7 @@ def start(cluster: Cluster, where: Tuple[str, str, str], command: List[str], std
     return Command(cluster.websocket(path, [*asked, *streams], need), stderr_kept)
 
 
-def exit_status(status: bytes) -> Tuple[Optional[int], Optional[Said]]:
+def exit_status(status: bytes) -> tuple[int | None, Said | None]:
     """What the last message says: the command's exit status, or why it has none."""
     try:
         words: Any = foreign_json.read(status)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import yaml
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
-from hprofiler.errors import UsageError
-from hprofiler.paths import at_home, is_file, usual
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import at_home, is_file, usual
 
 MAX_FILE = 8 << 20
 _LISTS = ("clusters", "contexts", "users")
@@ -33,7 +34,7 @@ class Configuration(NamedTuple):
 
 
 def configured(
-    kubeconfig: Optional[str], context: Optional[str], environment: Mapping[str, str] = os.environ
+    kubeconfig: str | None, context: str | None, environment: Mapping[str, str] = os.environ
 ) -> Configuration:
     """The context that is meant. Raises UsageError."""
     files = _files(kubeconfig, environment)
@@ -55,7 +56,7 @@ def configured(
     )
 
 
-def _files(kubeconfig: Optional[str], environment: Mapping[str, str]) -> List[Path]:
+def _files(kubeconfig: str | None, environment: Mapping[str, str]) -> list[Path]:
     """The files to read, the first of which wins; none where only the pod's own account is left."""
     if kubeconfig is not None:
         return [at_home(kubeconfig)]
@@ -67,7 +68,7 @@ def _files(kubeconfig: Optional[str], environment: Mapping[str, str]) -> List[Pa
     return [file] if file and is_file(file) else []
 
 
-def _service_account(context: Optional[str], environment: Mapping[str, str]) -> Configuration:
+def _service_account(context: str | None, environment: Mapping[str, str]) -> Configuration:
     if context is not None or "KUBERNETES_SERVICE_HOST" not in environment:
         raise UsageError("no Kubernetes cluster is configured: there is no ~/.kube/config", _REMEDY)
     try:
@@ -78,9 +79,9 @@ def _service_account(context: Optional[str], environment: Mapping[str, str]) -> 
     return Configuration(single, {}, {})
 
 
-def _merged(files: List[Path]) -> Dict[str, Any]:
+def _merged(files: list[Path]) -> dict[str, Any]:
     """All files as one: of entries with the same name, and of current contexts, the first counts."""
-    merged: Dict[str, Any] = {name: {} for name in _LISTS}
+    merged: dict[str, Any] = {name: {} for name in _LISTS}
     for file in files:
         read = _read(file)
         for name in _LISTS:
@@ -93,7 +94,7 @@ def _merged(files: List[Path]) -> Dict[str, Any]:
     return {**merged, **{name: list(merged[name].values()) for name in _LISTS}}
 
 
-def _read(file: Path) -> Dict[str, Any]:
+def _read(file: Path) -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_FILE + 1)
@@ -110,13 +111,13 @@ def _read(file: Path) -> Dict[str, Any]:
     return read
 
 
-def _absolute(section: str, entry: Dict[str, Any], folder: Path) -> Dict[str, Any]:
+def _absolute(section: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
     """An entry whose relative paths are relative to nothing any more."""
     member, keys = _PATHS.get(section, ("", ()))
     inner = entry.get(member)
     if not isinstance(inner, dict):
         return entry
-    paths: Dict[str, Any] = {
+    paths: dict[str, Any] = {
         key: str(folder / inner[key]) for key in keys if isinstance(inner.get(key), str) and inner[key]
     }
     plugin = inner.get("exec")
@@ -125,17 +126,17 @@ def _absolute(section: str, entry: Dict[str, Any], folder: Path) -> Dict[str, An
     return {**entry, member: {**inner, **paths}}
 
 
-def _entry(merged: Mapping[str, Any], section: str, member: str, name: Optional[str]) -> Mapping[str, Any]:
+def _entry(merged: Mapping[str, Any], section: str, member: str, name: str | None) -> Mapping[str, Any]:
     found = next((entry.get(member) for entry in merged[section] if entry["name"] == name), None)
     return found if isinstance(found, dict) else {}
 
 
-def _known(merged: Mapping[str, Any], context: Optional[str]) -> str:
+def _known(merged: Mapping[str, Any], context: str | None) -> str:
     if context is None:
         return ""
     names = ", ".join(entry["name"] for entry in merged["contexts"][:20])
     return f"; it has {names}" if names else "; it has none"
 
 
-def _named(files: List[Path]) -> str:
+def _named(files: list[Path]) -> str:
     return os.pathsep.join(str(file) for file in files)

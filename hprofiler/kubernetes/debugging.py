@@ -11,7 +11,8 @@ import contextlib
 import secrets
 import threading
 import time
-from typing import Any, Dict, Mapping, Tuple
+from collections.abc import Mapping
+from typing import Any
 
 from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.commands import start
@@ -39,7 +40,7 @@ _SECURITY = (
 
 
 def add_debug_container(
-    cluster: Cluster, where: Tuple[str, str, str], image: str, seconds: int, unwanted: threading.Event
+    cluster: Cluster, where: tuple[str, str, str], image: str, seconds: int, unwanted: threading.Event
 ) -> str:
     """Put one beside the container (namespace, pod, name), for so many seconds; its name, when it runs.
 
@@ -69,7 +70,7 @@ def add_debug_container(
     return name
 
 
-def _end(cluster: Cluster, where: Tuple[str, str, str]) -> None:
+def _end(cluster: Cluster, where: tuple[str, str, str]) -> None:
     """Tell it to end, where it runs."""
     with contextlib.suppress(KubernetesError, OSError):
         command = start(cluster, where, ["sh", "-c", LAST], 0)
@@ -85,7 +86,7 @@ def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
     return found[0]
 
 
-def _security(pod: Mapping[str, Any], container: str) -> Dict[str, Any]:
+def _security(pod: Mapping[str, Any], container: str) -> dict[str, Any]:
     """The same rights as the container's."""
     spec, status = _object(pod, "spec"), _object(pod, "status")
     own = _named(container, spec.get("containers"), spec.get("initContainers"))
@@ -98,7 +99,7 @@ def _security(pod: Mapping[str, Any], container: str) -> Dict[str, Any]:
     return {name: merged[name] for name in _SECURITY if name in merged}
 
 
-def _await(cluster: Cluster, where: Tuple[str, str, str], unwanted: threading.Event) -> None:
+def _await(cluster: Cluster, where: tuple[str, str, str], unwanted: threading.Event) -> None:
     namespace, pod, name = where
     end = time.monotonic() + _START_SECONDS
     while True:
@@ -125,6 +126,6 @@ def _named(name: str, *lists: object) -> Mapping[str, Any]:
     return next((one for one in found if isinstance(one, dict) and one.get("name") == name), {})
 
 
-def _object(value: Mapping[str, Any], name: str) -> Dict[str, Any]:
+def _object(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = value.get(name)
     return found if isinstance(found, dict) else {}

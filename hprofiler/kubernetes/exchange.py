@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Iterator, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
-from hprofiler.aside import TooLate, within
+from hprofiler.base.background import TooLate, within
 from hprofiler.kubernetes.http import httpx
 
 SWITCHING = 101
@@ -27,7 +28,7 @@ class Packed(Exception):
     """The answer is packed: how long it is shows only when it has been unpacked."""
 
 
-Answer = Tuple[httpx.Response, bytes]
+Answer = tuple[httpx.Response, bytes]
 
 
 class Exchange:

@@ -8,10 +8,11 @@ import ssl
 import subprocess
 import tempfile
 import threading
-from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
+from collections.abc import Generator, Mapping
+from typing import Any
 
-from hprofiler import foreign_json
-from hprofiler.errors import UsageError
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.problems import KubernetesError, in_short
 
@@ -31,7 +32,7 @@ class PluginLogin(httpx.Auth):
         self._hint = plugin.get("installHint")
         self._lock = threading.Lock()
         self._renewals = 0
-        self._failure: Optional[KubernetesError] = None
+        self._failure: KubernetesError | None = None
         self._status = self._log_in()
 
     def certify(self, context: ssl.SSLContext) -> None:
@@ -59,11 +60,11 @@ class PluginLogin(httpx.Auth):
             request.headers["Authorization"] = f"Bearer {self._renewed(token, renewals)}"
             yield request
 
-    def _token(self) -> Optional[str]:
+    def _token(self) -> str | None:
         token = self._status.get("token")
         return token if isinstance(token, str) else None
 
-    def _renewed(self, refused: str, renewals: int) -> Optional[str]:
+    def _renewed(self, refused: str, renewals: int) -> str | None:
         """Another token than the refused one, for a request that was sent after so many renewals.
 
         One thread fetches it, or fails, for all. Raises KubernetesError.
@@ -89,7 +90,7 @@ class PluginLogin(httpx.Auth):
         except KubernetesError as error:
             self._failure = error
 
-    def _log_in(self) -> Dict[str, Any]:
+    def _log_in(self) -> dict[str, Any]:
         program = self._command[0]
         try:
             done = subprocess.run(
@@ -116,7 +117,7 @@ class PluginLogin(httpx.Auth):
 
 def _command(
     plugin: Mapping[str, Any], cluster: Mapping[str, Any], server: str
-) -> Tuple[List[str], Dict[str, str]]:
+) -> tuple[list[str], dict[str, str]]:
     """The plugin's command line and environment."""
     version, program = plugin.get("apiVersion"), plugin.get("command")
     arguments = plugin.get("args") or []
@@ -127,7 +128,7 @@ def _command(
     for variable in plugin.get("env") or []:
         if isinstance(variable, dict):
             environment[str(variable.get("name"))] = str(variable.get("value"))
-    asked: Dict[str, Any] = {"interactive": os.isatty(0)}
+    asked: dict[str, Any] = {"interactive": os.isatty(0)}
     if plugin.get("provideClusterInfo") is True:
         asked["cluster"] = {**cluster, "server": server}
     information = {"apiVersion": version, "kind": "ExecCredential", "spec": asked}
@@ -135,7 +136,7 @@ def _command(
     return [program, *map(str, arguments)], environment
 
 
-def _status(answer: bytes, program: str) -> Dict[str, Any]:
+def _status(answer: bytes, program: str) -> dict[str, Any]:
     try:
         status = foreign_json.read(answer[:MAX_ANSWER])["status"]
     except (ValueError, KeyError, TypeError) as error:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
-from hprofiler import foreign_json
-from hprofiler.errors import HprofilerError
-from hprofiler.text import printable
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.errors import HprofilerError
+from hprofiler.base.text import printable
 
 _LONGEST = 500
 # What the API server says of roles, but for whom it means and what comes after is what we say ourselves.
@@ -38,7 +38,7 @@ class Need(NamedTuple):
 
     verbs: str
     resource: str
-    namespace: Optional[str]
+    namespace: str | None
     group: str = ""
 
     @property
@@ -109,7 +109,7 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     )
 
 
-def _denied(message: str) -> Tuple[str, str, str]:
+def _denied(message: str) -> tuple[str, str, str]:
     """Whom it is forbidden, to do what, and what else there is to say of it."""
     found = _DENIED.fullmatch(message)
     return (f" {found['who']}", found["verb"], found["more"]) if found else ("", "", f": {message}")

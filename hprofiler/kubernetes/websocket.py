@@ -10,7 +10,7 @@ import select
 import socket
 import ssl
 import threading
-from typing import Dict, Iterator, Optional, Tuple
+from collections.abc import Iterator
 
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping
@@ -58,7 +58,7 @@ class WebSocket:
         """One message. Raises Lost."""
         self._send(BytesMessage(data=data))
 
-    def messages(self) -> Iterator[Tuple[bytes, bool]]:
+    def messages(self) -> Iterator[tuple[bytes, bool]]:
         """What comes, in pieces, each with whether its message ends there; until the end. Raises Lost."""
         while piece := self._read():
             try:
@@ -152,7 +152,7 @@ class WebSocket:
         poll.poll(_LOOK * 1000)
 
 
-def opening_headers() -> Dict[str, str]:
+def opening_headers() -> dict[str, str]:
     return {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
@@ -166,7 +166,7 @@ def upgraded(response: httpx.Response) -> WebSocket:
     """The connection of an answer that agrees to change the protocol. Raises KubernetesError."""
     stream = response.extensions.get("network_stream")
     protocol = response.headers.get("sec-websocket-protocol", "")
-    connection: Optional[socket.socket] = stream.get_extra_info("socket") if stream else None
+    connection: socket.socket | None = stream.get_extra_info("socket") if stream else None
     encrypted = stream.get_extra_info("ssl_object") is not None if stream else False
     agreed = response.headers.get("sec-websocket-accept") == _accepted(response.request)
     if stream is None or connection is None or protocol not in PROTOCOLS or not agreed:

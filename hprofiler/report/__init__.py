@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence, Tuple
 
 from hprofiler._flamegraph import Method
-from hprofiler.errors import PicturesError, RunFolderError
+from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.comparison import Compared
@@ -34,7 +34,7 @@ from hprofiler.report.single import write_page
 from hprofiler.report.tables import hosts_section, run_section
 from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 
 __all__ = [
     "EventReport",
@@ -68,10 +68,10 @@ class EventReport:
     total: int
     whole: int
     totals: Mapping[str, int]
-    hottest: Tuple[Method, ...]
+    hottest: tuple[Method, ...]
     telling: int
     telling_of: str
-    findings: Tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     compared: Compared
 
     @property
@@ -89,9 +89,9 @@ class Report:
     """
 
     page: Path
-    events: Tuple[EventReport, ...]
+    events: tuple[EventReport, ...]
     coverage: str
-    problems: Tuple[Outcome, ...]
+    problems: tuple[Outcome, ...]
     cut_off: bool
 
     @property
@@ -123,12 +123,12 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     return Report(run_folder.page_path, tuple(gathered), told, tuple(problems), not facts.hosts)
 
 
-def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventReport], List[Outcome]]:
+def _make(folder: RunFolder, facts: RunFacts, names: Names) -> tuple[list[EventReport], list[Outcome]]:
     """Write everything; the page begins with an event that has samples. Pages of old versions are removed."""
     data = _page_data(facts, names)
-    reports: Dict[str, EventReport] = {}
-    sections: List[str] = []
-    problems: List[Outcome] = []
+    reports: dict[str, EventReport] = {}
+    sections: list[str] = []
+    problems: list[Outcome] = []
     for event in sorted(facts.events, key=lambda event: not _has_samples(facts.of(event))):
         of_event = facts.of(event)
         number = data.event(page_event(of_event))
@@ -147,7 +147,7 @@ def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventR
     return [reports[event] for event in facts.events], problems
 
 
-def _drawn(reports: Mapping[str, EventReport]) -> List[str]:
+def _drawn(reports: Mapping[str, EventReport]) -> list[str]:
     """The events that have pictures."""
     return [event for event, made in reports.items() if made.totals]
 

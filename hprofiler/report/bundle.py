@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Dict, List
 
-from hprofiler.resources import viewer_file
+from hprofiler.base.resources import viewer_file
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
@@ -21,7 +20,7 @@ ENTRY = "main.js"
 
 def script(entry: str = ENTRY) -> str:
     """The whole viewer as the text of one `<script type="module">`."""
-    modules: Dict[str, str] = {}
+    modules: dict[str, str] = {}
     _collect(entry, modules, [])
     _refuse_twins(modules)
     text = "\n".join(modules.values())
@@ -39,7 +38,7 @@ def policy(script_text: str) -> str:
     )
 
 
-def _collect(name: str, modules: Dict[str, str], above: List[str]) -> None:
+def _collect(name: str, modules: dict[str, str], above: list[str]) -> None:
     if name in above:
         raise ValueError(f"viewer modules import each other in a circle: {' -> '.join([*above, name])}")
     if name in modules:
@@ -50,9 +49,9 @@ def _collect(name: str, modules: Dict[str, str], above: List[str]) -> None:
     modules[name] = _EXPORT.sub("", _IMPORT.sub("", source)).replace("// @ts-check\n", "")
 
 
-def _refuse_twins(modules: Dict[str, str]) -> None:
+def _refuse_twins(modules: dict[str, str]) -> None:
     """Neither the type check nor an editor sees them: there each module has a scope of its own."""
-    homes: Dict[str, str] = {}
+    homes: dict[str, str] = {}
     for module, source in modules.items():
         for name in re.findall(r"\w+", " ".join(_DEFINED.findall(source))):
             if name in homes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import List, Mapping, Optional, Tuple
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
-from hprofiler.measures import measure_of
+from hprofiler.model.measures import measure_of
 from hprofiler.report.facts import HostFacts, RecordingFacts
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
@@ -26,7 +26,7 @@ class Unlike:
     host: str
     samples: int
     distance: Distance
-    pid: Optional[int] = None
+    pid: int | None = None
     label: str = ""
 
     @property
@@ -34,7 +34,7 @@ class Unlike:
         return self.distance.outlier
 
     @property
-    def telling(self) -> Optional[Difference]:
+    def telling(self) -> Difference | None:
         """The method that makes most of the difference; the rare ones only where there is no other."""
         methods = self.distance.methods
         return next((one for one in methods if not one.name.startswith("(rare ")), next(iter(methods), None))
@@ -44,15 +44,15 @@ class Unlike:
 class Compared:
     """Hosts and processes with samples; outliers first, then by how much farther than chance they are."""
 
-    hosts: Tuple[Unlike, ...] = ()
-    processes: Tuple[Unlike, ...] = ()
+    hosts: tuple[Unlike, ...] = ()
+    processes: tuple[Unlike, ...] = ()
 
     @property
-    def odd_hosts(self) -> Tuple[Unlike, ...]:
+    def odd_hosts(self) -> tuple[Unlike, ...]:
         return tuple(one for one in self.hosts if one.outlier)
 
     @property
-    def odd_processes(self) -> Tuple[Unlike, ...]:
+    def odd_processes(self) -> tuple[Unlike, ...]:
         return tuple(one for one in self.processes if one.outlier)
 
     @property
@@ -100,7 +100,7 @@ class _Ranking:
 
     def __init__(self) -> None:
         self._outliers = Outliers()
-        self._rows: List[Tuple[HostFacts, Optional[RecordingFacts], int]] = []
+        self._rows: list[tuple[HostFacts, RecordingFacts | None, int]] = []
 
     def add(
         self,
@@ -108,25 +108,25 @@ class _Ranking:
         value: str,
         samples: int,
         host: HostFacts,
-        recording: Optional[RecordingFacts],
+        recording: RecordingFacts | None,
     ) -> None:
         self._outliers.add(profile, value, samples=samples)
         self._rows.append((host, recording, samples))
 
-    def ranked(self) -> Tuple[Unlike, ...]:
-        found = zip(self._rows, self._outliers.distances())
+    def ranked(self) -> tuple[Unlike, ...]:
+        found = zip(self._rows, self._outliers.distances(), strict=False)
         rows = [_unlike(row, distance) for row, distance in found if distance is not None]
         return tuple(sorted(rows, key=_rank))
 
 
-def _unlike(row: Tuple[HostFacts, Optional[RecordingFacts], int], distance: Distance) -> Unlike:
+def _unlike(row: tuple[HostFacts, RecordingFacts | None, int], distance: Distance) -> Unlike:
     host, recording, samples = row
     if recording is None:
         return Unlike(host.key, host.name, samples, distance)
     return Unlike(host.key, host.name, samples, distance, recording.pid, recording.label)
 
 
-def _rank(one: Unlike) -> Tuple[bool, float]:
+def _rank(one: Unlike) -> tuple[bool, float]:
     """A divergence says little without the one that chance makes: with few samples both are large."""
     distance = one.distance
     return not one.outlier, -distance.divergence / distance.noise if distance.noise else 0.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Sequence
 
-from hprofiler.measures import counted, interval_in_words
 from hprofiler.model import Outcome
+from hprofiler.model.measures import counted, interval_in_words
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.words import coverage, cut_short, duration_in_words, interrupted
 

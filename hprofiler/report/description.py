@@ -6,11 +6,11 @@ Profiles are taken process by process and not kept; scopes are sums of columns, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile, ViewerData
-from hprofiler.measures import counted_in
+from hprofiler.model.measures import counted_in
 from hprofiler.report.comparison import Unlike
 from hprofiler.report.findings import Finding
 
@@ -34,7 +34,7 @@ class PageEvent:
     unit: str
     wider: str
     seconds: float = 0.0
-    second: Optional[Tuple[str, str, float]] = None
+    second: tuple[str, str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PageProcess:
     host: int
     pid: int
     name: str = ""
-    labels: Tuple[Tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HostNumbers:
     host: int
     expected: int
     taken: int
-    unlike: Optional[Unlike] = None
+    unlike: Unlike | None = None
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class PageData:
         self._runs = list(runs)
         self._thread_frames = thread_frames
         self._viewer = ViewerData()
-        self._events: List[PageEvent] = []
-        self._hosts: Dict[Tuple[int, str], Tuple[int, str]] = {}
-        self._processes: Dict[PageProcess, int] = {}
-        self._columns: List[Tuple[int, int, Optional[str]]] = []
-        self._threads: Dict[Tuple[int, str], int] = {}
-        self._numbers: Dict[int, List[HostNumbers]] = {}
-        self._findings: Dict[int, List[Finding]] = {}
-        self._covered: Dict[int, Covered] = {}
+        self._events: list[PageEvent] = []
+        self._hosts: dict[tuple[int, str], tuple[int, str]] = {}
+        self._processes: dict[PageProcess, int] = {}
+        self._columns: list[tuple[int, int, str | None]] = []
+        self._threads: dict[tuple[int, str], int] = {}
+        self._numbers: dict[int, list[HostNumbers]] = {}
+        self._findings: dict[int, list[Finding]] = {}
+        self._covered: dict[int, Covered] = {}
 
     @property
     def empty(self) -> bool:
@@ -107,7 +107,7 @@ class PageData:
         number, _ = self._hosts.setdefault((run, key), (len(self._hosts), name))
         return number
 
-    def number_of_host(self, key: str, run: int = 0) -> Optional[int]:
+    def number_of_host(self, key: str, run: int = 0) -> int | None:
         """Its number if the page has such a host."""
         return self._hosts.get((run, key), (None, ""))[0]
 
@@ -159,7 +159,7 @@ class PageData:
             "threads": threads,
             "columns": [
                 {"event": event, "process": process, "thread": None if thread is None else places[thread]}
-                for (event, process, _), thread in zip(self._columns, told)
+                for (event, process, _), thread in zip(self._columns, told, strict=False)
             ],
             "hosts_by_event": [
                 [_numbers_record(one) for one in self._numbers.get(event, ())]
@@ -175,16 +175,16 @@ class PageData:
             ],
         }
 
-    def _covered_record(self, covered: Covered) -> Dict[str, object]:
+    def _covered_record(self, covered: Covered) -> dict[str, object]:
         known = {self._processes[one]: told for one, told in covered.short.items() if one in self._processes}
         return {"runs": list(covered.runs), "hosts": dict(covered.hosts), "short": known}
 
     def _number_of(self, process: PageProcess) -> int:
         return self._processes.setdefault(process, len(self._processes))
 
-    def _told_threads(self) -> List[Optional[str]]:
+    def _told_threads(self) -> list[str | None]:
         """The group of each column: of an event that knows threads the heaviest are told apart."""
-        apart: Dict[int, List[str]] = {}
+        apart: dict[int, list[str]] = {}
         for (event, name), _ in sorted(self._threads.items(), key=lambda one: -one[1]):
             names = apart.setdefault(event, [])
             if len(names) < _MOST_THREADS:
@@ -194,7 +194,7 @@ class PageData:
             for event, _, thread in self._columns
         ]
 
-    def _thread_names(self, told: Sequence[Optional[str]]) -> List[str]:
+    def _thread_names(self, told: Sequence[str | None]) -> list[str]:
         """The groups that are told apart, the heaviest of the first event first; all others last."""
         weights = sorted(self._threads.items(), key=lambda one: (one[0][0], -one[1]))
         names = dict.fromkeys(name for (_, name), _ in weights)
@@ -203,26 +203,26 @@ class PageData:
             name for name in (OTHER_THREADS,) if name in used
         ]
 
-    def _finding_record(self, finding: Finding) -> Dict[str, object]:
+    def _finding_record(self, finding: Finding) -> dict[str, object]:
         hosts = {key: number for (_, key), (number, _) in self._hosts.items()}
         host = hosts.get(finding.host) if finding.host is not None else None
         return {"text": finding.text, "method": finding.method, "host": host}
 
 
-def _event_record(event: PageEvent) -> Dict[str, object]:
+def _event_record(event: PageEvent) -> dict[str, object]:
     record = {**asdict(event), "counts": counted_in((event.type, event.unit))}
     if event.second is not None:
-        record["second"] = dict(zip(("type", "unit", "per"), event.second))
+        record["second"] = dict(zip(("type", "unit", "per"), event.second, strict=False))
     return record
 
 
-def _process_record(process: PageProcess) -> Dict[str, object]:
+def _process_record(process: PageProcess) -> dict[str, object]:
     record = asdict(process)
     record["labels"] = dict(process.labels)
     return record
 
 
-def _numbers_record(numbers: HostNumbers) -> Dict[str, object]:
+def _numbers_record(numbers: HostNumbers) -> dict[str, object]:
     distance = numbers.unlike.distance if numbers.unlike else None
     methods = distance.methods if distance else []
     return {

@@ -6,13 +6,14 @@ type becomes empty, never an exception.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Any
 
+from hprofiler.base.text import printable
 from hprofiler.model import Outcome, Samples, Status
 from hprofiler.report.roots import ANY_ROOT
-from hprofiler.store import events_of
-from hprofiler.text import printable
+from hprofiler.runfolder import events_of
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
@@ -44,8 +45,8 @@ class RecordingFacts:
     seconds: float
     cpu_seconds: float
     totals: Mapping[str, int]
-    attach_seconds: Optional[float]
-    bytes_received: Optional[int]
+    attach_seconds: float | None
+    bytes_received: int | None
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class HostFacts:
 
     key: str
     name: str
-    pids: FrozenSet[int]
-    recordings: Tuple[RecordingFacts, ...]
-    outcomes: Tuple[Outcome, ...]
+    pids: frozenset[int]
+    recordings: tuple[RecordingFacts, ...]
+    outcomes: tuple[Outcome, ...]
     unseen: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
     bytes_sent: int = 0
@@ -83,7 +84,7 @@ class HostFacts:
         return len({one.pid for one in self.recordings})
 
     @property
-    def short(self) -> Tuple[Outcome, ...]:
+    def short(self) -> tuple[Outcome, ...]:
         """The ledger lines of processes that were recorded, and not for all of the time."""
         recorded = {one.pid for one in self.recordings}
         return tuple(one for one in self.outcomes if one.seconds is not None and one.pid in recorded)
@@ -104,19 +105,19 @@ class RunFacts:
     """
 
     version: str
-    command: Tuple[str, ...]
+    command: tuple[str, ...]
     target: str
     selector: str
     engine: str
-    events: Tuple[str, ...]
+    events: tuple[str, ...]
     event: str
     frequency: int
     duration: float
     started: str
     finished: str
     interrupted: bool
-    hosts: Tuple[HostFacts, ...]
-    roots: Tuple[str, ...]
+    hosts: tuple[HostFacts, ...]
+    roots: tuple[str, ...]
     trimmed: bool = False
     places: str = "on hosts"
     recorded: Mapping[str, int] = field(default_factory=dict)
@@ -166,7 +167,7 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
     )
 
 
-def _places(target: Mapping[str, Any], hosts: List[Any]) -> str:
+def _places(target: Mapping[str, Any], hosts: list[Any]) -> str:
     """Pods are visited on their nodes, or in containers, whose addresses are NAMESPACE/POD/CONTAINER."""
     addresses = [clean(_mapping(host).get("address")) for host in hosts]
     inside = target.get("kind") == "kubernetes" and any(one.count("/") == 2 for one in addresses)
@@ -219,11 +220,11 @@ def _recording(host: str, labels: Mapping[str, Any], recording: Mapping[str, Any
     )
 
 
-def _timings(host: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+def _timings(host: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(_mapping(host.get("timings")).items())[:_MOST_TIMINGS]
 
 
-def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> Dict[str, str]:
+def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, str]:
     own = _mapping(process.get("labels"))
     given = list({**own, **host, **own}.items())[:_MOST_LABELS]
     labels = {clean(key)[:_LONGEST_LABEL]: clean(value)[:_LONGEST_LABEL] for key, value in given}
@@ -233,7 +234,7 @@ def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> Dict[str, st
 
 def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
     known = {status.value: status for status in Status}
-    pid: Optional[object] = outcome.get("pid")
+    pid: object | None = outcome.get("pid")
     return Outcome(
         host=host,
         status=known.get(clean(outcome.get("status")), Status.FAILED),
@@ -246,15 +247,15 @@ def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _mapping(value: object) -> Dict[str, Any]:
+def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: object) -> List[Any]:
+def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _known(value: object) -> Optional[float]:
+def _known(value: object) -> float | None:
     """None where runs of earlier versions say nothing."""
     return None if value is None else _number(value)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import attrgetter
-from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
-from hprofiler.measures import in_words, measure_of, summed
 from hprofiler.model import Outcome
+from hprofiler.model.measures import in_words, measure_of, summed
 from hprofiler.report.comparison import Compared
 from hprofiler.report.covered import host_covered, host_sampled, recorded_for, run_covered, sampled
 from hprofiler.report.description import Covered, HostNumbers, PageData, PageEvent, PageProcess
@@ -19,7 +19,7 @@ from hprofiler.report.pictures import remove_pictures, write_pictures
 from hprofiler.report.reading import HostProfile, Names, Reader
 from hprofiler.report.telling import telling
 from hprofiler.report.words import percent, short_name
-from hprofiler.store import RunFolder, safe_name
+from hprofiler.runfolder import RunFolder, safe_name
 
 # How many of a host's methods are remembered to tell where a method of the cluster is hot.
 _REMEMBERED = 200
@@ -40,8 +40,8 @@ class Shares:
     total: int
     whole: int
     telling: int
-    hottest: Dict[str, int]
-    widest: Dict[str, int]
+    hottest: dict[str, int]
+    widest: dict[str, int]
 
     def share(self, method: str) -> float:
         """The method's own part of what tells; 0 for a method that is not among the remembered."""
@@ -53,7 +53,7 @@ class Shares:
         least = min(self.hottest.values()) if len(self.hottest) >= _REMEMBERED else 0
         return least / self.telling
 
-    def share_of(self, told: Finding) -> Optional[float]:
+    def share_of(self, told: Finding) -> float | None:
         """What the finding's method takes here, as it is told; None where that is not known."""
         known = self.widest if told.with_calls else self.hottest
         value = known.get(told.method or "", None if len(known) >= _REMEMBERED else 0)
@@ -67,12 +67,12 @@ class Gathered:
     `cluster` and `mean` are None when there is not one sample. `whole` is all hosts' total before trimming.
     """
 
-    cluster: Optional[Profile] = None
-    mean: Optional[Profile] = None
-    hosts: List[Shares] = field(default_factory=list)
-    problems: List[Outcome] = field(default_factory=list)
+    cluster: Profile | None = None
+    mean: Profile | None = None
+    hosts: list[Shares] = field(default_factory=list)
+    problems: list[Outcome] = field(default_factory=list)
     compared: Compared = field(default_factory=Compared)
-    findings: List[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     whole: int = 0
 
 
@@ -82,7 +82,7 @@ def gather(folder: RunFolder, facts: RunFacts, page: PageData, event: int, names
     Pictures of an earlier report that nothing is left for are removed.
     """
     evidence = Evidence(facts)
-    short: Dict[PageProcess, str] = {}
+    short: dict[PageProcess, str] = {}
 
     def take(host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
         evidence.add(host, recording, profile)
@@ -133,7 +133,7 @@ def _page_process(page: PageData, host: HostFacts, recording: RecordingFacts) ->
     return PageProcess(page.host(host.key, host.name), recording.pid, recording.label, labels)
 
 
-def _numbers(facts: RunFacts, page: PageData, gathered: Gathered) -> List[HostNumbers]:
+def _numbers(facts: RunFacts, page: PageData, gathered: Gathered) -> list[HostNumbers]:
     """Every host with a recording that the page knows."""
     told = []
     for host in facts.hosts:
@@ -147,9 +147,9 @@ def _numbers(facts: RunFacts, page: PageData, gathered: Gathered) -> List[HostNu
 
 
 def _covered(
-    facts: RunFacts, page: PageData, problems: Sequence[Outcome], short: Dict[PageProcess, str]
+    facts: RunFacts, page: PageData, problems: Sequence[Outcome], short: dict[PageProcess, str]
 ) -> Covered:
-    hosts: Dict[int, str] = {}
+    hosts: dict[int, str] = {}
     for host in facts.hosts:
         number = page.number_of_host(host.key)
         if number is not None and host.recordings:
@@ -165,12 +165,12 @@ def picture_title(facts: RunFacts, scope: str) -> str:
     return f"{run_title(facts)} · {scope} · {measure_of(facts.event).title}"
 
 
-def totals_of(profile: Profile) -> Dict[str, int]:
+def totals_of(profile: Profile) -> dict[str, int]:
     """The sums of a profile by value name."""
     return {name: profile.total(name) for name, _ in profile.values}
 
 
-def _merged(into: Optional[Profile], profile: Profile) -> Profile:
+def _merged(into: Profile | None, profile: Profile) -> Profile:
     if into is None:
         return profile
     into.merge(profile)
@@ -207,7 +207,7 @@ def _write_host(
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:
     told = run_covered(facts, len(gathered.problems))
     name = safe_name(facts.event)
-    scopes: List[Tuple[Optional[Profile], str, str]] = [
+    scopes: list[tuple[Profile | None, str, str]] = [
         (gathered.cluster, name, "cluster, every sample counts once"),
         (gathered.mean, f"{name}-mean", "cluster average, every host weighs the same"),
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import List, Sequence
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.measures import amount, in_words, measure_of, no_samples, summed
 from hprofiler.model import Outcome, Status
+from hprofiler.model.measures import amount, in_words, measure_of, no_samples, summed
 from hprofiler.report.comparison import Compared
 from hprofiler.report.covered import sampled
 from hprofiler.report.facts import RunFacts
@@ -150,7 +150,7 @@ def _marked(finding: Finding, name: str) -> str:
     return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"
 
 
-def _chips(facts: RunFacts, unreadable: int) -> List[str]:
+def _chips(facts: RunFacts, unreadable: int) -> list[str]:
     covered, complete = coverage(facts, unreadable)
     kind = "" if complete else ' class="partial"'
     others = others_missing(facts)
@@ -173,10 +173,10 @@ def _only_idle(facts: RunFacts) -> bool:
     return any(host.idle for host in facts.hosts) and not any(host.processes for host in facts.hosts)
 
 
-def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
+def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> list[str]:
     """Each reason once, with where it holds and its remedy."""
     outcomes = [*problems, *(outcome for host in facts.hosts for outcome in host.outcomes)]
-    places: dict[tuple[str, str], List[str]] = {}
+    places: dict[tuple[str, str], list[str]] = {}
     for outcome in outcomes:
         if outcome.status is not Status.OK and outcome.reason:
             places.setdefault((outcome.reason, outcome.remedy), []).append(outcome.host)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from collections.abc import Sequence
 
 from hprofiler._flamegraph import Method
-from hprofiler.event_names import is_method
-from hprofiler.measures import named_by
+from hprofiler.base.text import printable
+from hprofiler.model.event_names import is_method
+from hprofiler.model.measures import named_by
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import method_link, share_cell, table, text, view_link
 from hprofiler.report.telling import Telling
 from hprofiler.report.words import percent, plain, stands_out
-from hprofiler.text import printable
 
 _LISTED = 12
 _MOST_CELLS = 100
@@ -90,7 +90,7 @@ def _strip(event: str, one: Method, hosts: Sequence[Shares], largest: float) -> 
     """One cell a host, in the order of the hosts table; where they are too many, the words beside must do."""
     if len(hosts) > _MOST_CELLS:
         return f'<td class="soft">{len(hosts)} hosts</td>'
-    cells: List[str] = []
+    cells: list[str] = []
     for host in hosts:
         share = host.share(one.name)
         heat = share / largest if largest else 0.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import zip_longest
-from typing import Iterable, Sequence
 from urllib.parse import urlencode
 
 from hprofiler.report.words import package_length, percent

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Sequence
 
-from hprofiler.measures import counted, duration, in_words, interval_in_words, size
 from hprofiler.model import Outcome, Status
+from hprofiler.model.measures import counted, duration, in_words, interval_in_words, size
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.html import number_cell, table, text
 
@@ -75,7 +75,7 @@ class _Line:
 
     outcome: Outcome
     recordings: Sequence[RecordingFacts] = ()
-    host: Optional[HostFacts] = None
+    host: HostFacts | None = None
 
     def row(self, with_samples: bool) -> str:
         """The cells."""
@@ -131,7 +131,7 @@ def _lines(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[_Line]:
     broken = Counter((problem.host, problem.pid) for problem in problems)
     for host in facts.hosts:
         yield from _host_lines(host)
-        recordings: Dict[Optional[int], List[RecordingFacts]] = {}
+        recordings: dict[int | None, list[RecordingFacts]] = {}
         for one in host.recordings:
             recordings.setdefault(one.pid, []).append(one)
         of_processes = [outcome for outcome in host.outcomes if outcome.pid is not None]

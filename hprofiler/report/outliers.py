@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
 
-from hprofiler.errors import UsageError
-from hprofiler.measures import counted
+from hprofiler.base.errors import UsageError
+from hprofiler.base.text import printable
 from hprofiler.model import Outcome
+from hprofiler.model.measures import counted
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import read_facts
 from hprofiler.report.reading import Names, Reader
 from hprofiler.report.words import percent, plain, short_name
-from hprofiler.store import RunFolder
-from hprofiler.text import printable
+from hprofiler.runfolder import RunFolder
 
 # Rows of a table that are no outliers: more of them tell nothing new.
 _OTHERS_SHOWN = 20
@@ -26,11 +26,11 @@ _FEWEST = 3
 class Outliers:
     """The comparison of each event, and what could not be read for it."""
 
-    events: Tuple[Tuple[str, Compared], ...]
-    problems: Tuple[Outcome, ...]
+    events: tuple[tuple[str, Compared], ...]
+    problems: tuple[Outcome, ...]
 
 
-def find_outliers(folder: Path, event: Optional[str], trim: bool) -> Outliers:
+def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
     """The comparison of each event of a run folder, or of this one, from what is stored there.
 
     Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
@@ -39,8 +39,8 @@ def find_outliers(folder: Path, event: Optional[str], trim: bool) -> Outliers:
     facts = replace(read_facts(run_folder.run), trimmed=trim)
     if event is not None and event not in facts.events:
         raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
-    compared: List[Tuple[str, Compared]] = []
-    problems: List[Outcome] = []
+    compared: list[tuple[str, Compared]] = []
+    problems: list[Outcome] = []
     for name in facts.events if event is None else (event,):
         reader = Reader(run_folder, facts.of(name), Names())
         for host in facts.of(name).hosts:
@@ -92,7 +92,7 @@ def outliers_table(event: str, compared: Compared) -> str:
     return "\n".join(parts)
 
 
-def outliers_record(compared: Compared) -> Dict[str, object]:
+def outliers_record(compared: Compared) -> dict[str, object]:
     """The same for JSON."""
     return {
         "hosts": [_record(one) for one in compared.hosts],
@@ -121,7 +121,7 @@ def _verdict(ranked: Sequence[Unlike], what: str) -> str:
     return f"all {group} are alike, as far as the samples tell"
 
 
-def _rows(ranked: Sequence[Unlike], head: str) -> List[str]:
+def _rows(ranked: Sequence[Unlike], head: str) -> list[str]:
     if len(ranked) < 2:
         return []
     shown = [one for number, one in enumerate(ranked) if one.outlier or number < _OTHERS_SHOWN]
@@ -129,19 +129,19 @@ def _rows(ranked: Sequence[Unlike], head: str) -> List[str]:
     width = max(len(head), *map(len, names))
     heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
     lines = [f"  {head:<{width}}  {heads}"]
-    lines += [_row(one, f"{name:<{width}}") for one, name in zip(shown, names)]
+    lines += [_row(one, f"{name:<{width}}") for one, name in zip(shown, names, strict=False)]
     if len(shown) < len(ranked):
         lines.append(f"  … and {len(ranked) - len(shown)} more")
     return lines
 
 
-def _names(shown: Sequence[Unlike]) -> List[str]:
+def _names(shown: Sequence[Unlike]) -> list[str]:
     """Who each row is of; with the pid where several have one name."""
     names = [printable(who(one)) for one in shown]
     times = Counter(names)
     return [
         f"{name} (pid {one.pid})" if times[name] > 1 and one.pid is not None else name
-        for one, name in zip(shown, names)
+        for one, name in zip(shown, names, strict=False)
     ]
 
 
@@ -155,7 +155,7 @@ def _row(one: Unlike, name: str) -> str:
     ).rstrip()
 
 
-def _record(one: Unlike) -> Dict[str, object]:
+def _record(one: Unlike) -> dict[str, object]:
     distance = one.distance
     methods = [{"method": m.name, "share": m.share, "usual": m.usual} for m in distance.methods]
     process = {} if one.pid is None else {"pid": one.pid, "label": one.label}

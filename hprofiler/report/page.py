@@ -7,14 +7,14 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Dict, Optional
+from typing import BinaryIO
 
 from hprofiler._flamegraph import Profile
+from hprofiler.base.resources import viewer_file
 from hprofiler.report import bundle
 from hprofiler.report.description import DATA_ID, PageData
 from hprofiler.report.html import text
-from hprofiler.resources import viewer_file
-from hprofiler.store import replacing
+from hprofiler.runfolder import replacing
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 # The pictures for readers without JavaScript must not weigh more than the page: narrow frames go first.
@@ -31,7 +31,7 @@ class Page:
     """What fills the template: HTML by section, and what the viewer shows."""
 
     title: str
-    sections: Dict[str, str]
+    sections: dict[str, str]
     data: PageData
 
 
@@ -82,7 +82,7 @@ def still_picture(profile: Profile, title: str, subtitle: str, events: int = 1) 
     return f'<noscript class="still-picture"><figure class="still">{image}</figure></noscript>'
 
 
-def _finest(profile: Profile, title: str, subtitle: str, most_bytes: int) -> Optional[bytes]:
+def _finest(profile: Profile, title: str, subtitle: str, most_bytes: int) -> bytes | None:
     for min_width in _STILL_MIN_WIDTHS:
         picture = profile.to_svg(title=title, subtitle=subtitle, min_width=min_width)
         if len(picture) <= most_bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import Measure
+from hprofiler.model.measures import Measure
 
 KINDS = (".svg", ".folded", ".pb.gz")
 

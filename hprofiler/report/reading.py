@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, List, Literal, Optional
+from typing import Literal
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import measure_of
+from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import Outcome, Status
-from hprofiler.paths import is_file, is_there
+from hprofiler.model.measures import measure_of
 from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.roots import patterns
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,18 @@ class Reader:
     What cannot be read or added up becomes a line of the ledger, in `problems`.
     """
 
-    def __init__(
-        self, folder: RunFolder, facts: RunFacts, names: Names, taker: Optional[Taker] = None
-    ) -> None:
+    def __init__(self, folder: RunFolder, facts: RunFacts, names: Names, taker: Taker | None = None) -> None:
         self.comparison = Comparison(facts.event)
-        self.problems: List[Outcome] = []
+        self.problems: list[Outcome] = []
         self._folder = folder
         self._facts = facts
         self._names = names
         self._taker = taker
         self._roots = patterns(facts.roots) if facts.trimmed else []
 
-    def read_host(self, host: HostFacts) -> Optional[HostProfile]:
+    def read_host(self, host: HostFacts) -> HostProfile | None:
         """The host's processes as one profile; None when there is none."""
-        merged: Optional[HostProfile] = None
+        merged: HostProfile | None = None
         for recording in host.recordings:
             try:
                 merged = self._added(merged, host, recording)
@@ -65,9 +64,7 @@ class Reader:
             self.comparison.add_host(host, merged.profile, merged.samples)
         return merged
 
-    def _added(
-        self, merged: Optional[HostProfile], host: HostFacts, recording: RecordingFacts
-    ) -> HostProfile:
+    def _added(self, merged: HostProfile | None, host: HostFacts, recording: RecordingFacts) -> HostProfile:
         profile = told = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import string
-from typing import List, Sequence
+from collections.abc import Sequence
 
 # What a thread's own code begins with, where nothing better is known.
 ANY_ROOT = ("*.run", "*.main")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 
 
-def patterns(roots: Sequence[str]) -> List[str]:
+def patterns(roots: Sequence[str]) -> list[str]:
     """Regular expressions that find a frame which is one of the roots.
 
     A root is a whole name, with `*` for any text; slashes and dots are one, as engines write both, and a

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import amount
+from hprofiler.model.measures import amount
 from hprofiler.report import page as pages
 from hprofiler.report.description import PageData, PageEvent, PageProcess
 from hprofiler.report.findings import plain_findings
@@ -31,7 +30,7 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
     pages.write(pages.Page(title, parts, data), out)
 
 
-def _events(profile: Profile, title: str, values: List[int]) -> tuple[PageData, List[str]]:
+def _events(profile: Profile, title: str, values: list[int]) -> tuple[PageData, list[str]]:
     data = PageData(title, (title,))
     everything = PageProcess(data.host("", title), 0)
     sections = []
@@ -43,7 +42,7 @@ def _events(profile: Profile, title: str, values: List[int]) -> tuple[PageData, 
     return data, sections
 
 
-def _two_runs(profile: Profile, title: str, told: int) -> tuple[PageData, List[str]]:
+def _two_runs(profile: Profile, title: str, told: int) -> tuple[PageData, list[str]]:
     """Both values in one event; words are of the one that is told."""
     data = PageData(title, _BEFORE_AND_AFTER)
     unit = profile.values[0][1]

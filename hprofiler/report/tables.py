@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Callable, List, Optional, Sequence, Tuple
 
-from hprofiler.event_names import has_frequency
-from hprofiler.measures import (
-    amount,
-    duration,
-    figures,
-    in_words,
-    measure_of,
-    summed,
-)
 from hprofiler.model import Outcome
+from hprofiler.model.event_names import has_frequency
+from hprofiler.model.measures import amount, duration, figures, in_words, measure_of, summed
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import PERF, HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
@@ -23,7 +16,7 @@ from hprofiler.report.html import method, number_cell, share_cell, table, text, 
 from hprofiler.report.ledger import ledger_section
 from hprofiler.report.outliers import what_differs, who
 from hprofiler.report.words import interrupted, moment, percent
-from hprofiler.store import safe_name
+from hprofiler.runfolder import safe_name
 
 _ODD_SHOWN = 20
 
@@ -42,12 +35,12 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compare
     heads = ["Host", ">Processes", *_count_heads(facts.event), "%Share", "Hottest method"]
     if len(compared.hosts) > 1:
         heads.append("Unlike the others")
-        rows = [row + _unlike(compared.by_host.get(host.key)) for row, host in zip(rows, busy)]
+        rows = [row + _unlike(compared.by_host.get(host.key)) for row, host in zip(rows, busy, strict=False)]
     listed = table(heads, rows, "hosts", marks) if rows else ""
     return f'<section class="hosts"><h2>Hosts</h2>{listed}{_odd_processes(compared)}{_idle(facts)}</section>'
 
 
-def _unlike(one: Optional[Unlike]) -> str:
+def _unlike(one: Unlike | None) -> str:
     """The distance from the other hosts, marked where it is no chance."""
     if one is None:
         return '<td class="unlike"></td>'
@@ -79,13 +72,13 @@ def _odd_processes(compared: Compared) -> str:
     return f'<div class="lead">Processes unlike the others:<ul>{listed}{more}</ul></div>'
 
 
-def _count_heads(event: str) -> List[str]:
+def _count_heads(event: str) -> list[str]:
     """Samples of CPU time can be expected and lost; other events have their totals."""
     heads = ["Samples", "Expected", "Lost", "CPU time"] if event == "cpu" else measure_of(event).heads
     return [f">{head}" for head in heads]
 
 
-def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
+def _counts(event: str, recordings: Sequence[RecordingFacts]) -> list[str]:
     """The cells below these heads."""
     if event == "cpu":
         sums = [
@@ -107,7 +100,7 @@ def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
     ]
 
 
-def _host_row(facts: RunFacts, host: HostFacts, shares: Optional[Shares], gathered: Sequence[Shares]) -> str:
+def _host_row(facts: RunFacts, host: HostFacts, shares: Shares | None, gathered: Sequence[Shares]) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
     if shares is not None and len(gathered) > 1:
         name = f'<a href="{view_link(facts.event, f"host:{shares.number}")}">{name}</a>'
@@ -130,7 +123,7 @@ def _processes(host: HostFacts) -> str:
     return number_cell(shown, recorded)
 
 
-def _hottest(facts: RunFacts, host: HostFacts, shares: Optional[Shares]) -> str:
+def _hottest(facts: RunFacts, host: HostFacts, shares: Shares | None) -> str:
     if shares is None:
         nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
         return f'<span class="soft">{text(nothing) if host.recordings else "not recorded"}</span>'
@@ -161,7 +154,7 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
     recordings = [one for host in facts.hosts for one in host.recordings]
     totals = {event: summed(one.totals for one in recordings if one.event == event) for event in facts.events}
     in_all = [in_words(event, told) for event, told in totals.items()]
-    rows: List[Tuple[str, str]] = [
+    rows: list[tuple[str, str]] = [
         ("Command", f"<code>{text(' '.join(facts.command))}</code>"),
         ("Target", text(facts.target)),
         ("Selector", f"<code>{text(facts.selector)}</code>"),

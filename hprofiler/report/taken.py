@@ -5,17 +5,17 @@ What a report left out of them (`--trim`) only its pictures tell: run.json knows
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from hprofiler.errors import RunFolderError
-from hprofiler.measures import counted
-from hprofiler.paths import is_file
+from hprofiler.base.errors import RunFolderError
+from hprofiler.base.paths import is_file
+from hprofiler.model.measures import counted
 from hprofiler.report.covered import host_covered, run_covered, sampled
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.pictures import KINDS
-from hprofiler.store import RUN_FILE, RunFolder, safe_name
+from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
 
 _RUNS_SHOWN = 3
 # Where a run keeps profiles: how far above one its folder is, and what is below that.
@@ -23,7 +23,7 @@ _PLACES = ((1, "cluster"), (2, "hosts"), (3, "hosts"))
 # What an engine wrote of a process, of several events.
 _RAW_FILE = "recording.jfr"
 
-Scope = Tuple[str, ...]
+Scope = tuple[str, ...]
 """Nothing is the cluster, a folder's name a host, a pid behind it a process."""
 
 
@@ -41,10 +41,10 @@ def taken_from_runs(names: Sequence[str], warn: Callable[[str], None]) -> str:
 
     Of runs whose run.json cannot be read `warn` is told, and their files are as those of no run.
     """
-    runs: Dict[Path, List[_Taken]] = {}
+    runs: dict[Path, list[_Taken]] = {}
     for one in filter(None, map(_taken, names)):
         runs.setdefault(one.folder, []).append(one)
-    told: Dict[Path, str] = {}
+    told: dict[Path, str] = {}
     others = len(names)
     for folder, found in runs.items():
         facts = _facts_of(folder, warn)
@@ -61,7 +61,7 @@ def taken_from_runs(names: Sequence[str], warn: Callable[[str], None]) -> str:
     return " · ".join([*parts, *([f"{counted(others, 'profiles')} of no run"] if others else [])])
 
 
-def _taken(name: str) -> Optional[_Taken]:
+def _taken(name: str) -> _Taken | None:
     """Which file of a run this is by its place; None for all others, and for stdin, which has none."""
     path = Path(name).resolve()
     for above, kept_in in _PLACES if name != "-" else ():
@@ -72,7 +72,7 @@ def _taken(name: str) -> Optional[_Taken]:
     return None
 
 
-def _facts_of(folder: Path, warn: Callable[[str], None]) -> Optional[RunFacts]:
+def _facts_of(folder: Path, warn: Callable[[str], None]) -> RunFacts | None:
     try:
         return read_facts(RunFolder.open(folder).run)
     except RunFolderError as error:
@@ -87,7 +87,7 @@ def _is_written(facts: RunFacts, one: _Taken) -> bool:
     return any(one.file in _files(event, one.scope) for event in facts.events)
 
 
-def _files(event: str, scope: Scope) -> Set[str]:
+def _files(event: str, scope: Scope) -> set[str]:
     """What a run writes of the event there."""
     name = safe_name(event)
     if len(scope) == 2:
@@ -107,7 +107,7 @@ def _covered(folder: RunFolder, facts: RunFacts, taken: Sequence[_Taken]) -> str
     return f"{told} · {sampled(chosen)}" if event else told
 
 
-def _event(facts: RunFacts, taken: Sequence[_Taken]) -> Optional[str]:
+def _event(facts: RunFacts, taken: Sequence[_Taken]) -> str | None:
     """The one event that all the files are of; an engine's own recordings are of several."""
     for event in facts.events:
         if all(one.file in _files(event, one.scope) for one in taken):
@@ -115,11 +115,11 @@ def _event(facts: RunFacts, taken: Sequence[_Taken]) -> Optional[str]:
     return None
 
 
-def _chosen(folder: RunFolder, facts: RunFacts, scopes: Set[Scope]) -> RunFacts:
+def _chosen(folder: RunFolder, facts: RunFacts, scopes: set[Scope]) -> RunFacts:
     """The run with no recordings but those in the scopes; all of it where none with a sample is left out."""
     if () in scopes:
         return facts
-    hosts: List[HostFacts] = []
+    hosts: list[HostFacts] = []
     complete = True
     for host in facts.hosts:
         name = _folder_of(folder, host)

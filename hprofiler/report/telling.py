@@ -8,12 +8,12 @@ and sentences name who waits, who allocates, who calls. What the profiler does i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile
-from hprofiler.event_names import is_function, is_method, is_tracepoint
-from hprofiler.measures import measure_of
+from hprofiler.model.event_names import is_function, is_method, is_tracepoint
+from hprofiler.model.measures import measure_of
 from hprofiler.report import idle
 from hprofiler.report.facts import ASYNC_PROFILER, RunFacts
 from hprofiler.report.roots import patterns
@@ -52,8 +52,8 @@ _ALLOCATORS = (
     r"^(?:os::(?:m|re)alloc|AllocateHeap|Unsafe_AllocateMemory|Unsafe_ReallocateMemory|operator new)",
     r"^(?:sun|jdk)[./].*[./]Unsafe\.|^java[./]lang[./]invoke[./]",
 )
-_HOW: Dict[str, Tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
-_Ends = Tuple[List[str], bool]
+_HOW: dict[str, tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
+_Ends = tuple[list[str], bool]
 """What stacks end in: patterns, and whether the kernel's frames are of it."""
 # The work of async-profiler in the threads that it samples, and while it starts and ends. Programs may have
 # a Profiler::run or Profiler::recordSample, too: its own are above or below one of these.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import List, Mapping, Sequence, Tuple
 
-from hprofiler.measures import counted, duration
+from hprofiler.model.measures import counted, duration
 from hprofiler.report.facts import RunFacts
 
 SEE_WHAT_IS_THERE = "see what is there with: hprofiler ps -j java … (same host options)"
@@ -54,7 +54,7 @@ def short_name(name: str) -> str:
     return name[package_length(name) :]
 
 
-def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
+def coverage(facts: RunFacts, unreadable: int = 0) -> tuple[str, bool]:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
     "no process matches on 3 hosts" where all were searched, and had none.
@@ -96,7 +96,7 @@ def interrupted(facts: RunFacts) -> str:
 
 def cut_short(facts: RunFacts) -> str:
     """ ", n3: 24 of 60 s" of hosts that were not recorded for all of the time."""
-    told: List[str] = []
+    told: list[str] = []
     for host in facts.hosts:
         if host.short:
             who = host.name if len(host.short) == host.recorded else host.short[0].where
@@ -130,7 +130,7 @@ def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:
     """
     if len(shares) < 2:
         return ""
-    ordered: List[Tuple[float, str]] = sorted((share, host) for host, share in shares.items())
+    ordered: list[tuple[float, str]] = sorted((share, host) for host, share in shares.items())
     (least, coolest), (most, hottest) = ordered[0], ordered[-1]
     if stands_out(most, cluster_share):
         usual, where = ordered[len(ordered) // 2] if len(ordered) > 2 else ordered[0]
@@ -149,7 +149,7 @@ def stands_out(share: float, cluster_share: float) -> bool:
     return share >= _STANDS_OUT * cluster_share
 
 
-def followed_by(names: Sequence[Tuple[str, float]]) -> str:
+def followed_by(names: Sequence[tuple[str, float]]) -> str:
     """ "Then Foo.bar (20 %) and Baz.run (9 %)." for the next methods and their fractions."""
     told = [f"{short_name(name)} ({percent(share, 1)})" for name, share in names if share >= 0.01]
     return f"Then {' and '.join(told)}." if told else ""

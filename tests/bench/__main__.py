@@ -6,8 +6,8 @@ import argparse
 import os
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List
 
 from tests.bench import __doc__ as usage
 from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, viewer, yarn
@@ -15,7 +15,7 @@ from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown, without_verdict
 from tests.lab import cache, hosts
 
-BENCHES: Dict[str, Callable[[], List[Row]]] = {
+BENCHES: dict[str, Callable[[], list[Row]]] = {
     "help": start_up.rows,
     "three-hosts": many_hosts.three_hosts,
     "fifty-hosts": many_hosts.fifty_hosts,
@@ -50,7 +50,7 @@ def main() -> int:
     reason = hosts.why_not()
     if reason:
         parser.error(reason)
-    rows: List[Row] = []
+    rows: list[Row] = []
     for name in options.names or BENCHES:
         print(f"{name} …", file=sys.stderr, flush=True)
         try:

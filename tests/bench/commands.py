@@ -7,14 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Callable, List, Mapping, Optional, Sequence
+from typing import IO
 
 from tests.lab import cache
 
 COMMAND = [sys.executable, "-m", "hprofiler"]
-Wrap = Callable[[Sequence[str]], List[str]]
+Wrap = Callable[[Sequence[str]], list[str]]
 
 
 class BenchError(Exception):
@@ -30,7 +31,7 @@ class Measured:
     cpu_seconds: float
 
 
-def measure(argv: Sequence[str], environment: Optional[Mapping[str, str]] = None) -> Measured:
+def measure(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
     """Run to the end in an empty folder; BenchError with its last words unless it exits with 0."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
         begin = time.monotonic()
@@ -44,7 +45,7 @@ def measure(argv: Sequence[str], environment: Optional[Mapping[str, str]] = None
 
 
 def start(
-    argv: Sequence[str], folder: Path, said: IO[bytes], environment: Optional[Mapping[str, str]] = None
+    argv: Sequence[str], folder: Path, said: IO[bytes], environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
     """Start a command in a folder, with this checkout's code; what it says goes to a file."""
     own = {**os.environ, "PYTHONPATH": str(cache.CHECKOUT), **(environment or {})}

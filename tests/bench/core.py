@@ -12,8 +12,8 @@ import shlex
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence
 
 from tests.bench import core_cluster
 from tests.bench.commands import COMMAND, Measured, measure
@@ -29,7 +29,7 @@ FLAMEGRAPH_PL = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 PROGRAM = [COMMAND[0], "-m", "tests.bench.core_program"]
 
 
-def merge() -> List[Row]:
+def merge() -> list[Row]:
     """Hosts' pprof files to a cluster's picture, profile and page, beside their text through inferno."""
     profiles, texts = core_cluster.messages(HOSTS), core_cluster.texts(HOSTS)
     with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +47,7 @@ def merge() -> List[Row]:
     ]
 
 
-def merge_many() -> List[Row]:
+def merge_many() -> list[Row]:
     """The same for five times as many hosts: what grows is what there is more of, distinct stacks."""
     counts = [HOSTS, MANY * HOSTS]
     profiles = core_cluster.messages(counts[-1])
@@ -69,7 +69,7 @@ def merge_many() -> List[Row]:
     ]
 
 
-def folded() -> List[Row]:
+def folded() -> list[Row]:
     """Hosts' folded text to one picture."""
     texts = core_cluster.texts(HOSTS)
     size = sum(path.stat().st_size for path in texts)
@@ -84,7 +84,7 @@ def folded() -> List[Row]:
     ]
 
 
-def svg() -> List[Row]:
+def svg() -> list[Row]:
     """One large text to one picture, its lines in order and shuffled."""
     text = core_cluster.texts(1, 2 * STACKS)[0]
     size = text.stat().st_size
@@ -106,7 +106,7 @@ def svg() -> List[Row]:
     ]
 
 
-def wire() -> List[Row]:
+def wire() -> list[Row]:
     """What crosses the network for one host, beside its folded text compressed."""
     text, pprof = core_cluster.texts(1)[0], core_cluster.messages(1)[0].stat().st_size
     sent = len(_as_sent(text))
@@ -146,9 +146,9 @@ def _zstd(text: Path, level: int) -> int:
     return len(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
-def in_turns(commands: Dict[str, Sequence[str]]) -> Dict[str, Measured]:
+def in_turns(commands: dict[str, Sequence[str]]) -> dict[str, Measured]:
     """Runs commands in turns, once to warm up; the median of each figure."""
-    runs: Dict[str, List[Measured]] = {name: [] for name in commands}
+    runs: dict[str, list[Measured]] = {name: [] for name in commands}
     for turn in range(ROUNDS + 1):
         for name, command in commands.items():
             measured = measure(command)
@@ -168,17 +168,17 @@ def _median(runs: Sequence[Measured]) -> Measured:
     )
 
 
-def _convert(texts: Sequence[Path]) -> List[str]:
+def _convert(texts: Sequence[Path]) -> list[str]:
     return [*COMMAND, "convert", *map(str, texts), "-o", "picture.svg"]
 
 
-def _piped(texts: Sequence[Path]) -> List[str]:
+def _piped(texts: Sequence[Path]) -> list[str]:
     """What a user of inferno types for several files."""
     files = shlex.join(map(str, texts))
     return ["sh", "-c", f"cat {files} | {inferno('inferno-flamegraph')} > picture.svg"]
 
 
-def beside(ours: Measured, peers: Dict[str, Measured]) -> str:
+def beside(ours: Measured, peers: dict[str, Measured]) -> str:
     """Ours, and for each peer how much longer it takes; by CPU time in brackets."""
     parts = [
         f"{name} {peer.seconds:.2f} s: {peer.seconds / ours.seconds:.1f} × "

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence, Tuple
 
 STACKS = 20_000
 METHODS = 6_000
@@ -27,11 +27,11 @@ WORDS = ["Whole", "Stage", "Codegen", "Iterator", "Buffer", "Writer", "Reader", 
 VERBS = ["get", "put", "apply", "compute", "next", "run", "write", "read", "insert", "merge", "lookup"]
 TIERS = ("_[j]",) * 7 + ("_[0]", "_[1]", "_[i]")
 
-Stack = Tuple[bytes, List[int], List[int]]
+Stack = tuple[bytes, list[int], list[int]]
 """Text without count, a `;` before each frame; where each frame ends in it; the method of each frame."""
 
 
-def texts(hosts: int, stacks: int = STACKS) -> List[Path]:
+def texts(hosts: int, stacks: int = STACKS) -> list[Path]:
     """The hosts' folded text, from the cache or made now; a changed generator makes its own."""
 
     def make(host: int, path: Path) -> None:
@@ -40,7 +40,7 @@ def texts(hosts: int, stacks: int = STACKS) -> List[Path]:
     return [_cached(f"{stacks}/host-{host:03}.folded", partial(make, host)) for host in range(hosts)]
 
 
-def messages(hosts: int, stacks: int = STACKS) -> List[Path]:
+def messages(hosts: int, stacks: int = STACKS) -> list[Path]:
     """The same hosts as pprof files, written by the core; where there is no text, it is not kept."""
     from hprofiler._flamegraph import Profile
 
@@ -79,16 +79,18 @@ class Maker:
         dice = random.Random(SEED)
         self.names = [_name(dice) for _ in range(METHODS)]
         self.callees = [_callees(dice) for _ in range(METHODS)]
-        self.frames: Dict[Tuple[int, int], bytes] = {}
+        self.frames: dict[tuple[int, int], bytes] = {}
         starts = [_grown(self, (b"", [], []), 0, 30, random.Random(seed)) for seed in range(8)]
         self.common = _branch(self, starts, stacks // 2 - len(starts), dice)
 
-    def host(self, number: int) -> List[bytes]:
+    def host(self, number: int) -> list[bytes]:
         """The host's lines, in byte order."""
         dice = random.Random(f"{SEED} {number}")
         stacks = _branch(self, self.common, self.own, dice)
         counts = [min(5000, int(dice.paretovariate(0.9))) for _ in stacks]
-        return sorted(b"%s %d\n" % (text[1:], count) for (text, _, _), count in zip(stacks, counts))
+        return sorted(
+            b"%s %d\n" % (text[1:], count) for (text, _, _), count in zip(stacks, counts, strict=False)
+        )
 
     def frame(self, caller: int, method: int) -> bytes:
         """A method's annotated name; its tier is the call's, so that one method has several."""
@@ -114,11 +116,11 @@ def _name(dice: random.Random) -> str:
     return f"{package}/{kind}{inner}.{method}"
 
 
-def _callees(dice: random.Random) -> List[int]:
+def _callees(dice: random.Random) -> list[int]:
     return [dice.randrange(METHODS) for _ in range(1 + min(7, int(dice.expovariate(0.5))))]
 
 
-def _branch(maker: Maker, begin: Sequence[Stack], count: int, dice: random.Random) -> List[Stack]:
+def _branch(maker: Maker, begin: Sequence[Stack], count: int, dice: random.Random) -> list[Stack]:
     """`begin` and `count` more, each leaving an earlier one near its leaf; all distinct."""
     stacks = list(begin)
     seen = {text for text, _, _ in stacks}

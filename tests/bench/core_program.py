@@ -6,15 +6,15 @@ python -m tests.bench.core_program FOLDER PROFILE...
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, List
 
 from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.cli import memory
 
 
-def main(folder: Path, profiles: List[str]) -> None:
+def main(folder: Path, profiles: list[str]) -> None:
     memory.keep()  # as every command does
     merged = Profile.open(profiles)
 

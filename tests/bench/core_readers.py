@@ -10,8 +10,8 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Sequence
 
 from tests.bench import core_recordings
 from tests.bench.commands import COMMAND
@@ -26,7 +26,7 @@ WARM_UPS = 10
 PERF_SCRIPT = ["perf", "script", "-i"]
 
 
-def perf_script() -> List[Row]:
+def perf_script() -> list[Row]:
     """The text that `perf script` prints of a recording."""
     script = core_recordings.perf_script(core_recordings.perf_data())
     collapse = shell(f"{inferno('inferno-collapse-perf')} --all {script} > stacks.folded")
@@ -42,7 +42,7 @@ def perf_script() -> List[Row]:
     ]
 
 
-def perf_data() -> List[Row]:
+def perf_data() -> list[Row]:
     """A perf.data file, which the peers can only read as text."""
     recording = core_recordings.perf_data()
     text = core_recordings.perf_script(recording)
@@ -64,7 +64,7 @@ def perf_data() -> List[Row]:
     ]
 
 
-def jfr() -> List[Row]:
+def jfr() -> list[Row]:
     """async-profiler's recording; its converter with a JVM's start, and warm."""
     recording = core_recordings.jfr()
     jar, arguments = jfr_recordings.artifact(jfr_recordings.CONVERTER), ["--cpu", "-o", "collapsed"]
@@ -89,16 +89,16 @@ def jfr() -> List[Row]:
     ]
 
 
-def shell(line: str) -> List[str]:
+def shell(line: str) -> list[str]:
     """A line as a user types it."""
     return ["sh", "-c", line]
 
 
-def _convert(recording: Path, *options: str) -> List[str]:
+def _convert(recording: Path, *options: str) -> list[str]:
     return [*COMMAND, "convert", str(recording), *options, "-o", "stacks.folded"]
 
 
-def _warm_converter(jar: Path, arguments: Sequence[str]) -> List[str]:
+def _warm_converter(jar: Path, arguments: Sequence[str]) -> list[str]:
     places = f"{jar}:{core_recordings.classes()}"
     return ["java", "-cp", places, "ConvertTimes", str(WARM_UPS), str(ROUNDS), *arguments]
 

@@ -12,8 +12,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Iterator, List, Sequence
 
 from tests.bench.commands import BenchError
 from tests.bench.core_cluster import cache
@@ -113,7 +113,7 @@ def _record_with_perf(path: Path) -> None:
 def _compiling(flags: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """The JVM, warm; ends, and has written what it has to, behind the block."""
     sources = [str(source) for folder in SOURCES for source in sorted(folder.glob("*.java"))]
-    command: List[str] = [
+    command: list[str] = [
         "java",
         "-Xmx1g",
         *flags,

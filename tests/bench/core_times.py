@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import List
 
 from hprofiler._flamegraph import Profile
 
 
-def main(rounds: int, path: str, options: List[str]) -> None:
+def main(rounds: int, path: str, options: list[str]) -> None:
     for turn in range(rounds + 1):
         begin = time.perf_counter()
         Profile.open(path, **dict.fromkeys(options, True)).write(os.devnull, format="folded")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
 
 TRIMMED = 0.2
 """The part of the comparisons that is left out at either end: somebody else worked meanwhile."""
@@ -45,11 +45,11 @@ def _student(freedom: int) -> float:
     return SURE + (SURE**3 + SURE) / (4 * freedom)
 
 
-def percent_lost(pairs: Sequence[Tuple[float, float]]) -> Estimate:
+def percent_lost(pairs: Sequence[tuple[float, float]]) -> Estimate:
     """What is lost from the first rate of each pair to the second."""
     return estimate([100 * (1 - after / before) for before, after in pairs])
 
 
-def verdict(lost: float, noise: float, promised: float) -> Optional[bool]:
+def verdict(lost: float, noise: float, promised: float) -> bool | None:
     """Whether a promise holds for what is lost at most; None where nothing at all seems to cost as much."""
     return None if lost >= promised <= noise else lost < promised

@@ -6,9 +6,9 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from hprofiler import Profile
 from tests.bench import one_jvm
@@ -26,7 +26,7 @@ LATENCY_SECONDS = 60
 UNKNOWN_SECONDS = 15
 
 
-def overhead() -> List[Row]:
+def overhead() -> list[Row]:
     """What a busy JVM loses, method as for the main job."""
     lost, hertz = one_jvm.throughput_lost, f"at {FREQUENCY} Hz"
     return [
@@ -36,12 +36,12 @@ def overhead() -> List[Row]:
     ]
 
 
-def agent_cost() -> List[Row]:
+def agent_cost() -> list[Row]:
     """The agent, and the perf it runs, while 8 busy threads are sampled."""
     return [row for engine in ENGINES for row in _agent_cost(engine)]
 
 
-def _agent_cost(engine: str) -> List[Row]:
+def _agent_cost(engine: str) -> list[Row]:
     with _busy() as jvm, _run(jvm, engine, FREQUENCY, COST_SECONDS) as run:
         before, begin = run.agent_cpu(), time.monotonic()
         time.sleep(COST_SECONDS - 2)  # what is measured is sampling, not its begin and end
@@ -55,7 +55,7 @@ def _agent_cost(engine: str) -> List[Row]:
     ]
 
 
-def latency() -> List[Row]:
+def latency() -> list[Row]:
     """From the end of sampling until the profile is in the run folder."""
     return [_latency(engine) for engine in ENGINES]
 
@@ -78,7 +78,7 @@ def _latency(engine: str) -> Row:
     return Row(what, measured, "under 1 s", seconds < 1)
 
 
-def unknown_frames() -> List[Row]:
+def unknown_frames() -> list[Row]:
     """perf's frames without a name in a JVM that keeps frame pointers; each as often as it was seen.
 
     That is `[unknown]` and what has no more than its file's name, `[libz.so.1]`.
@@ -86,7 +86,7 @@ def unknown_frames() -> List[Row]:
     with _busy() as jvm, _run(jvm, "perf", FREQUENCY, UNKNOWN_SECONDS) as run:
         run.wait()
         profile = Profile.open(next(run.folder.glob("hosts/*/*/cpu.pb.gz")))
-    seen: Dict[bool, int] = {False: 0, True: 0}
+    seen: dict[bool, int] = {False: 0, True: 0}
     for stack in profile.paths(annotate=False):
         for frame in stack.frames:
             seen[frame.startswith("[")] += stack.values[0]
@@ -109,7 +109,7 @@ class _Run:
 
     def __init__(self, folder: Path, words: Sequence[str], said: Path) -> None:
         self.folder = folder
-        self.peaks: Dict[str, int] = {}
+        self.peaks: dict[str, int] = {}
         self._said = said
         with said.open("wb") as output:
             self._process = start([*COMMAND, *words], folder.parent, output)
@@ -132,7 +132,7 @@ class _Run:
         self._process.wait(30)
         self._watch.join()
 
-    def _on_the_host(self) -> List[int]:
+    def _on_the_host(self) -> list[int]:
         return procs.family(self._process.pid)[1:]
 
     def _watch_peaks(self) -> None:
@@ -144,7 +144,7 @@ class _Run:
             time.sleep(0.02)
 
 
-def _peak(pid: int) -> Optional[Tuple[str, int]]:
+def _peak(pid: int) -> tuple[str, int] | None:
     """The program of a process, by its kind, and its peak memory in bytes; None when it is gone."""
     try:
         program = Path(f"/proc/{pid}/exe").readlink().name

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List
 
 from tests.bench.commands import COMMAND, BenchError
 from tests.bench.table import Row
@@ -35,7 +35,7 @@ for _ in range({rounds}):
 """
 
 
-def rows() -> List[Row]:
+def rows() -> list[Row]:
     sampling = f"from the command to all sampling, {PODS} pods on 2 nodes by exec"
     try:
         with _cluster() as cluster:
@@ -109,6 +109,6 @@ def _resolving(cluster: KubeCluster) -> Row:
     return Row(f"resolving {PRETENDED} pods", measured, "under 2 s", seconds < 2)
 
 
-def _environment(cluster: KubeCluster) -> Dict[str, str]:
+def _environment(cluster: KubeCluster) -> dict[str, str]:
     own = {"KUBECONFIG": str(cluster.kubeconfig), "PYTHONPATH": str(cache.CHECKOUT)}
     return {**os.environ, **own, "HOME": str(cluster.lab.home())}

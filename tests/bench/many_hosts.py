@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import statistics
 import tempfile
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence
 
 from tests.bench.commands import COMMAND, Measured, measure
 from tests.bench.table import Row
@@ -22,7 +22,7 @@ LOOPBACK_PORT = 2222
 MARK = "bench-job"
 
 
-def three_hosts() -> List[Row]:
+def three_hosts() -> list[Row]:
     with _lab(default_plans(3)) as lab, _one_jvm_each(lab, load=0.2):
         names = list(lab.hosts)[1:]
         run(lab, names)  # the first run pushes the agent
@@ -35,12 +35,12 @@ def three_hosts() -> List[Row]:
     ]
 
 
-def fifty_hosts() -> List[Row]:
+def fifty_hosts() -> list[Row]:
     """Time for fifty hosts, and memory for five, twenty-five and fifty."""
     with _lab(_loopback_plans(50)) as lab, _one_jvm_each(lab, load=0.01, options=SMALL):
         names = list(lab.hosts)[1:]
         run(lab, names)
-        runs: Dict[int, List[Measured]] = {count: [] for count in (5, 25, 50)}
+        runs: dict[int, list[Measured]] = {count: [] for count in (5, 25, 50)}
         for _ in range(ROUNDS):
             for count, measured in runs.items():
                 measured.append(run(lab, names[:count]))
@@ -76,7 +76,7 @@ def ask(lab: Lab, names: Sequence[str]) -> Measured:
     return measure(lab.coordinator(command), {"HOME": str(lab.home())})
 
 
-def _loopback_plans(count: int) -> List[Plan]:
+def _loopback_plans(count: int) -> list[Plan]:
     """Hosts that share the coordinator's network: each its own sshd on a loopback address."""
     shared = [Plan(f"n{n:02}", f"127.0.1.{n}", LOOPBACK_PORT, "coord") for n in range(1, count + 1)]
     return [Plan("coord", "10.77.0.10"), *shared]

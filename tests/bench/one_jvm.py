@@ -7,10 +7,10 @@ import statistics
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence, Tuple
 
 from tests.bench.commands import COMMAND, BenchError, measure, start
 from tests.bench.cost import percent_lost, verdict
@@ -35,10 +35,10 @@ class Rate:
     by_cpu: float
 
 
-Pair = Tuple[Rate, Rate]
+Pair = tuple[Rate, Rate]
 
 
-def throughput() -> List[Row]:
+def throughput() -> list[Row]:
     """The main job's cost to a busy JVM."""
     return [throughput_lost(f"throughput lost at {FREQUENCY} Hz", 2)]
 
@@ -55,7 +55,7 @@ def throughput_lost(
     itself took away. Two windows without the profiler follow each other between pairs: what they seem to
     lose is how far the comparison itself can be trusted.
     """
-    own: List[float] = []
+    own: list[float] = []
     with _busy_jvm(flags) as jvm:
         _profiled_rate(jvm, own, options)
         own.clear()
@@ -73,10 +73,10 @@ def throughput_lost(
     return Row(what, told, f"under {promised:g} %", holds)
 
 
-def _pairs(jvm: Burner, own: List[float], options: Sequence[str]) -> Tuple[List[Pair], List[Pair]]:
+def _pairs(jvm: Burner, own: list[float], options: Sequence[str]) -> tuple[list[Pair], list[Pair]]:
     """Pairs of off and on: off, on, on, off, …; and those of off and off where one pair follows another."""
-    pairs: List[Pair] = []
-    beside: List[Pair] = []
+    pairs: list[Pair] = []
+    beside: list[Pair] = []
     for turn in range(PAIRS):
         if turn % 2:
             on = _profiled_rate(jvm, own, options)
@@ -90,7 +90,7 @@ def _pairs(jvm: Burner, own: List[float], options: Sequence[str]) -> Tuple[List[
     return pairs, beside
 
 
-def agreement() -> List[Row]:
+def agreement() -> list[Row]:
     """Shares of the five methods async-profiler by hand finds hottest, beside those of the run folder."""
     with _busy_jvm() as jvm:
         ours: Counter[str] = Counter()
@@ -129,7 +129,7 @@ def _nanos_of(pid: int) -> int:
     return sum(int(thread.read_text().split()[0]) for thread in threads)
 
 
-def _profiled_rate(jvm: Burner, own: List[float], options: Sequence[str] = ()) -> Rate:
+def _profiled_rate(jvm: Burner, own: list[float], options: Sequence[str] = ()) -> Rate:
     """The same while hprofiler records, from the moment it says so; its own CPU share is added to `own`."""
     with _recording(jvm, WINDOW + 1, options) as (run, pid):
         procs.wait_for("the recording to begin", lambda: b": recording" in (run / "said").read_bytes(), 30)
@@ -144,7 +144,7 @@ def _cpu_of(pid: int) -> float:
 
 
 @contextmanager
-def _recording(jvm: Burner, seconds: float, extra: Sequence[str] = ()) -> Iterator[Tuple[Path, int]]:
+def _recording(jvm: Burner, seconds: float, extra: Sequence[str] = ()) -> Iterator[tuple[Path, int]]:
     """A run on this machine under way, waited for at the end of the block. Yields its folder and pid."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -166,14 +166,14 @@ def _recording(jvm: Burner, seconds: float, extra: Sequence[str] = ()) -> Iterat
             raise BenchError(f"the run failed: {(folder / 'said').read_text()[-2000:]}")
 
 
-def _by_hprofiler(jvm: Burner) -> Dict[str, int]:
+def _by_hprofiler(jvm: Burner) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
         measure([*COMMAND, *f"-f {FREQUENCY} -t {TRUTH_SECONDS} -j pid:{jvm.pid} -o {folder}".split()])
         return _self_counts((folder / "cluster/cpu.folded").read_text())
 
 
-def _by_hand(jvm: Burner) -> Dict[str, int]:
+def _by_hand(jvm: Burner) -> dict[str, int]:
     """Through the library hprofiler left mapped: a second copy would be a second profiler in the JVM."""
     (library,) = attach.profiler_libraries(jvm.outer.pid)
     attach.execute(jvm.outer.pid, "load", library, "true", f"start,event=cpu,interval={10**9 // FREQUENCY}")
@@ -183,7 +183,7 @@ def _by_hand(jvm: Burner) -> Dict[str, int]:
         return _self_counts(Path(folded.name).read_text())
 
 
-def _self_counts(folded: str) -> Dict[str, int]:
+def _self_counts(folded: str) -> dict[str, int]:
     """Samples by leaf method; names as `java.util.HashMap.put`, without tier."""
     counts: Counter[str] = Counter()
     for line in folded.splitlines():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-from typing import List
 
 from tests.bench.commands import COMMAND, measure
 from tests.bench.table import Row
@@ -13,7 +12,7 @@ ROUNDS = 21
 LIMIT = 0.150
 
 
-def rows() -> List[Row]:
+def rows() -> list[Row]:
     nothing, helped = [], []
     for _ in range(ROUNDS):
         nothing.append(measure([sys.executable, "-c", "pass"]).seconds)

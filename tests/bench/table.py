@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Row:
     what: str
     measured: str
     promised: str
-    holds: Optional[bool]
+    holds: bool | None
 
 
 VERDICT = {True: "yes", False: "**no**", None: ""}
@@ -27,11 +27,11 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
     return f"{machine}\n\n" + "".join(_line(line, widths) for line in cells)
 
 
-def without_verdict(rows: Sequence[Row]) -> List[str]:
+def without_verdict(rows: Sequence[Row]) -> list[str]:
     """Promises of which this run does not tell whether they hold: not measured, or too noisy."""
     return [row.what for row in rows if row.promised and row.holds is None]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded: List[str] = [cell.ljust(width) for cell, width in zip(cells, widths)]
+    padded: list[str] = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
     return f"| {' | '.join(padded)} |\n"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, Tuple
 
 from hprofiler.report import make_report
 from tests.bench import core_cluster, viewer_cluster
@@ -36,7 +36,7 @@ class Promise:
     opens_within: int
 
 
-def rows() -> List[Row]:
+def rows() -> list[Row]:
     return [
         *_ours(Promise(LARGE, 12, 1500)),
         *_views(LARGE),
@@ -47,7 +47,7 @@ def rows() -> List[Row]:
     ]
 
 
-def _ours(promise: Promise) -> List[Row]:
+def _ours(promise: Promise) -> list[Row]:
     page = make_report(_run(promise.size)).page
     times = time_page(page, ROUNDS, use_ours)
     what = f"page of {promise.size.name}, {promise.size.hosts} hosts"
@@ -71,13 +71,13 @@ def _ours(promise: Promise) -> List[Row]:
     return [*rows, Row("memory", _memory(times), promised, times.bytes < MOST_MEMORY * 10**6)]
 
 
-def _views(size: Size) -> List[Row]:
+def _views(size: Size) -> list[Row]:
     times = time_page(_run(size) / "report.html", 1, use_views)
     opened = ", ".join(f"{name} {times.median(name):.0f} ms" for name in times.taken if name != "open")
     return [Row("every view opened once, of the sum", f"{opened}; {_memory(times)}", "", None)]
 
 
-def _scopes(size: Size) -> List[Row]:
+def _scopes(size: Size) -> list[Row]:
     """Changes of scope and threads, and searches, in each view, all in one browser; the memory that takes."""
     times = time_page(_run(size) / "report.html", 1, use_scopes)
     rows = [
@@ -95,9 +95,9 @@ def _memory(times: Times) -> str:
     )
 
 
-def _peers(size: Size) -> List[Row]:
+def _peers(size: Size) -> list[Row]:
     folded = _run(size) / "cluster/cpu.folded"
-    makers: Dict[str, Tuple[str, Callable[[Path, Path], None]]] = {
+    makers: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
         "async-profiler's HTML": ("html", _converter),
         "flamegraph.pl's SVG": ("svg", _flamegraph_pl),
     }

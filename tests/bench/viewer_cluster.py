@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, List, Set, Tuple
 
 from hprofiler.report import make_report
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.bench.core_cluster import SEED, Maker
 from tests.viewer.made_profile import message, number, varint
 from tests.viewer.made_run import MadeHost, make_run
@@ -68,26 +68,28 @@ def cluster_page(path: Path, size: Size) -> Path:
 def _host(maker: Maker, coder: _Coder, host: int) -> MadeHost:
     """A host whose processes have their own share of its samples."""
     dice = random.Random(f"{SEED} processes {host}")
-    parts: List[List[Tuple[bytes, int]]] = [[] for _ in range(PROCESSES)]
+    parts: list[list[tuple[bytes, int]]] = [[] for _ in range(PROCESSES)]
     for place, line in enumerate(maker.host(host)):
         stack, count = line.rsplit(b" ", 1)
         owners = parts if stack in coder.common else [parts[place % PROCESSES]]
         for part in owners:
             part.append((stack, max(1, round(int(count) * dice.uniform(0.5, 1.5) / len(owners)))))
     pids = (1000 * host + process for process in range(1, PROCESSES + 1))
-    return MadeHost(f"node{host:03}.example", {pid: coder.pprof(part) for pid, part in zip(pids, parts)})
+    return MadeHost(
+        f"node{host:03}.example", {pid: coder.pprof(part) for pid, part in zip(pids, parts, strict=False)}
+    )
 
 
 class _Coder:
     """Stacks as pprof; what many processes share is encoded once."""
 
-    def __init__(self, common: Set[bytes]) -> None:
+    def __init__(self, common: set[bytes]) -> None:
         self.common = common
-        self._frames: Dict[bytes, int] = {}
-        self._known: Dict[bytes, Tuple[List[int], bytes]] = {}
+        self._frames: dict[bytes, int] = {}
+        self._known: dict[bytes, tuple[list[int], bytes]] = {}
 
-    def pprof(self, stacks: Iterable[Tuple[bytes, int]]) -> bytes:
-        strings: Dict[bytes, int] = {b"": 0}
+    def pprof(self, stacks: Iterable[tuple[bytes, int]]) -> bytes:
+        strings: dict[bytes, int] = {b"": 0}
 
         def text(word: bytes) -> int:
             return strings.setdefault(word, len(strings))
@@ -96,7 +98,7 @@ class _Coder:
             message(1, number(1, text(name.encode())) + number(2, text(unit.encode())))
             for name, unit in _COLUMNS
         ]
-        used: Set[int] = set()
+        used: set[int] = set()
         for stack, count in stacks:
             frames, locations = self._stack(stack)
             used.update(frames)
@@ -110,7 +112,7 @@ class _Coder:
                 out.append(message(5, number(1, place) + number(2, text(frame))))
         return b"".join([*out, *(message(6, word) for word in strings)])
 
-    def _stack(self, stack: bytes) -> Tuple[List[int], bytes]:
+    def _stack(self, stack: bytes) -> tuple[list[int], bytes]:
         """The numbers of its frames, and the field that holds them."""
         known = self._known.get(stack)
         if known is None:

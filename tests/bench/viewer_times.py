@@ -8,9 +8,9 @@ import contextlib
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Sequence
 
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
@@ -57,7 +57,7 @@ WORDS = ["Shuffle", "Writer", "insert", "netty"]
 class Times:
     """Milliseconds by what was done; bytes of the process that shows the page, at most and before it."""
 
-    taken: Dict[str, List[float]] = field(default_factory=dict)
+    taken: dict[str, list[float]] = field(default_factory=dict)
     bytes: int = 0
     blank: int = 0
 
@@ -196,7 +196,7 @@ def _zoom(page: Page, times: Times) -> None:
         times.add("zoom", out)
 
 
-def _scopes(page: Page) -> Dict[str, Sequence[str]]:
+def _scopes(page: Page) -> dict[str, Sequence[str]]:
     """Names to type into the choice of scopes, by what their kind is called."""
     names = (
         "return JSON.parse(document.getElementById('hprofiler-page').textContent).hosts.map((h) => h.name)"

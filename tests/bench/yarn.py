@@ -8,11 +8,11 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List
 
-from hprofiler.resolvers import TargetOptions, YarnOptions, resolve
+from hprofiler.resolve import TargetOptions, YarnOptions, resolve
 from tests.bench.commands import COMMAND, BenchError
 from tests.bench.table import Row
 from tests.lab import cache
@@ -24,7 +24,7 @@ ROUNDS = 3
 MOST_REQUESTS = 5
 
 
-def rows() -> List[Row]:
+def rows() -> list[Row]:
     return [_resolving(), _until_sampling()]
 
 

@@ -7,14 +7,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Sequence
 
 from tests.lab import cache
 
 SOURCES = sorted(Path(__file__).parent.rglob("*.java"))
 NATIVE = Path(__file__).parent / "native"
-COMPILERS: Dict[str, List[str]] = {
+COMPILERS: dict[str, list[str]] = {
     "c": ["gcc", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"],
     "rust": ["rustc", "--edition", "2021", "-O", "-C", "force-frame-pointers=yes", "-C", "strip=none"],
     "go": ["go", "build"],

@@ -7,15 +7,16 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Callable, List, Optional, Sequence
+from typing import IO, Any
 
 from tests.burners import build
 from tests.lab import procs
 
-Wrap = Callable[[Sequence[str]], List[str]]
+Wrap = Callable[[Sequence[str]], list[str]]
 
 HOT = {role: f"Burner.hot{role.capitalize()}" for role in ("alpha", "beta", "gamma", "alloc")}
 """The method that burns 70 % of a role's CPU time; Burner.warm burns 20 %, Burner.cool 10 %."""
@@ -36,7 +37,7 @@ class Counters:
     rounds: int
 
     def __sub__(self, earlier: Counters) -> Counters:
-        pairs = zip(self.tuple(), earlier.tuple())
+        pairs = zip(self.tuple(), earlier.tuple(), strict=False)
         return Counters(*(later - before for later, before in pairs))
 
     def tuple(self) -> Sequence[int]:
@@ -55,7 +56,7 @@ def arguments(
     options: Sequence[str] = (),
     extra: Sequence[str] = (),
     main: str = "Burner",
-) -> List[str]:
+) -> list[str]:
     """The command line of a burner; `extra` words stand at its end for selectors to match.
 
     `main` may be another class that hands over to Burner, for selectors that go by the main class.
@@ -76,12 +77,12 @@ class Program:
     that is not an answer, as far as was read.
     """
 
-    def __init__(self, argv: Sequence[str], wrap: Optional[Wrap] = None) -> None:
+    def __init__(self, argv: Sequence[str], wrap: Wrap | None = None) -> None:
         self.process = subprocess.Popen(
             wrap(argv) if wrap else argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         self._is_here = wrap is None
-        self.other_lines: List[str] = []
+        self.other_lines: list[str] = []
         self._unread = b""
         self.pid = int(self._line("ready pid=")[len("ready pid=") :])
         # nsenter stays behind as the parent of what it started in another pid namespace
@@ -146,7 +147,7 @@ class Program:
 class Burner(Program):
     """A JVM that burns CPU time. `options` are those of `arguments`, `wrap` is that of `Program`."""
 
-    def __init__(self, role: str = "alpha", wrap: Optional[Wrap] = None, **options: Any) -> None:
+    def __init__(self, role: str = "alpha", wrap: Wrap | None = None, **options: Any) -> None:
         super().__init__(arguments(role=role, **options), wrap)
         self.role = role
 
@@ -164,6 +165,6 @@ def _parse(line: str) -> Counters:
     return Counters(*(int(values[name]) for name in ("hot", "warm", "cool", "rounds")))
 
 
-def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from tests.burners import build
 from tests.burners.burner import Program, Wrap
 
-Counts = Dict[str, int]
+Counts = dict[str, int]
 """The program's own sums by name; they only grow. Names and units: `truth/*.java`, `native/*`."""
 
 
@@ -26,14 +27,14 @@ class Counting(Program):
 class Truth(Counting):
     """The JVM of `truth/Truth.java`, doing the `works` asked for, as "alloc" or "alloc=50"."""
 
-    def __init__(self, *works: str, wrap: Optional[Wrap] = None, **options: Any) -> None:
+    def __init__(self, *works: str, wrap: Wrap | None = None, **options: Any) -> None:
         super().__init__(arguments(works, **options), wrap)
 
 
 class Native(Counting):
     """A native program: `language` is c, rust or go; `load` of a core for each of its workers."""
 
-    def __init__(self, language: str, load: float = 0.4, wrap: Optional[Wrap] = None) -> None:
+    def __init__(self, language: str, load: float = 0.4, wrap: Wrap | None = None) -> None:
         super().__init__([str(build.native(language)), str(load)], wrap)
 
 
@@ -44,7 +45,7 @@ def arguments(
     options: Sequence[str] = (),
     extra: Sequence[str] = (),
     prefix: Sequence[str] = (),
-) -> List[str]:
+) -> list[str]:
     """The command line of a JVM that does these works.
 
     `extra` words stand at its end, for selectors; `prefix` becomes the JVM, say as another user.

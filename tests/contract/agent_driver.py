@@ -11,13 +11,14 @@ import queue
 import re
 import subprocess
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any
 
 from tests.lab import procs
 
-Event = Dict[str, Any]
+Event = dict[str, Any]
 FREQUENCY = 997
 """Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
 SIGMAS = 4.5
@@ -31,16 +32,16 @@ _END = {"type": "(end of output)"}
 class Result:
     """What came between `start` and `done`, by pid; `events` has every profile by its event's name."""
 
-    outcomes: Dict[int, Event] = field(default_factory=dict)
-    heads: Dict[int, Event] = field(default_factory=dict)
+    outcomes: dict[int, Event] = field(default_factory=dict)
+    heads: dict[int, Event] = field(default_factory=dict)
     """Of each process's first profile."""
-    profiles: Dict[int, bytes] = field(default_factory=dict)
+    profiles: dict[int, bytes] = field(default_factory=dict)
     """Each process's first."""
-    events: Dict[int, Dict[str, Tuple[Event, bytes]]] = field(default_factory=dict)
-    raws: Dict[int, Tuple[Event, bytes]] = field(default_factory=dict)
-    started: Dict[int, Event] = field(default_factory=dict)
-    recording: Optional[int] = None
-    left: Optional[List[str]] = None
+    events: dict[int, dict[str, tuple[Event, bytes]]] = field(default_factory=dict)
+    raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
+    started: dict[int, Event] = field(default_factory=dict)
+    recording: int | None = None
+    left: list[str] | None = None
 
     def take(self, event: Event, payload: bytes) -> None:
         """Take in a profile or a raw recording, which come before the process's outcome."""
@@ -59,9 +60,7 @@ class Result:
 
 
 @contextlib.contextmanager
-def ready(
-    command: Sequence[str], env: Optional[Mapping[str, str]] = None
-) -> Iterator[subprocess.Popen[bytes]]:
+def ready(command: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has said `ready`, and lives until the end of its stdin."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -75,7 +74,7 @@ def ready(
 class Agent:
     """A running agent. Its events arrive in `next` in order; `expect` fails on any other kind."""
 
-    def __init__(self, command: Sequence[str], env: Optional[Dict[str, str]] = None) -> None:
+    def __init__(self, command: Sequence[str], env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -83,15 +82,15 @@ class Agent:
             stderr=subprocess.PIPE,
             env={**os.environ, **(env or {})},
         )
-        self._events: queue.Queue[Tuple[Event, bytes, int]] = queue.Queue()
+        self._events: queue.Queue[tuple[Event, bytes, int]] = queue.Queue()
         self.received = 0
         """Bytes of all events that were taken."""
-        self.acts: List[Event] = []
+        self.acts: list[Event] = []
         """What was told of what was done, where `hello` asked for it."""
         self.reads = threading.Event()
         """Nothing is read while it is not set."""
         self.reads.set()
-        self._errors: List[bytes] = []
+        self._errors: list[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
             thread.start()
@@ -125,7 +124,7 @@ class Agent:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
 
-    def next(self, timeout: float = procs.PATIENCE) -> Tuple[Event, bytes]:
+    def next(self, timeout: float = procs.PATIENCE) -> tuple[Event, bytes]:
         while True:
             event, payload, size = self._events.get(timeout=timeout)
             self.received += size
@@ -144,7 +143,7 @@ class Agent:
         event, _ = self.next()
         assert event is _END, event
 
-    def hello(self, lease: float = 30, resume: Optional[str] = None, **exclude: Any) -> Event:
+    def hello(self, lease: float = 30, resume: str | None = None, **exclude: Any) -> Event:
         self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume)
         return self.expect("hello")
 
@@ -165,12 +164,12 @@ class Agent:
 
     def prepare(
         self,
-        library: Optional[str],
+        library: str | None,
         processes: Sequence[Event],
         duration: float = 1,
         events: Sequence[str] = ("cpu",),
         **more: Any,
-    ) -> Tuple[List[int], Dict[int, Event]]:
+    ) -> tuple[list[int], dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not."""
         sampling = {
             "engine": "async-profiler",
@@ -186,7 +185,7 @@ class Agent:
         blobs = {"async-profiler": library} if library else {}
         chosen = [{k: p[k] for k in ("pid", "start_time", "label", "labels")} for p in processes]
         self.send("prepare", sampling=sampling, blobs=blobs, processes=chosen)
-        outcomes: Dict[int, Event] = {}
+        outcomes: dict[int, Event] = {}
         while True:
             event_, _ = self.next()
             if event_["type"] == "ready":
@@ -194,10 +193,10 @@ class Agent:
             assert event_["type"] == "outcome", (event_, self.stderr())
             outcomes[event_["pid"]] = event_
 
-    def start(self) -> Dict[int, Dict[str, str]]:
+    def start(self) -> dict[int, dict[str, str]]:
         """Start what is ready; what is used for each event of each process, once all record."""
         self.send("start")
-        started: Dict[int, Dict[str, str]] = {}
+        started: dict[int, dict[str, str]] = {}
         while True:
             event, _ = self.next()
             if event["type"] == "recording":
@@ -252,7 +251,7 @@ class Agent:
             pipe.close()
 
 
-def leftovers(held: bool = False) -> List[str]:
+def leftovers(held: bool = False) -> list[str]:
     """What agents leave beside JVMs on this machine's own file system.
 
     Folders that a live session holds (of this test or of somebody else) count only with `held`.
@@ -264,13 +263,13 @@ def leftovers(held: bool = False) -> List[str]:
     return sorted(str(path) for path in paths if _inode(path) not in {None, *in_use})
 
 
-def locked_inodes() -> Set[int]:
+def locked_inodes() -> set[int]:
     """What somebody holds a lock of: folders of sessions that live."""
     locks = Path("/proc/locks").read_text()
     return {int(inode) for inode in re.findall(r"FLOCK .* \w+:\w+:(\d+) ", locks)}
 
 
-def _inode(path: Path) -> Optional[int]:
+def _inode(path: Path) -> int | None:
     """None when it has gone since."""
     try:
         return path.lstat().st_ino

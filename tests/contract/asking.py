@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from tests.contract.agent_driver import FREQUENCY, Agent, Event
 
 
-def sampling(events: Sequence[str] = ("cpu",), engine: str = "auto", **more: Any) -> Dict[str, Any]:
+def sampling(events: Sequence[str] = ("cpu",), engine: str = "auto", **more: Any) -> dict[str, Any]:
     """A short recording; `more` of its members."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
     fixed = {"frequency": FREQUENCY, "duration": 0.3, "keep_raw": False}
     return {"engine": engine, "events": list(events), **fixed, **intervals, **more}
 
 
-def chosen(found: Sequence[Event]) -> List[Event]:
+def chosen(found: Sequence[Event]) -> list[Event]:
     """What a request says of processes that were found."""
     return [{key: one[key] for key in ("pid", "start_time", "label", "labels")} for one in found]
 
 
-def audited(agent: Agent) -> List[Event]:
+def audited(agent: Agent) -> list[Event]:
     """What was told since this was last called. An answer comes after what was done before."""
     agent.send("list")
     agent.expect("processes")

@@ -9,8 +9,9 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any
 
 import pytest
 
@@ -77,10 +78,10 @@ def start_agent(private: Path) -> Iterator[StartAgent]:
 
     `rights` are words of setpriv, for that user.
     """
-    agents: List[Agent] = []
+    agents: list[Agent] = []
 
     def start(
-        user: Optional[int] = None, env: Optional[Dict[str, str]] = None, rights: Sequence[str] = ()
+        user: int | None = None, env: dict[str, str] | None = None, rights: Sequence[str] = ()
     ) -> Agent:
         command = [str(private), "--any-library"]
         if user is not None:
@@ -98,9 +99,9 @@ def start_agent(private: Path) -> Iterator[StartAgent]:
 @pytest.fixture
 def agent_by() -> Iterator[Callable[..., Agent]]:
     """Starts agents by a command, and greets them; all are ended."""
-    agents: List[Agent] = []
+    agents: list[Agent] = []
 
-    def start(*command: object, env: Optional[Dict[str, str]] = None) -> Agent:
+    def start(*command: object, env: dict[str, str] | None = None) -> Agent:
         agents.append(Agent([str(word) for word in command], env))
         agents[-1].hello()
         return agents[-1]
@@ -128,12 +129,12 @@ def library(agent: Agent, library_file: Path) -> str:
 def burn(tmp_path: Path) -> Iterator[Burn]:
     """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`), in a
     folder (`cwd`), by a command (`prefix`); all are killed."""
-    burners: List[Burner] = []
+    burners: list[Burner] = []
 
     def start(
-        jdk: Optional[int] = None,
-        user: Optional[int] = None,
-        env: Optional[Dict[str, str]] = None,
+        jdk: int | None = None,
+        user: int | None = None,
+        env: dict[str, str] | None = None,
         options: Sequence[str] = (),
         cwd: str = ".",
         prefix: Sequence[str] = (),
@@ -174,7 +175,7 @@ def open_classes() -> Path:
     return Path(shutil.copytree(build.classes(), folder / "classes"))
 
 
-def as_user(user: int) -> List[str]:
+def as_user(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
@@ -187,7 +188,7 @@ def nothing_left() -> Iterator[None]:
     wait_for("nothing left behind", lambda: set(leftovers()) <= before)
 
 
-def found(agent: Agent, *burners: Burner) -> List[Dict[str, Any]]:
+def found(agent: Agent, *burners: Burner) -> list[dict[str, Any]]:
     """What the agent finds of these burners."""
     processes = agent.find(kind="pids", pids=[burner.outer.pid for burner in burners])["processes"]
     assert len(processes) == len(burners), processes
@@ -222,7 +223,7 @@ def is_profiled(pid: int) -> bool:
     return any("not active" not in attach.profiling_status(pid, library) for library in libraries)
 
 
-def namespace_tmp(burner: Burner) -> List[str]:
+def namespace_tmp(burner: Burner) -> list[str]:
     """What agents left in the /tmp that a JVM sees."""
     tmp = Path(f"/proc/{burner.outer.pid}/root/tmp")
     return sorted(path.name for path in tmp.iterdir() if path.name.startswith((".hprofiler", ".attach")))

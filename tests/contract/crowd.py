@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping, Sequence
 
 from tests.contract.sshd import SSHD, make_key
 from tests.lab import cache, procs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -20,7 +20,7 @@ def still(pid: int, thread: str) -> Iterator[None]:
     """The threads called so stand still until the end, which has to come on the same thread of ours."""
     held = _called(pid, thread)
     assert held, f"process {pid} has no thread called {thread}"
-    seized: List[int] = []
+    seized: list[int] = []
     try:
         for tid in held:
             _ptrace(_SEIZE, tid)
@@ -34,7 +34,7 @@ def still(pid: int, thread: str) -> Iterator[None]:
                 _ptrace(_DETACH, tid)
 
 
-def _called(pid: int, thread: str) -> List[int]:
+def _called(pid: int, thread: str) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):  # it has ended by now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple
+from typing import NamedTuple
 
 NASTY = (
     "</script><script>alert(7)</script><img src=x onerror=alert(7)>"
@@ -26,7 +26,7 @@ def _profile(name: str) -> Hostile:
     return Hostile(f"{TO_RECORD} profile(7, open(FOLDER + '/{name}', 'rb').read()); {_END}", "cannot be read")
 
 
-FLOODS: Dict[str, Hostile] = {
+FLOODS: dict[str, Hostile] = {
     "flood_line": Hostile("read()\nwhile True: out(b'x' * 65536)", "more than 16777216 bytes"),
     "flood_noise": Hostile("while True: out(b'[' * 65536)", "more than 16777216 bytes"),
     "flood_stderr": Hostile("sys.stdout.flush()\nwhile True: os.write(2, b'\\x1b[2Jy' * 10000)", "timed out"),
@@ -55,7 +55,7 @@ FLOODS: Dict[str, Hostile] = {
 }
 """Hosts that send without end."""
 
-LIES: Dict[str, Hostile] = {
+LIES: dict[str, Hostile] = {
     "garbage": Hostile(_TO_FIND + "out(os.urandom(1 << 20)); read()", "not a JSON|protocol"),
     "version": Hostile("hello(protocol=99); read()", "another version"),
     "older": Hostile("hello(protocol=1); read()", "another version"),
@@ -81,7 +81,7 @@ LIES: Dict[str, Hostile] = {
 }
 """Hosts that send what cannot be true."""
 
-BOMBS: Dict[str, Hostile] = {
+BOMBS: dict[str, Hostile] = {
     "zeros": _profile("zeros"),
     "claims_names": _profile("claims_names"),
     "claims_nodes": _profile("claims_nodes"),
@@ -94,7 +94,7 @@ BOMBS: Dict[str, Hostile] = {
 """Hosts whose profile is small and asks for much."""
 
 _NAMES = f"N = '{NASTY}'\n"
-WORDS: Dict[str, Hostile] = {
+WORDS: dict[str, Hostile] = {
     "words": Hostile(
         _NAMES
         + """

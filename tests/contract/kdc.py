@@ -7,7 +7,6 @@ import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Optional
 
 from tests.contract.sshd import free_port
 from tests.lab import procs
@@ -35,14 +34,14 @@ class Kdc:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self.environment: Dict[str, str] = {
+        self.environment: dict[str, str] = {
             "KRB5_CONFIG": str(folder / "krb5.conf"),
             "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
             "KRB5_KTNAME": f"FILE:{folder}/keytab",
             "KRB5CCNAME": f"FILE:{folder}/tickets",
             "KRB5RCACHENAME": f"file2:{folder}/replays",
         }
-        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Kdc:
         self._configure()

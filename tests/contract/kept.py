@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any
 
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent, leftovers
@@ -24,7 +24,7 @@ class Kept:
         library_file: Path,
         burner: Burner,
         lease: float = KEEPS,
-        token: Optional[str] = None,
+        token: str | None = None,
         **options: Any,
     ) -> None:
         self.token = token or secrets.token_hex(16)
@@ -44,6 +44,6 @@ class Kept:
         return not is_profiled(self.burner.outer.pid) and not own_folders(self.agent)
 
 
-def own_folders(agent: Agent) -> List[str]:
+def own_folders(agent: Agent) -> list[str]:
     """What is for the time of the agent's run only."""
     return [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.lab import procs
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAME_POINTERS = "-XX:+PreserveFramePointer"
-Stacks = List[Tuple[List[str], int]]
+Stacks = list[tuple[list[str], int]]
 
 
 def perfmap() -> bytes:
@@ -63,7 +64,7 @@ class Recorded:
         return sum(count for stack, count in inside if _holds(stack, frame)) / total
 
 
-def burnt(done: Recorded) -> Dict[str, float]:
+def burnt(done: Recorded) -> dict[str, float]:
     """The share of each of a burner's three works."""
     works = ("Burner.hot", "Burner.warm", "Burner.cool")
     return {work.partition(".")[2]: done.share(work, among=works) for work in works}
@@ -73,7 +74,7 @@ def _holds(stack: Sequence[str], part: str) -> bool:
     return any(part in frame for frame in stack)
 
 
-def processes(agent: Agent, *programs: Program) -> List[Event]:
+def processes(agent: Agent, *programs: Program) -> list[Event]:
     """What the agent finds of these programs, JVMs or not."""
     pids = [program.outer.pid for program in programs]
     found = agent.find(native=True, kind="pids", pids=pids)["processes"]
@@ -83,7 +84,7 @@ def processes(agent: Agent, *programs: Program) -> List[Event]:
 
 def prepare(
     agent: Agent, found: Sequence[Event], events: Sequence[str] = ("cpu",), duration: float = 1, **more: Any
-) -> Tuple[List[int], Dict[int, Event]]:
+) -> tuple[list[int], dict[int, Event]]:
     """The pids that are ready for perf, and the outcomes of the others; `more` of the sampling."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
     wanted = {"engine": "perf", "events": list(events), "frequency": FREQUENCY, "duration": duration}
@@ -91,7 +92,7 @@ def prepare(
     blobs = {"perfmap": agent.put(perfmap())}
     sampling = {**wanted, **intervals, "keep_raw": False, **more}
     agent.send("prepare", sampling=sampling, blobs=blobs, processes=chosen)
-    outcomes: Dict[int, Event] = {}
+    outcomes: dict[int, Event] = {}
     while True:
         told, _ = agent.next()
         if told["type"] == "ready":
@@ -117,7 +118,7 @@ def refused(agent: Agent, program: Program, events: Sequence[str], **more: Any) 
     return outcomes[program.outer.pid]
 
 
-def perf_of(agent: Agent) -> Optional[procs.Identity]:
+def perf_of(agent: Agent) -> procs.Identity | None:
     """The perf that an agent has running."""
     perfs = (pid for pid in procs.children(agent.process.pid) if procs.name(pid).startswith("perf"))
     return next(map(procs.Identity.of, perfs), None)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
-
-from hprofiler import resources
 from hprofiler.agent import AgentBinaries
-from hprofiler.errors import UsageError
+from hprofiler.base import resources
+from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Selector
 from tests.contract.agent_driver import good
 
 
-def why_not() -> Optional[str]:
+def why_not() -> str | None:
     """What is missing of them; None when all is there."""
     try:
         resources.agents()
@@ -33,9 +31,9 @@ class Profiles:
     """A sink that keeps what it gets: the last compact profile of each host."""
 
     def __init__(self) -> None:
-        self.kept: Dict[str, bytes] = {}
+        self.kept: dict[str, bytes] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces, queue) -> Dict[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces, queue) -> dict[str, int]:
         self.kept[host.name] = b"".join(pieces)
         return {}
 
@@ -44,7 +42,7 @@ class Profiles:
             pass
 
 
-def of_host(result: HostResult) -> List[Outcome]:
+def of_host(result: HostResult) -> list[Outcome]:
     return [outcome for outcome in result.outcomes if outcome.pid is None]
 
 
@@ -53,5 +51,5 @@ def is_good(line: Outcome) -> bool:
     return good({"status": line.status.value, "reason": line.reason})
 
 
-def of_processes(result: HostResult) -> List[Outcome]:
+def of_processes(result: HostResult) -> list[Outcome]:
     return [outcome for outcome in result.outcomes if outcome.pid is not None]

@@ -9,17 +9,18 @@ import select
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports import SshConnector, SshOptions
-from hprofiler.transports.ssh import SshTransport
+from hprofiler.transport import SshConnector, SshOptions
+from hprofiler.transport.ssh import SshTransport
 from tests.lab import procs
 
 SSHD = "/usr/sbin/sshd"
@@ -65,14 +66,14 @@ class Sshd:
         self.host_key = folder / "host_key"
         if not self.host_key.exists():
             make_key(self.host_key)
-        self.log: List[str] = []
+        self.log: list[str] = []
         self._config = folder / "sshd_config"
         self._config.write_text(
             f"Port {self.port}\nListenAddress {address}\nHostKey {self.host_key}\nPidFile none\nUsePAM no\n"
             f"AuthorizedKeysFile {authorized}\nStrictModes no\nPermitRootLogin yes\n"
             f"PasswordAuthentication no\nKbdInteractiveAuthentication no\nLogLevel VERBOSE\n{extra}\n"
         )
-        self.process: Optional[subprocess.Popen[str]] = None
+        self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> Sshd:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -133,8 +134,8 @@ class Site:
         self.known_hosts.write_text("")
         self.config = folder / "config"
         self.config.write_text("")
-        self._servers: List[Sshd] = []
-        self._connectors: List[SshConnector] = []
+        self._servers: list[Sshd] = []
+        self._connectors: list[SshConnector] = []
 
     def server(self, name: str = "a", extra: str = "", known: bool = True, **more) -> Sshd:
         server = Sshd(self.folder / name, self.authorized, extra, **more).start()
@@ -204,7 +205,7 @@ def refused(site: Site, server: Sshd, **options: Any) -> HostError:
     return caught.value
 
 
-def agents_of(server: Sshd) -> List[int]:
+def agents_of(server: Sshd) -> list[int]:
     """Handles (pidfd) of the agents that run under a server's sessions."""
     listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
     parents, commands = {}, {}
@@ -222,7 +223,7 @@ def _under(pid: int, parents: dict, server: Sshd) -> bool:
     return bool(pid)
 
 
-def agents_ended(agents: List[int], timeout: float = 60.0) -> bool:
+def agents_ended(agents: list[int], timeout: float = 60.0) -> bool:
     """Whether there were agents, and all of them end in time."""
     ends = [bool(select.select([agent], [], [], timeout)[0]) for agent in agents]
     for agent in agents:

@@ -6,7 +6,6 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Tuple
 
 import pytest
 
@@ -61,7 +60,7 @@ def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn)
 
 def stop_at_the_signal(
     agent: Agent, library_file: Path, burner: Burner, lease: int = 30
-) -> Tuple[Path, Path]:
+) -> tuple[Path, Path]:
     """The JVM is stopped before it looks at what the signal means; where that, and its socket, are to be."""
     agent.hello(lease)
     library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
@@ -144,12 +143,12 @@ def test_what_is_left_goes_as_soon_as_the_jvm_is_met_again(
     assert not trigger.exists()
 
 
-def assert_left(left: List[str], trigger: Path, burner: Burner) -> None:
+def assert_left(left: list[str], trigger: Path, burner: Burner) -> None:
     (line,) = left
     assert line.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
 
 
-def lines(burner: Burner) -> List[str]:
+def lines(burner: Burner) -> list[str]:
     """What the JVM has written, up to an answer."""
     burner.counters()
     return burner.other_lines

@@ -6,8 +6,9 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Set
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -34,15 +35,15 @@ _THROUGH = re.compile(r"^/proc/self/fd/\d+")
 class Seen(NamedTuple):
     """What the kernel was asked for, and did: paths as the process that they are of sees them."""
 
-    made: Set[str]
-    folders: Set[str]
-    removed: List[str]
-    signals: List[str]
-    programs: List[str]
-    other: List[str]
+    made: set[str]
+    folders: set[str]
+    removed: list[str]
+    signals: list[str]
+    programs: list[str]
+    other: list[str]
 
 
-def paths(words: str) -> List[str]:
+def paths(words: str) -> list[str]:
     """The paths that a call names; one through a descriptor of a process's root is that process's own."""
     found = []
     for one in _TEXT.finditer(words):
@@ -62,7 +63,7 @@ def seen_by_the_kernel(trace: Path) -> Seen:
 
 def whole_lines(text: str) -> Iterator[str]:
     """Calls that another thread's came between are put together again."""
-    begun: Dict[str, str] = {}
+    begun: dict[str, str] = {}
     for line in text.splitlines():
         pid = line.split(" ", 1)[0]
         if line.endswith(" <unfinished ...>"):
@@ -105,7 +106,7 @@ def traced(private: Path, tmp_path: Path) -> Iterator[Any]:
     """Starts an agent under strace that tells what it does, optionally as a user; all are ended."""
     if not shutil.which("strace"):
         pytest.fail("strace is missing (apt install strace)", pytrace=False)
-    agents: List[Agent] = []
+    agents: list[Agent] = []
     trace = tmp_path / "trace"
 
     def start(*words: str) -> Agent:
@@ -131,7 +132,7 @@ def finished(agent: Any) -> Seen:
 
 
 def compare(agent: Any, seen: Seen, own: Path) -> None:
-    told: Dict[str, Set[str]] = {}
+    told: dict[str, set[str]] = {}
     for act in agent.acts:
         told.setdefault(act["what"], set()).add(act["detail"])
     assert {path for path in seen.made if is_told(path)} == told.get("file", set())
@@ -142,7 +143,7 @@ def compare(agent: Any, seen: Seen, own: Path) -> None:
     assert not seen.other
 
 
-def compare_programs(told: List[str], seen: List[str], own: Path) -> None:
+def compare_programs(told: list[str], seen: list[str], own: Path) -> None:
     """What a program starts itself stands in its arguments."""
     own_and_before = seen[: seen.index(str(own)) + 1]
     seen = seen[len(own_and_before) :]
@@ -163,7 +164,7 @@ def record(agent: Any, engine: str, library_file: Path, *burners: Any) -> None:
     assert all(one["status"] != "failed" for one in outcomes.values()), outcomes
 
 
-def signals_told(agent: Any) -> List[str]:
+def signals_told(agent: Any) -> list[str]:
     return [act["detail"] for act in agent.acts if act["what"] == "signal"]
 
 

@@ -11,8 +11,9 @@ import struct
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Set, Tuple
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Watch:
     def __init__(self, folder: str) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._fd = libc.inotify_init1(IN_NONBLOCK)
-        self._events: List[Tuple[int, str]] = []
+        self._events: list[tuple[int, str]] = []
         assert libc.inotify_add_watch(self._fd, folder.encode(), IN_CREATE | IN_DELETE) >= 0
 
     def wait(self, beginning: str) -> None:
@@ -43,7 +44,7 @@ class Watch:
             assert select.select([self._fd], [], [], end - time.monotonic())[0], f"no {beginning}"
             self._take()
 
-    def seen(self, beginning: str) -> Tuple[Set[str], Set[str]]:
+    def seen(self, beginning: str) -> tuple[set[str], set[str]]:
         """Names that begin so: of what appeared, and of what went."""
         self._take()
         os.close(self._fd)
@@ -59,7 +60,7 @@ class Watch:
             data = data[16 + length :]
 
 
-def record(agent: Any, library: str, found: List[Event], **wanted: Any) -> None:
+def record(agent: Any, library: str, found: list[Event], **wanted: Any) -> None:
     blobs = {"async-profiler": library, "perfmap": agent.put(perfmap())}
     agent.send("prepare", sampling=sampling(**wanted), blobs=blobs, processes=chosen(found))
     while agent.next()[0]["type"] != "ready":
@@ -135,8 +136,8 @@ def test_nothing_is_kept_unless_it_is_asked_for(agent, library, burn):
     assert audited(agent) == []
 
 
-def watched(agent: Any, library: str, found: List[Event]) -> Event:
-    request: Dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
+def watched(agent: Any, library: str, found: list[Event]) -> Event:
+    request: dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
     agent.send("canary", blobs={"async-profiler": library}, **request)
     return dict(agent.expect("watched"))
 
@@ -200,7 +201,7 @@ def test_who_watches_a_canary_goes_on_listening_and_leaves_nothing(agent, librar
     burner = burn(load=0.4)
     found = processes(agent, burner)
     watch = Watch("/tmp")
-    request: Dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
+    request: dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
     agent.send("canary", blobs={"async-profiler": library}, **request)
     agent.send("list")
     agent.expect("processes")

@@ -174,10 +174,10 @@ TRAPS = [
 def test_traps_are_told_and_nothing_in_them_is_touched(cleaner, plant, user):
     """Root sees to every user's folders, as that user."""
     paths = [Path(f"/tmp/.hprofiler-run-{n}-{os.getpid()}-{user}") for n in range(len(TRAPS))]
-    kept = [trap(plant, path, user) for trap, path in zip(TRAPS, paths)]
+    kept = [trap(plant, path, user) for trap, path in zip(TRAPS, paths, strict=False)]
     began = time.monotonic()
     entries = listed(cleaner)
-    for trap, path in zip(TRAPS, paths):
+    for trap, path in zip(TRAPS, paths, strict=False):
         assert at(entries, path)["state"] == "foreign", (trap.__name__, at(entries, path))
         assert at(entries, path)["reason"]
     cleaner.send("clean", kept=True, only=[at(entries, path)["id"] for path in paths])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_the_library_of_one_that_cannot_be_asked_stays(
     assert not Path(library["path"]).exists()
 
 
-def of_library(entries: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
+def of_library(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
     folders = [entry for entry in entries.values() if entry["kind"] == "folder"]
     (library,) = [entry for entry in folders if "/.hprofiler-ap-" in entry["path"]]
     return library

@@ -186,7 +186,7 @@ def test_what_only_looks_like_ours_is_no_agent(cleaner, tmp_path):
             stack.enter_context(process(str(path), "600", user=user))
             for path, user in ((named, None), (right, None), (right, OTHER_USER))
         ]
-        for one, path in zip(running, (named, right, right)):
+        for one, path in zip(running, (named, right, right), strict=False):
             wait_until_run(one, path.name)
             one.send_signal(signal.SIGSTOP)
         entries = listed(cleaner)

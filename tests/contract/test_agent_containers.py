@@ -6,7 +6,9 @@ import os
 import socket
 import subprocess
 import sys
-from typing import Any, ContextManager, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 
@@ -19,22 +21,22 @@ OTHER = "container_e17_1700000000000_0042_01_000004"
 
 def find(
     agent: Agent, containers: Sequence[str], selector: Any = None, native: bool = False
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     agent.send("find", selector=selector, native=native, containers=list(containers))
     return agent.expect("found")
 
 
-def pids(found: Dict[str, Any]) -> List[int]:
+def pids(found: dict[str, Any]) -> list[int]:
     return [process["pid"] for process in found["processes"]]
 
 
 def running(
-    argv: Sequence[str], environment: Optional[Dict[str, str]] = None
-) -> ContextManager[subprocess.Popen[bytes]]:
+    argv: Sequence[str], environment: dict[str, str] | None = None
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
     return ready(argv, {**os.environ, **(environment or {})})
 
 
-def python(*arguments: str) -> List[str]:
+def python(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "print('ready', flush=True); input()", *arguments]
 
 

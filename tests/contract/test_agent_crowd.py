@@ -6,7 +6,6 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import List
 
 import pytest
 
@@ -23,7 +22,7 @@ HUNDREDS, MANY_WORDS = 300, 150_000
 MIB = 1 << 20
 
 
-def crowding(user: int, copies: int, files: List[Path]) -> List[str]:
+def crowding(user: int, copies: int, files: list[Path]) -> list[str]:
     for file in files:
         file.write_bytes(b"\x7fELF of a sort")
     program = str(Path(__file__).with_name("crowding.py"))

@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ class Both:
         self._library = library
 
     def check(
-        self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str] = None, **more: Any
+        self, found: Sequence[Event], wanted: dict[str, Any], version: str | None = None, **more: Any
     ) -> Event:
         """All that `check` tells: what is wrong has a remedy. The library is only named."""
         blobs = {"async-profiler": hashlib.sha256(self._library).hexdigest()}
@@ -47,14 +48,12 @@ class Both:
             assert finding["remedy"] or finding["severity"] in ("ok", "info"), finding
         return told
 
-    def run(
-        self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str]
-    ) -> Tuple[Event, Event]:
+    def run(self, found: Sequence[Event], wanted: dict[str, Any], version: str | None) -> tuple[Event, Event]:
         """The outcome of the only process, and its `started` event or {}."""
         blobs = {"async-profiler": self._agent.put(self._library), "perfmap": self._agent.put(perfmap())}
         request = {"sampling": wanted, "blobs": blobs, "processes": chosen(found)}
         self._agent.send("prepare", **request, versions={"async-profiler": version} if version else {})
-        told: List[Event] = []
+        told: list[Event] = []
         while (event := self._agent.next()[0])["type"] != "ready":
             told.append(event)
         self._agent.send("start")
@@ -62,7 +61,7 @@ class Both:
         (outcome,) = [*told, *result.outcomes.values()]
         return outcome, result.started.get(found[0]["pid"], {})
 
-    def agree(self, target: Any, version: Optional[str] = None, **wanted: Any) -> Event:
+    def agree(self, target: Any, version: str | None = None, **wanted: Any) -> Event:
         """What `check` says of a process, which is what a run comes to."""
         (found,) = processes(self._agent, target)
         before = traces(found, self._agent.process.pid)
@@ -73,7 +72,7 @@ class Both:
         return checked
 
 
-def traces(process: Event, session: int) -> Tuple[Any, ...]:
+def traces(process: Event, session: int) -> tuple[Any, ...]:
     """What an attach, a signal or a file of this session (its agent's pid) would change beside a process."""
     pid, number = process["pid"], process["namespace_pid"]
     own = (f".hprofiler-run-{session}-", f".attach_pid{number}", f".java_pid{number}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Tuple
 
 import pytest
 
@@ -37,7 +37,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def listening(classes: Path, package: str, **environment: str) -> Iterator[Tuple[int, int]]:
+def listening(classes: Path, package: str, **environment: str) -> Iterator[tuple[int, int]]:
     """Pid and port of the program while it runs."""
     command = ["java", "-Xmx32m", "-cp", str(classes), f"{package}.Listening"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

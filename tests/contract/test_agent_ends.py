@@ -218,7 +218,7 @@ def test_the_jvms_keep_no_file_of_ours_open(agent, library, burn):
 def test_a_library_in_use_by_another_session_stays(start_agent, library_file, burn):
     burners = [burn(), burn(role="beta")]
     sessions = [start_agent(), start_agent()]
-    for session, burner in zip(sessions, burners):
+    for session, burner in zip(sessions, burners, strict=False):
         session.hello()
         library = session.put(library_file.read_bytes())
         assert session.prepare(library, found(session, burner), duration=1)[0]

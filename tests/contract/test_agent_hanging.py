@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Iterator, List
 
 import pytest
 
@@ -53,7 +53,7 @@ def hanging(java: Path, tmp_path: Path) -> Iterator[int]:
         process.stdout.close()
 
 
-def reasons(agent: Agent, pid: int, **selector: object) -> List[str]:
+def reasons(agent: Agent, pid: int, **selector: object) -> list[str]:
     """Why a process is left out."""
     return [one["reason"] for one in agent.find(**selector)["ignored"] if one["pid"] == pid]
 

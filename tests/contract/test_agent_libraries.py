@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import shutil
-from typing import Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from hprofiler import resources
+from hprofiler.base import resources
 from tests.contract import real
 from tests.contract.agent_driver import Agent
 from tests.contract.asking import sampling

@@ -8,9 +8,10 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def agent(start_agent):
 
 
 def prepare(
-    agent: Agent, library: str, processes: Sequence[Event], wanted: Dict[str, Any], **limits: Any
+    agent: Agent, library: str, processes: Sequence[Event], wanted: dict[str, Any], **limits: Any
 ) -> None:
     """Get all of them ready."""
     blobs = {"async-profiler": library, "perfmap": agent.put(perfmap())}
@@ -95,7 +96,7 @@ def test_too_much_processor_time_ends_it_in_good_order(agent, library, burn):
     assert not own_folders(agent) and not is_profiled(burner.outer.pid)
 
 
-def recordings(pid: int) -> Set[str]:
+def recordings(pid: int) -> set[str]:
     """The recordings that a process has open."""
     links = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -141,8 +142,8 @@ def record_much(agent: Agent, *jvms: Truth, rounds: int = 25_000) -> None:
     agent.start()
     before = [jvm.counters()["deep.1.rounds"] for jvm in jvms]
 
-    def grown() -> List[int]:
-        return [jvm.counters()["deep.1.rounds"] - first for jvm, first in zip(jvms, before)]
+    def grown() -> list[int]:
+        return [jvm.counters()["deep.1.rounds"] - first for jvm, first in zip(jvms, before, strict=False)]
 
     wait_for("many stacks", lambda: min(grown()) > rounds)
     agent.send("stop")
@@ -156,7 +157,7 @@ def test_a_part_of_a_processor_is_not_exceeded(agent, library):
         prepare(agent, library, found(agent, one, other), wanted, agent_cpu=cores)
         record_much(agent, one, other)
         before, begin = procs.cpu_seconds(agent.process.pid), time.monotonic()
-        outcomes: Dict[int, Event] = {}
+        outcomes: dict[int, Event] = {}
         times = [begin]
         used = 0.0
         while len(outcomes) < 2:
@@ -253,9 +254,9 @@ def test_what_would_be_no_limit_is_refused(agent, limits):
     assert "are not between" in agent.expect("error")["reason"]
 
 
-def attached(entries: Sequence[Event], kinds: Tuple[str, ...]) -> Dict[int, Tuple[float, float]]:
+def attached(entries: Sequence[Event], kinds: tuple[str, ...]) -> dict[int, tuple[float, float]]:
     """When each process was first and last attached to."""
-    spans: Dict[int, Tuple[float, float]] = {}
+    spans: dict[int, tuple[float, float]] = {}
     for entry in entries:
         if entry["what"] in kinds and entry["pid"] is not None:
             first, _ = spans.get(entry["pid"], (entry["time"], 0.0))
@@ -263,7 +264,7 @@ def attached(entries: Sequence[Event], kinds: Tuple[str, ...]) -> Dict[int, Tupl
     return spans
 
 
-def most_at_once(spans: Sequence[Tuple[float, float]]) -> int:
+def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
     return max(sum(begin <= moment <= end for begin, end in spans) for moment, _ in spans)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, List, Sequence
 
 import pytest
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes
 Burn = Callable[..., Burner]
 
 
-def reasons(agent: Agent, pid: int, native: bool = False) -> List[str]:
+def reasons(agent: Agent, pid: int, native: bool = False) -> list[str]:
     """Why a process is left out by a selector that it does not match."""
     ignored = agent.find(native, kind="text", text="no command line has this")["ignored"]
     return [one["reason"] for one in ignored if one["pid"] == pid]

@@ -6,7 +6,8 @@ import os
 import signal
 import threading
 import time
-from typing import Callable, ContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -24,7 +25,7 @@ NAMELESS = "Java methods have no names"
 BOUND = 12 + 10
 
 
-def to_the_end(agent: Agent, burner: Burner, stands: Callable[[], ContextManager[None]]) -> Recorded:
+def to_the_end(agent: Agent, burner: Burner, stands: Callable[[], AbstractContextManager[None]]) -> Recorded:
     """A recording that is ended while the JVM stands still."""
     ready, refused = prepare(agent, processes(agent, burner), duration=60)
     assert ready == [burner.outer.pid], refused

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 import pytest
 
@@ -59,9 +60,9 @@ while True:
 """
 
 
-def state(victim: Path) -> Dict[str, Tuple[object, ...]]:
+def state(victim: Path) -> dict[str, tuple[object, ...]]:
     """All that somebody could have changed there."""
-    told: Dict[str, Tuple[object, ...]] = {}
+    told: dict[str, tuple[object, ...]] = {}
     for path in (victim, *sorted(victim.rglob("*"))):
         there = path.lstat()
         content = path.read_bytes() if stat.S_ISREG(there.st_mode) else b""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from typing import Iterator, List, Optional, Tuple
+from collections.abc import Iterator
 
 import pytest
 
@@ -31,7 +31,7 @@ class Troubled(Program):
         return int(self.ask("rounds=")[len("rounds=") :])
 
 
-def troubled(kind: str, options: List[str]) -> Troubled:
+def troubled(kind: str, options: list[str]) -> Troubled:
     return Troubled(["env", f"CLASSPATH={build.classes()}", "java", *options, "Trouble", kind])
 
 
@@ -53,7 +53,7 @@ def record(agent: Agent, library: str, pid: int) -> Result:
         pytest.param("threads", [*SMALL, *TINY_CODE], id="full code cache"),
     ],
 )
-def test_a_jvm_in_trouble_goes_on(agent: Agent, library: str, kind: str, options: List[str]) -> None:
+def test_a_jvm_in_trouble_goes_on(agent: Agent, library: str, kind: str, options: list[str]) -> None:
     program = troubled(kind, options)
     try:
         result = record(agent, library, program.outer.pid)
@@ -112,7 +112,7 @@ def test_a_pid_that_was_given_away_between_find_and_prepare(agent: Agent, librar
 def successor(pid: int) -> Troubled:
     """A JVM that gets this number; others, too, start processes all the time."""
 
-    def take() -> List[Troubled]:
+    def take() -> list[Troubled]:
         with open("/proc/sys/kernel/ns_last_pid", "w") as last:
             last.write(str(pid - 1))
         made = troubled("threads", SMALL)
@@ -140,7 +140,7 @@ def test_one_that_goes_on_standing_still_is_told(agent: Agent, library: str, bur
 
 def stopped_at_the_end(
     agent: Agent, library: str, burner: Burner, goes_on: bool
-) -> Tuple[Event, Optional[bytes]]:
+) -> tuple[Event, bytes | None]:
     """Its outcome and profile; one that goes on does so well within the time that it is given."""
     agent.prepare(library, found(agent, burner), duration=60)
     agent.start()

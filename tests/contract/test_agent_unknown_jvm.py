@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, Tuple
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def launched(burn: Burn, jdk: Path, **more: Any) -> Burner:
     return burn(options=SILENT, env={"PATH": f"{jdk}/bin:{os.environ['PATH']}"}, **more)
 
 
-def recorded(agent: Agent, library: str, burner: Burner) -> Tuple[Dict[str, Any], Dict[str, bytes]]:
+def recorded(agent: Agent, library: str, burner: Burner) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The outcome of a recording of CPU time and allocations, and the profile of each event."""
     pid = burner.outer.pid
     ready, refused = agent.prepare(library, found(agent, burner), duration=1, events=["cpu", "alloc"])

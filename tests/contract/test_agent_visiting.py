@@ -8,16 +8,17 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Any
 
 import pytest
 
 from hprofiler.agent import AgentBinaries, AgentSession
 from hprofiler.agent.loadable import loadable
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports import Channel, LocalTransport
+from hprofiler.transport import Channel, LocalTransport
 from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
@@ -26,7 +27,7 @@ ID = "0123456789abcdef" * 4
 DYNAMIC, THREADS, UNWINDING = 2, 7, 0x6474E550
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
-TOOLS: List[Tuple[str, ...]] = [
+TOOLS: list[tuple[str, ...]] = [
     ("cat",),
     ("cat", "head"),
     ("cat", "chmod"),
@@ -60,7 +61,7 @@ def binaries(agent_binary: Path) -> AgentBinaries:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Callable[..., Bare]]:
-    made: List[Bare] = []
+    made: list[Bare] = []
 
     def start(*arguments: Any, **options: Any) -> Bare:
         made.append(Bare(tmp_path, *arguments, **options))
@@ -71,7 +72,7 @@ def bare(tmp_path: Path) -> Iterator[Callable[..., Bare]]:
         transport.close()
 
 
-def agents() -> Set[Path]:
+def agents() -> set[Path]:
     places = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")]
     return {path for place in places for path in place.glob(".hprofiler-once-*")}
 
@@ -80,7 +81,7 @@ OTHERS = agents()
 """Of whoever came before: each has a name of its own."""
 
 
-def left() -> List[Path]:
+def left() -> list[Path]:
     return sorted(agents() - OTHERS)
 
 
@@ -108,7 +109,7 @@ def test_nothing_stays_when_the_connection_breaks_while_it_is_sent(
     bare: Callable[..., Bare], agent_binary: Path, binaries: AgentBinaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = bare("dash", ("cat", "head", "chmod", "uname", "wc", "rm"))
-    opened: List[Channel] = []
+    opened: list[Channel] = []
     monkeypatch.setattr(
         transport, "open", lambda command: opened.append(Bare.open(transport, command)) or opened[-1]
     )
@@ -175,11 +176,11 @@ def test_the_c_library_finds_what_threads_begin_with(agent_binary: Path) -> None
         assert [address - (last - first) for address in after[kind]] == before[kind] != []
 
 
-def headers(program: bytes) -> Dict[int, List[int]]:
+def headers(program: bytes) -> dict[int, list[int]]:
     """The addresses of the program headers by type."""
     (start,) = struct.unpack_from("<Q", program, 32)
     size, count = struct.unpack_from("<HH", program, 54)
-    found: Dict[int, List[int]] = {}
+    found: dict[int, list[int]] = {}
     for at in range(start, start + size * count, size):
         kind, _, _, address = struct.unpack_from("<IIQQ", program, at)
         found.setdefault(kind, []).append(address)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 
@@ -30,7 +30,7 @@ def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=4 * procs.PATIENCE)
 
 
-def lines(audit: Path) -> List[Dict[str, Any]]:
+def lines(audit: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in audit.read_text().splitlines()]
 
 

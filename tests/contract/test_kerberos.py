@@ -7,13 +7,14 @@ import ssl
 import subprocess
 import sys
 from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any
 
 import pytest
 
-from hprofiler.resolvers import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolvers.yarn.rest import YarnError
+from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
+from hprofiler.resolve.yarn.rest import YarnError
 from tests.contract import kdc as realm
 from tests.lab import procs
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, make_certificate, small_cluster
@@ -57,10 +58,10 @@ class Gate:
     def __init__(self, remembers: bool = False, promises: bool = False) -> None:
         self.remembers = remembers
         self.promises = promises
-        self.token: Optional[bytes] = None  # to be sent instead of the right one
-        self.users: List[str] = []
+        self.token: bytes | None = None  # to be sent instead of the right one
+        self.users: list[str] = []
 
-    def __call__(self, headers: Mapping[str, str]) -> Tuple[Optional[Answer], Mapping[str, str]]:
+    def __call__(self, headers: Mapping[str, str]) -> tuple[Answer | None, Mapping[str, str]]:
         import gssapi
 
         if COOKIE in headers.get("Cookie", ""):
@@ -81,7 +82,7 @@ class Gate:
         return None, {"WWW-Authenticate": f"Negotiate {back}", **cookie}
 
 
-def cluster() -> Dict[str, Any]:
+def cluster() -> dict[str, Any]:
     return {**small_cluster(), f"{CLUSTER}/apps": {"apps": {"app": [app()]}}}
 
 
@@ -165,7 +166,7 @@ def test_without_a_ticket(kdc: realm.Kdc) -> None:
 
 
 def test_with_a_ticket_that_expired(kdc: realm.Kdc) -> None:
-    def expired() -> Optional[YarnError]:
+    def expired() -> YarnError | None:
         try:
             locate(by_name(server))
         except YarnError as error:

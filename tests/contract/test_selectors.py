@@ -10,16 +10,17 @@ import os
 import platform
 import shlex
 import subprocess
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Set
+from typing import Any
 
 import pytest
 import yaml
 
-from hprofiler.demo.jdk import find_jdk
-from hprofiler.selection import load_selectors
+from hprofiler.app.demo.jdk import find_jdk
+from hprofiler.selectors.selection import load_selectors
 from tests.contract.agent_driver import ready
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -32,22 +33,22 @@ class Case:
     """One entry of selector_cases.yaml: a JVM of the class `main`, or a native `program`."""
 
     desc: str
-    selector: Optional[str]
+    selector: str | None
     main: str = ""
     program: str = ""
     options: str = ""
     arguments: str = ""
-    environment: Dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     in_shell: bool = False
     label: str = ""
-    labels: Dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def expected_label(self) -> str:
         return self.label or self.program or self.main.rsplit(".", 1)[-1]
 
     @property
-    def found_by(self) -> Set[str]:
+    def found_by(self) -> set[str]:
         """The selectors that mean it: its own, and `java` where it is a JVM."""
         return {name for name in (self.selector, "java" if self.main else None) if name}
 
@@ -69,21 +70,23 @@ def test_each_process_is_found_by_its_own_selector_and_java_alone(tmp_path: Path
             batch = CASES[start : start + AT_ONCE]
             jvms = [stack.enter_context(running(tmp_path, case)) for case in batch]
             found = {name: agent.find(query) for name, query in shipped().items()}
-            problems = [p for case, jvm in zip(batch, jvms) for p in problems_of(case, jvm.pid, found)]
+            problems = [
+                p for case, jvm in zip(batch, jvms, strict=False) for p in problems_of(case, jvm.pid, found)
+            ]
         assert not problems, "\n".join(problems)
 
 
-def shipped() -> Dict[str, Any]:
+def shipped() -> dict[str, Any]:
     return {name: selector.query for name, selector in load_selectors([ROOT / "selectors"]).items()}
 
 
-def problems_of(case: Case, started: int, found: Dict[str, List[Dict[str, Any]]]) -> List[str]:
+def problems_of(case: Case, started: int, found: dict[str, list[dict[str, Any]]]) -> list[str]:
     """What is wrong with what the selectors found of this case; `started` is a shell's pid for `in_shell`."""
     own = {
         name: [p for p in seen if p["ppid" if case.in_shell else "pid"] == started]
         for name, seen in found.items()
     }
-    claimed: Set[str] = {name for name, seen in own.items() if seen}
+    claimed: set[str] = {name for name, seen in own.items() if seen}
     problems = []
     if claimed != case.found_by:
         problems.append(f"{case.desc}: claimed by {sorted(claimed)}")
@@ -115,7 +118,7 @@ def compile_stubs(folder: Path) -> None:
     subprocess.run([*javac, *sources], check=True)
 
 
-def running(folder: Path, case: Case) -> ContextManager[subprocess.Popen[bytes]]:
+def running(folder: Path, case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """The case's process, ready: a JVM, or a program of that name that does nothing."""
     if case.main:
         return running_jvm(folder, case)
@@ -127,7 +130,7 @@ def running(folder: Path, case: Case) -> ContextManager[subprocess.Popen[bytes]]
     return ready([str(program), *case.arguments.split()])
 
 
-def running_jvm(classes: Path, case: Case) -> ContextManager[subprocess.Popen[bytes]]:
+def running_jvm(classes: Path, case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
     command = [
         str(find_jdk() / "bin" / "java"),
         *SMALL,
@@ -151,15 +154,15 @@ class Agent:
         self._process = process
         self._ask("hello", "hello", protocol=2, lease_seconds=60)
 
-    def find(self, query: Dict[str, Any]) -> List[Dict[str, Any]]:
-        found: List[Dict[str, Any]] = self._ask("find", "found", selector=query)["processes"]
+    def find(self, query: dict[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("find", "found", selector=query)["processes"]
         return found
 
-    def _ask(self, request: str, answer: str, **members: Any) -> Dict[str, Any]:
+    def _ask(self, request: str, answer: str, **members: Any) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps({"type": request, **members}) + "\n")
         self._process.stdin.flush()
-        event: Dict[str, Any] = json.loads(self._process.stdout.readline())
+        event: dict[str, Any] = json.loads(self._process.stdout.readline())
         assert event["type"] == answer, event
         return event
 

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import termios
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def burner() -> Iterator[Burner]:
     made.kill()
 
 
-def words(burner: Burner, folder: Path) -> List[str]:
+def words(burner: Burner, folder: Path) -> list[str]:
     command = [sys.executable, "-m", "hprofiler", "-j", f"pid:{burner.pid}", "-t", str(LONG)]
     return [*command, "--force-busy", "-o", str(folder)]
 
@@ -46,9 +47,9 @@ def burnt(burner: Burner) -> None:
     )
 
 
-def kept(folder: Path, burner: Burner) -> Dict[str, Any]:
+def kept(folder: Path, burner: Burner) -> dict[str, Any]:
     """The run that the folder holds, in which the burner was recorded until the signal came."""
-    run: Dict[str, Any] = json.loads((folder / "run.json").read_text())
+    run: dict[str, Any] = json.loads((folder / "run.json").read_text())
     (host,) = run["hosts"]
     (recording,) = host["recordings"]
     assert run["interrupted"] and recording["process"]["pid"] == burner.pid

@@ -8,7 +8,7 @@ import os
 import platform
 import signal
 from pathlib import Path
-from typing import Any, List
+from typing import Any
 
 import pytest
 
@@ -79,7 +79,7 @@ def crowd(tmp_path):
     return made
 
 
-NAMES: List[str] = [f"slow-{number:03}" for number in range(HOSTS)]
+NAMES: list[str] = [f"slow-{number:03}" for number in range(HOSTS)]
 
 
 def test_many_slow_hosts_take_as_long_as_the_slowest(crowd, tmp_path):

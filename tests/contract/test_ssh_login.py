@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.errors import UsageError
+from hprofiler.base.errors import UsageError
 from tests.contract.sshd import SSHD, connect_together, connected, make_key, refused, ssh_agent
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler import resources
 from hprofiler.agent import AgentSession
-from hprofiler.errors import HostError
-from hprofiler.transports import LocalTransport
+from hprofiler.base import resources
+from hprofiler.base.errors import HostError
+from hprofiler.transport import LocalTransport
 from tests.contract import real
 from tests.contract.agent_driver import Agent, good
 from tests.contract.asking import sampling

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent import AgentSession, bootstrap
-from hprofiler.errors import HostError
-from hprofiler.transports import LocalTransport
+from hprofiler.base.errors import HostError
+from hprofiler.transport import LocalTransport
 from tests.contract import real
 from tests.lab.procs import wait_for
 from tests.unit.stand_in import HERE

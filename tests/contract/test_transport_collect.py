@@ -16,7 +16,7 @@ import pytest
 from hprofiler.agent import session
 from hprofiler.collect import Reach, Stop, collect, find_only
 from hprofiler.model import Host, Sampling, Selector, Status
-from hprofiler.transports import LocalTransport
+from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import leftovers

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent import session
+from hprofiler.app.run import coverage_of
+from hprofiler.base.errors import ConnectionLost
 from hprofiler.collect import Reach, Stop, collect, comeback
-from hprofiler.errors import ConnectionLost
 from hprofiler.model import Sampling, Status
-from hprofiler.run import coverage_of
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.conftest import as_burnt, is_profiled

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from tests.contract.sshd import SSHD, connect_together, connected, free_port, refused
 from tests.lab import procs
@@ -213,7 +213,7 @@ def test_close_ends_a_connect_that_waits(site):
 def test_paramiko_writes_nothing_on_stderr(site):
     """paramiko logs tracebacks; without a handler Python would print them."""
     code = (
-        "from hprofiler.transports import SshConnector, SshOptions\nfrom hprofiler.model import Host\n"
+        "from hprofiler.transport import SshConnector, SshOptions\nfrom hprofiler.model import Host\n"
         "import socket, threading\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "def hang_up():\n    while True: server.accept()[0].close()\n"

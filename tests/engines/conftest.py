@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ class Zoo:
     """Starts programs, and ends them all."""
 
     def __init__(self) -> None:
-        self.programs: List[Program] = []
+        self.programs: list[Program] = []
 
     def jvm(self, *works: str, jdk: int = 17, **options: Any) -> Truth:
         """A JVM of a version that does these works; options are those of `counting.arguments`."""
@@ -54,7 +55,7 @@ class Zoo:
         self.programs.append(made)
         return made
 
-    def jvms(self, number: int, *works: str, **options: Any) -> List[Truth]:
+    def jvms(self, number: int, *works: str, **options: Any) -> list[Truth]:
         """So many of them, started at once."""
         with ThreadPoolExecutor(number) as pool:
             return list(pool.map(lambda _: self.jvm(*works, **options), range(number)))
@@ -71,13 +72,13 @@ class Zoo:
         for program in self.programs:
             program.kill()
 
-    def left(self) -> List[str]:
+    def left(self) -> list[str]:
         """What runs left behind: files beside or inside the programs' roots, processes, active profilers."""
         alive = [program.outer.pid for program in self.programs if program.outer.alive()]
         return [*leftovers(), *_processes(), *(one for pid in alive for one in (*_files(pid), *_active(pid)))]
 
 
-def _files(pid: int) -> List[str]:
+def _files(pid: int) -> list[str]:
     """What runs left in the /tmp that a process sees; that of sessions which live does not count."""
     inner = procs.status(pid)["NSpid"][-1]
     names = (".hprofiler-run", ".hprofiler-ap", ".attach_pid", f"perf-{inner}.map")
@@ -86,17 +87,17 @@ def _files(pid: int) -> List[str]:
     return [str(path) for path in found if path.exists() and path.lstat().st_ino not in held]
 
 
-def _active(pid: int) -> List[str]:
+def _active(pid: int) -> list[str]:
     """What the profilers inside a JVM say of themselves, of those that are not inactive."""
     libraries = [path for path in attach.profiler_libraries(pid) if "syncProfiler" in path]
-    answers: List[str] = []
+    answers: list[str] = []
     for library in libraries:
         with suppress(OSError):  # a /tmp in which even root cannot write: a user namespace's, or read-only
             answers.append(attach.profiling_status(pid, library))
     return [f"pid {pid}: {answer}" for answer in answers if "not active" not in answer]
 
 
-def _processes() -> List[str]:
+def _processes() -> list[str]:
     """Processes that runs of these tests started and that live, by the mark in their environment."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import Dict, FrozenSet, Iterator, Optional, Tuple
+from collections.abc import Iterator
 
-TYPES: Dict[str, FrozenSet[int]] = {
+TYPES: dict[str, frozenset[int]] = {
     "cpu": frozenset({101}),
     "page-faults": frozenset({101}),
     "alloc": frozenset({102, 103}),
@@ -16,7 +16,7 @@ TYPES: Dict[str, FrozenSet[int]] = {
 HEADER = 68
 
 
-def jfr_times(recording: bytes, event: Optional[str] = None) -> Tuple[float, float]:
+def jfr_times(recording: bytes, event: str | None = None) -> tuple[float, float]:
     """The times of the first and the last sample of an event, as `time.monotonic` has them.
 
     Without an event those at which the recording was begun, which is before the profiler samples, and ended.
@@ -29,7 +29,7 @@ def jfr_times(recording: bytes, event: Optional[str] = None) -> Tuple[float, flo
     return min(times) - epoch, max(times) - epoch
 
 
-def _events(recording: bytes) -> Iterator[Tuple[int, float]]:
+def _events(recording: bytes) -> Iterator[tuple[int, float]]:
     """The type of each event, and when it began, in seconds since the epoch."""
     for at, size, begin, _, ticks, rate in _chunks(recording):
         place = at + HEADER
@@ -41,7 +41,7 @@ def _events(recording: bytes) -> Iterator[Tuple[int, float]]:
             place += length
 
 
-def _chunks(recording: bytes) -> Iterator[Tuple[int, ...]]:
+def _chunks(recording: bytes) -> Iterator[tuple[int, ...]]:
     """Of each its place and size, its begin and how long it lasted (ns), its first tick, ticks a second."""
     at = 0
     while at < len(recording):
@@ -50,7 +50,7 @@ def _chunks(recording: bytes) -> Iterator[Tuple[int, ...]]:
         at += size
 
 
-def _number(recording: bytes, place: int) -> Tuple[int, int]:
+def _number(recording: bytes, place: int) -> tuple[int, int]:
     """A number of seven bits a byte, and the place behind it."""
     number = shift = 0
     while True:

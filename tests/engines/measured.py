@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple
+from typing import Any
 
 from hprofiler import Profile
 from tests.burners.burner import Program
@@ -79,7 +80,7 @@ def share_of_unknown(stacks: Stacks, program: Program) -> float:
     return sum(nameless) / max(1, frames)
 
 
-def _stripped(program: Program) -> Set[str]:
+def _stripped(program: Program) -> set[str]:
     """What frames in a program's files are called that have only the symbols that others link to."""
     maps = Path(f"/proc/{program.outer.pid}/maps").read_text()
     files = {Path(path) for path in re.findall(r" r-xp .* (/\S+)$", maps, re.MULTILINE)}
@@ -89,7 +90,7 @@ def _stripped(program: Program) -> Set[str]:
 class Run:
     """What one run of the command left, and what the programs counted meanwhile."""
 
-    def __init__(self, folder: Path, code: int, said: str, began: float, trails: Dict[int, Trail]) -> None:
+    def __init__(self, folder: Path, code: int, said: str, began: float, trails: dict[int, Trail]) -> None:
         self.folder = folder
         self.code = code
         self.said = said
@@ -100,28 +101,28 @@ class Run:
         return f"exit code {self.code}\n{self.said}"
 
     @property
-    def record(self) -> Dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """run.json."""
-        content: Dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+        content: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
         return content
 
     @property
-    def host(self) -> Dict[str, Any]:
+    def host(self) -> dict[str, Any]:
         """The one host's part of it."""
         (host,) = self.record["hosts"]
         return dict(host)
 
-    def recordings(self, program: Program) -> Dict[str, Dict[str, Any]]:
+    def recordings(self, program: Program) -> dict[str, dict[str, Any]]:
         """The process's recordings by event."""
         mine = [one for one in self.host["recordings"] if one["process"]["pid"] == program.outer.pid]
         return {one["event"]: one for one in mine}
 
-    def recording(self, program: Program, event: str = "cpu") -> Dict[str, Any]:
+    def recording(self, program: Program, event: str = "cpu") -> dict[str, Any]:
         found = self.recordings(program).get(event)
         assert found, f"no recording of {event}: {self.outcome(program)}\n{self}"
         return found
 
-    def outcome(self, program: Program) -> Dict[str, Any]:
+    def outcome(self, program: Program) -> dict[str, Any]:
         """The process's last line of the ledger."""
         lines = [one for one in self.host["outcomes"] if one["pid"] == program.outer.pid]
         assert lines, f"nothing is said of {program.outer.pid}\n{self}"
@@ -132,7 +133,7 @@ class Run:
         lines = [one for one in self.host["outcomes"] if one["pid"] == program.outer.pid]
         return "; ".join(f"{one['reason']} ({one['remedy']})" for one in lines)
 
-    def grown(self, program: Program, event: str = "cpu") -> Dict[str, float]:
+    def grown(self, program: Program, event: str = "cpu") -> dict[str, float]:
         """What the program's own counters grew by while it was recorded."""
         raw = self._raw(program)
         kept = jfr_times(raw, event) if raw else None
@@ -163,7 +164,7 @@ class Run:
         assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f} ({last - first:.2f} s apart)"
         return agrees
 
-    def counted(self, program: Program, event: str, counter: str) -> Tuple[int, int]:
+    def counted(self, program: Program, event: str, counter: str) -> tuple[int, int]:
         """The least and the most that a counter which grows in bursts can have grown by meanwhile."""
         raw, trail = self._raw(program), self._trails[program.outer.pid]
         if raw:
@@ -183,7 +184,7 @@ class Run:
         behind = float(self.recording(program, event)["interval"] / (asked * 1e6) - 1)
         return min(0.10 + behind, MOST_SLACK)
 
-    def _clock_began(self, program: Program, seconds: float) -> Tuple[float, float]:
+    def _clock_began(self, program: Program, seconds: float) -> tuple[float, float]:
         """The earliest and the latest moment at which the agent's clock began.
 
         It goes only while the engine records. Where the engine does not say when that was: after the command
@@ -198,7 +199,7 @@ class Run:
     def _seconds(self, program: Program, event: str) -> float:
         return float(self.recording(program, event)["seconds"])
 
-    def _raw(self, program: Program) -> Optional[bytes]:
+    def _raw(self, program: Program) -> bytes | None:
         """async-profiler's own recording, where that was kept."""
         path = next(self.folder.glob(f"hosts/*/{program.outer.pid}/recording.jfr"), None)
         return path.read_bytes() if path else None
@@ -229,7 +230,7 @@ class Runner:
         programs: Sequence[Program],
         *options: str,
         seconds: float = 4,
-        meanwhile: Optional[Callable[[], None]] = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Run:
         """Record the programs; `meanwhile` is called as soon as sampling has begun."""
         self._runs += 1
@@ -242,7 +243,7 @@ class Runner:
         return Run(folder, code, said, began, watch.trails)
 
 
-def _command(words: Sequence[str], meanwhile: Optional[Callable[[], None]]) -> Tuple[int, str, float]:
+def _command(words: Sequence[str], meanwhile: Callable[[], None] | None) -> tuple[int, str, float]:
     """Exit code, what was said on both channels, and when sampling had begun (0 when it never did)."""
     process = subprocess.Popen(
         [*COMMAND, *words],

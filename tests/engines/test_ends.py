@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import List
 
 import pytest
 
@@ -69,7 +68,7 @@ def test_the_waits_of_many_threads(record: Runner, zoo: Zoo, threads: int, inter
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-def test_many_jvms_at_once(record: Runner, many: List[Truth], engine: str) -> None:
+def test_many_jvms_at_once(record: Runner, many: list[Truth], engine: str) -> None:
     """All end together, and are read and folded in turn."""
     run = record(many, "--engine", engine, seconds=3)
     for jvm in many:
@@ -84,5 +83,5 @@ def test_many_jvms_at_once(record: Runner, many: List[Truth], engine: str) -> No
 
 
 @pytest.fixture(scope="module")
-def many(zoo: Zoo) -> List[Truth]:
+def many(zoo: Zoo) -> list[Truth]:
     return zoo.jvms(12, "cpu=0.06", heap="32m", options=["-XX:+PreserveFramePointer"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict, List
-
 import pytest
 
 from tests.burners.counting import Truth
@@ -22,7 +20,7 @@ FRAME_POINTER = "-XX:+PreserveFramePointer"
 
 
 @pytest.fixture(scope="module")
-def jvms(zoo: Zoo) -> Dict[int, Truth]:
+def jvms(zoo: Zoo) -> dict[int, Truth]:
     """A JVM of every version that can be had, all at once."""
     there = [version for version in jdks.VERSIONS if _is_there(version)]
     works = ("cpu=0.28", "alloc=40")
@@ -34,9 +32,9 @@ def _is_there(version: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def runs(record: Runner, jvms: Dict[int, Truth]) -> Dict[str, Run]:
+def runs(record: Runner, jvms: dict[int, Truth]) -> dict[str, Run]:
     """One run of each engine over all JVMs."""
-    programs: List[Truth] = list(jvms.values())
+    programs: list[Truth] = list(jvms.values())
     many = ["--alloc-interval", "32k"]
     return {
         "async-profiler": record(programs, "-e", "cpu,alloc", *many, "--keep-raw", seconds=6),
@@ -45,7 +43,7 @@ def runs(record: Runner, jvms: Dict[int, Truth]) -> Dict[str, Run]:
 
 
 @pytest.fixture(params=jdks.VERSIONS, ids=lambda version: f"jdk{version}")
-def jvm(request: pytest.FixtureRequest, jvms: Dict[int, Truth]) -> Truth:
+def jvm(request: pytest.FixtureRequest, jvms: dict[int, Truth]) -> Truth:
     version: int = request.param
     if version not in jvms:
         lacking(jdks.everything()[version])
@@ -53,11 +51,11 @@ def jvm(request: pytest.FixtureRequest, jvms: Dict[int, Truth]) -> Truth:
 
 
 @pytest.fixture(params=ENGINES)
-def run(request: pytest.FixtureRequest, runs: Dict[str, Run]) -> Run:
+def run(request: pytest.FixtureRequest, runs: dict[str, Run]) -> Run:
     return runs[request.param]
 
 
-def test_the_engine_asked_for_is_used(runs: Dict[str, Run], jvm: Truth) -> None:
+def test_the_engine_asked_for_is_used(runs: dict[str, Run], jvm: Truth) -> None:
     assert [runs[engine].recording(jvm)["engine"] for engine in ENGINES] == list(ENGINES)
 
 
@@ -85,13 +83,13 @@ def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
         assert found[name] == pytest.approx(share, abs=points(thread, share, 0.05)), (name, found, truth)
 
 
-def _truth(run: Run, jvm: Truth) -> Dict[str, float]:
+def _truth(run: Run, jvm: Truth) -> dict[str, float]:
     counted = run.grown(jvm)
     total = sum(counted[f"cpu.{name}.ns"] for name in CPU)
     return {name: counted[f"cpu.{name}.ns"] / total for name in CPU}
 
 
-def test_whole_stacks(runs: Dict[str, Run], jvm: Truth) -> None:
+def test_whole_stacks(runs: dict[str, Run], jvm: Truth) -> None:
     """From the thread's root to the method, interpreted frames included."""
     samples = runs["async-profiler"].stacks(jvm, "cpu", "samples")
     whole = samples.of(
@@ -100,7 +98,7 @@ def test_whole_stacks(runs: Dict[str, Run], jvm: Truth) -> None:
     assert whole > 0.95 * samples.of(CPU["java"])
 
 
-def test_callers_of_native_and_kernel_code(runs: Dict[str, Run], jvm: Truth) -> None:
+def test_callers_of_native_and_kernel_code(runs: dict[str, Run], jvm: Truth) -> None:
     """async-profiler finds the Java method above; perf where all in between keeps frame pointers."""
     run = runs["async-profiler"]
     samples = run.stacks(jvm, "cpu", "samples")
@@ -112,7 +110,7 @@ def test_callers_of_native_and_kernel_code(runs: Dict[str, Run], jvm: Truth) -> 
         assert samples.of_leaf(kind, "[truth-cpu-", CPU[name]) > 0.8 * below
 
 
-def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Truth) -> None:
+def test_allocated_bytes(runs: dict[str, Run], jvms: dict[int, Truth], jvm: Truth) -> None:
     run = runs["async-profiler"]
     if jvm is jvms.get(8):
         assert "alloc" not in run.recordings(jvm)
@@ -134,18 +132,18 @@ def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Trut
 
 
 @pytest.fixture(scope="module")
-def unasked(record: Runner, jvms: Dict[int, Truth]) -> Run:
+def unasked(record: Runner, jvms: dict[int, Truth]) -> Run:
     """A run for which no interval was asked for; all JVMs together have some thousand samples."""
     return record(list(jvms.values()), "-e", "alloc", "--keep-raw", seconds=8)
 
 
-def test_the_interval_chosen_is_stated(unasked: Run, jvms: Dict[int, Truth], jvm: Truth) -> None:
+def test_the_interval_chosen_is_stated(unasked: Run, jvms: dict[int, Truth], jvm: Truth) -> None:
     if jvm is not jvms.get(8):
         assert unasked.recording(jvm, "alloc")["interval"] >= 512 * 1024
         assert "allocation interval" in unasked.told(jvm)
 
 
-def test_allocated_bytes_at_the_interval_chosen(unasked: Run, jvms: Dict[int, Truth]) -> None:
+def test_allocated_bytes_at_the_interval_chosen(unasked: Run, jvms: dict[int, Truth]) -> None:
     """Of all JVMs together: one alone has too few samples."""
     told = counted = variance = 0.0
     for jvm in (jvm for version, jvm in jvms.items() if version > 8):

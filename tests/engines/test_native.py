@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict
-
 import pytest
 
 from tests.burners.counting import Native
@@ -20,7 +18,7 @@ LANGUAGES = tuple(SHARES)
 
 
 @pytest.fixture(scope="module")
-def programs(zoo: Zoo) -> Dict[str, Native]:
+def programs(zoo: Zoo) -> dict[str, Native]:
     return {"c": zoo.native("c", 0.2), "rust": zoo.native("rust", 0.4)}
 
 
@@ -30,7 +28,7 @@ def go(zoo: Zoo) -> Native:
 
 
 @pytest.fixture(scope="module")
-def run(record: Runner, programs: Dict[str, Native]) -> Run:
+def run(record: Runner, programs: dict[str, Native]) -> Run:
     """Without a word of engines: perf is what there is for them."""
     return record(list(programs.values()), "--threads", seconds=5)
 
@@ -55,7 +53,7 @@ def _shares(run: Run, program: Native, language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["c", "rust"])
-def test_shares_of_cpu_time(run: Run, programs: Dict[str, Native], language: str) -> None:
+def test_shares_of_cpu_time(run: Run, programs: dict[str, Native], language: str) -> None:
     _shares(run, programs[language], language)
 
 
@@ -63,7 +61,7 @@ def test_shares_of_cpu_time_of_go(run_go: Run, go: Native) -> None:
     _shares(run_go, go, "go")
 
 
-def test_kernel_frames(run: Run, programs: Dict[str, Native]) -> None:
+def test_kernel_frames(run: Run, programs: dict[str, Native]) -> None:
     samples = run.stacks(programs["c"], "cpu", "samples")
     assert samples.of_leaf("k", "kernel") > 0.9 * samples.of("kernel")
 
@@ -74,14 +72,14 @@ def test_thread_groups(run: Run) -> None:
     assert "[c-worker-1]" not in folded
 
 
-def test_nothing_is_unknown(run: Run, programs: Dict[str, Native]) -> None:
+def test_nothing_is_unknown(run: Run, programs: dict[str, Native]) -> None:
     for program in programs.values():
         samples = run.stacks(program, "cpu", "samples")
         assert share_of_unknown(samples, program) < 0.02
 
 
 @pytest.fixture(scope="module")
-def off_cpu(record: Runner, programs: Dict[str, Native]) -> Run:
+def off_cpu(record: Runner, programs: dict[str, Native]) -> Run:
     return record([programs["c"]], "-e", "offcpu", seconds=4)
 
 
@@ -94,7 +92,7 @@ def off_cpu(record: Runner, programs: Dict[str, Native]) -> Run:
     ],
 )
 def test_off_cpu(
-    off_cpu: Run, programs: Dict[str, Native], thread: str, method: str, kind: str, part: float
+    off_cpu: Run, programs: dict[str, Native], thread: str, method: str, kind: str, part: float
 ) -> None:
     """A wait that began before the recording, or ends after it, is not seen by who records switches."""
     program = programs["c"]
@@ -107,7 +105,7 @@ def test_off_cpu(
 @pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize("event", ["context-switches", "sched:sched_switch"])
 def test_switches_are_as_many_as_the_kernel_counts(
-    record: Runner, programs: Dict[str, Native], event: str
+    record: Runner, programs: dict[str, Native], event: str
 ) -> None:
     """As a software event, and as a tracepoint."""
     program = programs["c"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict
-
 import pytest
 
 from tests.burners.counting import Truth
@@ -15,18 +13,18 @@ FRAME_POINTER = "-XX:+PreserveFramePointer"
 
 
 @pytest.fixture(scope="module")
-def jvms(zoo: Zoo) -> Dict[int, Truth]:
+def jvms(zoo: Zoo) -> dict[int, Truth]:
     return {jdk: zoo.jvm("busy=1", jdk=jdk, options=[FRAME_POINTER]) for jdk in JDKS}
 
 
 @pytest.fixture(scope="module")
-def runs(record: Runner, jvms: Dict[int, Truth]) -> Dict[str, Run]:
+def runs(record: Runner, jvms: dict[int, Truth]) -> dict[str, Run]:
     programs = list(jvms.values())
     return {engine: record(programs, "--engine", engine, seconds=4) for engine in ("async-profiler", "perf")}
 
 
 @pytest.mark.parametrize("jdk", JDKS)
-def test_inlined_frames_are_unfolded(runs: Dict[str, Run], jvms: Dict[int, Truth], jdk: int) -> None:
+def test_inlined_frames_are_unfolded(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
     """Stacks are as deep as async-profiler's, which asks the JVM itself."""
     depths = {engine: _depth(run.stacks(jvms[jdk], "cpu", "samples")) for engine, run in runs.items()}
     assert near(depths["perf"], depths["async-profiler"], 0.15), depths
@@ -40,13 +38,13 @@ def _depth(samples: Stacks) -> float:
 
 
 @pytest.mark.parametrize("jdk", JDKS)
-def test_frames_have_names(runs: Dict[str, Run], jvms: Dict[int, Truth], jdk: int) -> None:
+def test_frames_have_names(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
     samples = runs["perf"].stacks(jvms[jdk], "cpu", "samples")
     assert share_of_unknown(samples, jvms[jdk]) < 0.02
 
 
 @pytest.mark.parametrize("jdk", JDKS)
-def test_compiled_frames_have_their_kind(runs: Dict[str, Run], jvms: Dict[int, Truth], jdk: int) -> None:
+def test_compiled_frames_have_their_kind(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
     samples = runs["perf"].stacks(jvms[jdk], "cpu", "samples")
     kinds = {frame[-4:] for stack, _ in samples.stacks for frame in stack if "truth/Busy" in frame}
     assert {"_[j]", "_[i]"} <= kinds, kinds
@@ -60,7 +58,7 @@ def test_without_frame_pointers_it_is_said(record: Runner, zoo: Zoo) -> None:
     assert run.cpu_seconds_agree(jvm)
 
 
-def test_with_frame_pointers_it_is_not(runs: Dict[str, Run], jvms: Dict[int, Truth]) -> None:
+def test_with_frame_pointers_it_is_not(runs: dict[str, Run], jvms: dict[int, Truth]) -> None:
     assert FRAME_POINTER not in runs["perf"].told(jvms[17])
 
 
@@ -84,7 +82,7 @@ def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
     assert 0.9 * least <= faults <= 1.1 * most and most > 100, (least, faults, most)
 
 
-def test_what_it_cannot_do_for_a_jvm(record: Runner, jvms: Dict[int, Truth]) -> None:
+def test_what_it_cannot_do_for_a_jvm(record: Runner, jvms: dict[int, Truth]) -> None:
     run = record([jvms[17]], "--engine", "perf", "-e", "alloc", seconds=1)
     outcome = run.outcome(jvms[17])
     assert outcome["status"] == "failed" and "async-profiler" in outcome["remedy"], outcome

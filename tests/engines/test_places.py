@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict
-
 import pytest
 
 from tests.burners.counting import Truth
@@ -27,7 +25,7 @@ PLACES = (
 
 
 @pytest.fixture(scope="module")
-def jvms(zoo: Zoo) -> Dict[str, Truth]:
+def jvms(zoo: Zoo) -> dict[str, Truth]:
     """A JVM in each place, all at once."""
     works = ("cpu=0.18", "alloc=30")
     open_to_all = [f"-Xbootclasspath/a:{open_classes()}"]
@@ -43,14 +41,14 @@ def jvms(zoo: Zoo) -> Dict[str, Truth]:
 
 
 @pytest.fixture(scope="module")
-def run(record: Runner, jvms: Dict[str, Truth]) -> Run:
+def run(record: Runner, jvms: dict[str, Truth]) -> Run:
     """So many samples that 10 % are five standard deviations of a third of what they allocate."""
     options = ["-e", "cpu,alloc", "--alloc-interval", "32k", "--keep-raw"]
     return record(list(jvms.values()), *options, seconds=6)
 
 
 @pytest.fixture(params=PLACES)
-def jvm(request: pytest.FixtureRequest, jvms: Dict[str, Truth]) -> Truth:
+def jvm(request: pytest.FixtureRequest, jvms: dict[str, Truth]) -> Truth:
     return jvms[request.param]
 
 
@@ -81,7 +79,7 @@ def test_allocated_bytes(run: Run, jvm: Truth) -> None:
     assert near(space, counted, 0.10), (space, counted)
 
 
-def test_what_was_used_instead_of_perf_events_is_said(run: Run, jvms: Dict[str, Truth]) -> None:
+def test_what_was_used_instead_of_perf_events_is_said(run: Run, jvms: dict[str, Truth]) -> None:
     for jvm in jvms.values():
         source = run.recording(jvm)["source"]
         assert source == "perf_events" or "kernel" in run.told(jvm), run.outcome(jvm)
@@ -93,7 +91,7 @@ def _kernel(samples: Stacks) -> int:
     return samples.of_leaf("k")
 
 
-def test_perf_sees_other_users_and_containers(record: Runner, jvms: Dict[str, Truth]) -> None:
+def test_perf_sees_other_users_and_containers(record: Runner, jvms: dict[str, Truth]) -> None:
     programs = [jvms[place] for place in ("another user", "own namespaces", "noexec /tmp")]
     run = record(programs, "--engine", "perf", seconds=4)
     for jvm in programs:

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hprofiler import resources
+from hprofiler.base import resources
 from tests.burners.burner import Program
 from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo

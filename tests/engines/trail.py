@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Tuple
 
 from tests.burners.burner import Program
 from tests.burners.counting import Counting, Native
@@ -23,8 +23,8 @@ class Trail:
     "process.ns", its CPU time, is the program's own word where it has one.
     """
 
-    times: List[float] = field(default_factory=list)
-    readings: List[Dict[str, int]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    readings: list[dict[str, int]] = field(default_factory=list)
 
     def read(self, program: Program) -> None:
         counts = dict(program.counters()) if isinstance(program, Counting) else {}
@@ -37,12 +37,12 @@ class Trail:
         self.times.append(time.monotonic())
         self.readings.append(counts)
 
-    def grown(self, begin: float, end: float) -> Dict[str, float]:
+    def grown(self, begin: float, end: float) -> dict[str, float]:
         """What each counter grew by between two moments; readings around them are interpolated."""
         first, last = self._at(begin), self._at(end)
         return {name: last[name] - value for name, value in first.items()}
 
-    def bounds(self, counter: str, begin: float, end: float) -> Tuple[int, int]:
+    def bounds(self, counter: str, begin: float, end: float) -> tuple[int, int]:
         """The least and the most that a counter can have grown by: by the readings within, and around."""
         at, last = self.times, len(self.times) - 1
         within = (min(last, bisect.bisect_left(at, begin)), max(0, bisect.bisect_right(at, end) - 1))
@@ -50,7 +50,7 @@ class Trail:
         least, most = (self.readings[to][counter] - self.readings[of][counter] for of, to in (within, around))
         return max(0, least), most
 
-    def _at(self, moment: float) -> Dict[str, float]:
+    def _at(self, moment: float) -> dict[str, float]:
         place = min(max(1, bisect.bisect(self.times, moment)), len(self.times) - 1)
         before, after = self.times[place - 1], self.times[place]
         part = min(1.0, max(0.0, (moment - before) / (after - before)))

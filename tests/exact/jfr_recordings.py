@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
 
 from tests.lab import cache, jdks
 
@@ -75,10 +75,10 @@ def command(
     output: Path,
     burner: str,
     *,
-    agent: Optional[str] = None,
+    agent: str | None = None,
     options: str = "",
     flags: Sequence[str] = (),
-) -> List[str]:
+) -> list[str]:
     """What runs a burner in a JVM that records itself: with the `agent` of this version, told `options`."""
     words = [jdks.java(jdk), *flags]
     if agent:
@@ -91,7 +91,7 @@ def start(
     output: Path,
     *,
     seconds: float,
-    agent: Optional[str] = None,
+    agent: str | None = None,
     options: str = "",
     flags: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
@@ -108,7 +108,7 @@ def finish(jvm: subprocess.Popen[bytes]) -> None:
     assert jvm.returncode == 0, output.decode(errors="replace")
 
 
-def chunks(recording: Path) -> List[int]:
+def chunks(recording: Path) -> list[int]:
     """Where the chunks of a recording begin."""
     content = recording.read_bytes()
     places, place = [], 0
@@ -119,7 +119,7 @@ def chunks(recording: Path) -> List[int]:
     return places
 
 
-def converted(recording: Path, *flags: str) -> Dict[str, int]:
+def converted(recording: Path, *flags: str) -> dict[str, int]:
     """The stacks that the converter makes of a recording, annotated, with their values."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "stacks"
@@ -129,7 +129,7 @@ def converted(recording: Path, *flags: str) -> Dict[str, int]:
         return stacks(output.read_bytes())
 
 
-def stacks(folded: bytes) -> Dict[str, int]:
+def stacks(folded: bytes) -> dict[str, int]:
     """Folded text as a dictionary."""
     lines = (line.rpartition(" ") for line in folded.decode().splitlines())
     return {stack: int(count) for stack, _, count in lines}

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from tests.needed import lacking
 
@@ -34,7 +34,7 @@ def inferno(program: str) -> Path:
     return path
 
 
-def speedscope_schema() -> Dict[str, Any]:
+def speedscope_schema() -> dict[str, Any]:
     """The schema that speedscope publishes with its package."""
     folder = cache(f"speedscope-{SPEEDSCOPE}")
     if not folder.exists():
@@ -47,7 +47,7 @@ def speedscope_schema() -> Dict[str, Any]:
             assert member is not None
             (partial / "schema.json").write_bytes(member.read())
         partial.rename(folder)
-    schema: Dict[str, Any] = json.loads((folder / "schema.json").read_text())
+    schema: dict[str, Any] = json.loads((folder / "schema.json").read_text())
     return schema
 
 
@@ -59,6 +59,6 @@ def needs(program: str) -> str:
     return found
 
 
-def lines(text: bytes) -> List[str]:
+def lines(text: bytes) -> list[str]:
     """Sorted lines: the order of stacks is each tool's own."""
     return sorted(text.decode().splitlines())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 from tests.exact.peers import inferno, needs
 
@@ -80,7 +81,7 @@ def record_java(folder: Path, seconds: int = 3) -> Path:
 
 def record_java_piped(
     folder: Path, options: Sequence[str] = ("-XX:+PreserveFramePointer",)
-) -> Tuple[Path, int]:
+) -> tuple[Path, int]:
     """The same through a pipe, and the JVM's pid. Its perf map stays in /tmp."""
     subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
     out = folder / "java.data"
@@ -125,7 +126,7 @@ def stub_renamed(frame: re.Match[str]) -> str:
 
 
 @functools.cache
-def stubs(module: str) -> Dict[int, str]:
+def stubs(module: str) -> dict[int, str]:
     """The stubs by address of a library that chooses functions when it starts; of another none."""
     if not Path(module).is_file():
         return {}
@@ -141,7 +142,7 @@ def stubs(module: str) -> Dict[int, str]:
     return found
 
 
-def chosen_at_start(module: str) -> Dict[int, str]:
+def chosen_at_start(module: str) -> dict[int, str]:
     """The functions that a library chooses when it starts, by where it does; the strongest name of each."""
     table = printed([needs("readelf"), "--wide", "--dyn-syms", module])
     symbols = re.findall(r": ([0-9a-f]+) +\d+ IFUNC +(WEAK|GLOBAL) +\S+ +\S+ (\w+)", table)
@@ -152,7 +153,7 @@ def printed(command: Sequence[str]) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def periods(recording: Path) -> List[Tuple[str, int]]:
+def periods(recording: Path) -> list[tuple[str, int]]:
     """The event and the period of each sample; perf prints no period where an event has a fixed one."""
     command = [needs("perf"), "script", "-i", str(recording), "-F", "period,event", "-G"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -175,8 +176,8 @@ def our_script(recording: Path) -> str:
 
 
 def live(
-    recording: Path, event: str, columns: str, pid: Optional[int] = None, perf_map: Optional[Path] = None
-) -> Tuple[Dict[str, int], Dict[str, int]]:
+    recording: Path, event: str, columns: str, pid: int | None = None, perf_map: Path | None = None
+) -> tuple[dict[str, int], dict[str, int]]:
     """What the streaming reader makes of it: stacks with the last value, and the numbers told beside."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
     arguments = [str(recording), event, columns, *(str(more) for more in (pid, perf_map) if more is not None)]
@@ -185,10 +186,10 @@ def live(
     return folded(run.stdout), said
 
 
-def parsed(script: str) -> List[Sample]:
+def parsed(script: str) -> list[Sample]:
     """The samples of a script's text."""
-    samples: List[Sample] = []
-    frames: Optional[List[str]] = None
+    samples: list[Sample] = []
+    frames: list[str] | None = None
     for line in script.splitlines():
         if not line.strip():
             frames = None
@@ -203,16 +204,16 @@ def parsed(script: str) -> List[Sample]:
     return samples
 
 
-def inferno_folded(script: str) -> Dict[str, int]:
+def inferno_folded(script: str) -> dict[str, int]:
     """A script's text as inferno folds it, kernel and JIT frames annotated."""
     command = [str(inferno("inferno-collapse-perf")), "--all"]
     run = subprocess.run(command, input=script, check=True, capture_output=True, text=True, errors="replace")
     return folded(run.stdout)
 
 
-def folded(text: str) -> Dict[str, int]:
+def folded(text: str) -> dict[str, int]:
     """Stacks and counts."""
-    stacks: Dict[str, int] = {}
+    stacks: dict[str, int] = {}
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)
         stacks[stack] = stacks.get(stack, 0) + int(count)

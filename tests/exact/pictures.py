@@ -6,8 +6,9 @@ import random
 import re
 import subprocess
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +19,7 @@ FLAMEGRAPH_PL = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 SVG = "{http://www.w3.org/2000/svg}"
 INFERNO = "{http://github.com/jonhoo/inferno}"
 DETAILS = re.compile(r"(?s)(.*) \(([\d,]+) (.*?), ([\d.]+)%(?:; ([-+]?[\d.]+)%)?(, new|, gone)?\)")
-Rgb = Tuple[int, int, int]
+Rgb = tuple[int, int, int]
 
 
 class Bar(NamedTuple):
@@ -28,25 +29,25 @@ class Bar(NamedTuple):
     level: int
     x: float
     width: float
-    drawn: Tuple[float, float]
+    drawn: tuple[float, float]
     amount: int
     percent: float
-    delta: Optional[float]
+    delta: float | None
     fill: Rgb
 
 
 class Picture(NamedTuple):
     """A flame graph: its frames from the root up and from left to right, and all of its text."""
 
-    bars: List[Bar]
+    bars: list[Bar]
     text: str
 
-    def placed(self) -> List[Tuple[Tuple[str, ...], Bar]]:
+    def placed(self) -> list[tuple[tuple[str, ...], Bar]]:
         """Every frame with the names from the root to it, found by what it stands on."""
-        placed: List[Tuple[Tuple[str, ...], Bar]] = []
-        levels: Dict[int, List[Tuple[Tuple[str, ...], Bar]]] = defaultdict(list)
+        placed: list[tuple[tuple[str, ...], Bar]] = []
+        levels: dict[int, list[tuple[tuple[str, ...], Bar]]] = defaultdict(list)
         for bar in self.bars:
-            path: Tuple[str, ...] = ()
+            path: tuple[str, ...] = ()
             if bar.level:
                 middle = bar.x + bar.width / 2
                 below = levels[bar.level - 1]
@@ -56,21 +57,21 @@ class Picture(NamedTuple):
             placed += levels[level]
         return placed
 
-    def paths(self) -> Dict[Tuple[str, ...], int]:
+    def paths(self) -> dict[tuple[str, ...], int]:
         """Counts by path, whatever pieces a frame is drawn in."""
-        counts: Dict[Tuple[str, ...], int] = defaultdict(int)
+        counts: dict[tuple[str, ...], int] = defaultdict(int)
         for path, bar in self.placed():
             counts[path] += bar.amount
         return dict(counts)
 
-    def counts(self) -> Dict[Tuple[int, str], int]:
+    def counts(self) -> dict[tuple[int, str], int]:
         """Counts by level and name."""
-        counts: Dict[Tuple[int, str], int] = defaultdict(int)
+        counts: dict[tuple[int, str], int] = defaultdict(int)
         for bar in self.bars:
             counts[bar.level, bar.name] += bar.amount
         return dict(counts)
 
-    def fills(self) -> Dict[str, Rgb]:
+    def fills(self) -> dict[str, Rgb]:
         """The colour of each name but the root's, which each tool has its own for."""
         return {bar.name: bar.fill for bar in self.bars if bar.level}
 
@@ -92,7 +93,7 @@ def parse(svg: bytes) -> Picture:
     return Picture(bars, " ".join("".join(text.itertext()) for text in root.iter(f"{SVG}text")))
 
 
-Frame = Tuple[str, ElementTree.Element, ElementTree.Element]
+Frame = tuple[str, ElementTree.Element, ElementTree.Element]
 
 
 def _bar(
@@ -121,7 +122,7 @@ def _bar(
     )
 
 
-def _exact(group: ElementTree.Element, rect: ElementTree.Element) -> Optional[Tuple[int, int]]:
+def _exact(group: ElementTree.Element, rect: ElementTree.Element) -> tuple[int, int] | None:
     """Start and length in samples, where they are told: ours at the group, inferno's at the rectangle."""
     for element, start, length in [(group, "data-x", "data-w"), (rect, f"{INFERNO}x", f"{INFERNO}w")]:
         if start in element.attrib:
@@ -129,7 +130,7 @@ def _exact(group: ElementTree.Element, rect: ElementTree.Element) -> Optional[Tu
     return None
 
 
-def _drawn(rect: ElementTree.Element) -> Tuple[float, float]:
+def _drawn(rect: ElementTree.Element) -> tuple[float, float]:
     return float(rect.attrib["x"].rstrip("%")), float(rect.attrib["width"].rstrip("%"))
 
 
@@ -165,7 +166,7 @@ def by_inferno(folded: bytes, *options: str) -> Picture:
     return parse(done.stdout)
 
 
-def by_flamegraph_pl(folded: bytes, *options: str, cwd: Optional[Path] = None) -> Picture:
+def by_flamegraph_pl(folded: bytes, *options: str, cwd: Path | None = None) -> Picture:
     """What flamegraph.pl draws, the edition that Debian has."""
     if not FLAMEGRAPH_PL.exists():
         pytest.skip("flamegraph.pl is not on this machine (package libdevel-nytprof-perl)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import List
 
 import pytest
 
@@ -41,7 +40,7 @@ def c_program(folder: Path) -> Path:
     return program
 
 
-def record(data: Path, options: List[str], command: List[str]) -> Path:
+def record(data: Path, options: list[str], command: list[str]) -> Path:
     """`perf record` of a command; skipped, with perf's words, where the kernel does not let us."""
     perf = [needs("perf"), "record", "-o", str(data), "-g", "--sample-cpu", *options, "--", *command]
     done = subprocess.run(perf, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

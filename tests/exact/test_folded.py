@@ -17,7 +17,7 @@ AFTER = b"main;a b;c  d 5\nmain;thread 12] 4\nmain;new 2\n"
 
 def test_a_differential_file_of_inferno(tmp_path: Path) -> None:
     paths = [tmp_path / "before.folded", tmp_path / "after.folded"]
-    for path, text in zip(paths, (BEFORE, AFTER)):
+    for path, text in zip(paths, (BEFORE, AFTER), strict=False):
         path.write_bytes(text)
     command = [str(inferno("inferno-diff-folded")), *map(str, paths)]
     text = subprocess.run(command, check=True, capture_output=True).stdout

@@ -17,8 +17,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -42,7 +42,7 @@ OTHERS = [
     ("--nativemem --total", "native_space"),
 ]
 JDK_EVENTS = [("", "samples"), *(event for event in OTHERS if "alloc_" in event[1] or "--lock" in event[0])]
-COMPARED: Dict[str, List[Tuple[str, str]]] = {
+COMPARED: dict[str, list[tuple[str, str]]] = {
     "4.2 17": [CPU, WALL, *OTHERS],
     "4.2 25": [CPU, WALL, *OTHERS],
     "4.4 17": [CPU, *OTHERS],
@@ -65,7 +65,7 @@ EACH_TLAB = ",".join(
 CPU_TIME = "jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms"
 
 
-def jdk_flags(jdk: int, output: Path, settings: str = "") -> List[str]:
+def jdk_flags(jdk: int, output: Path, settings: str = "") -> list[str]:
     """Flags of a JVM that records itself; a chunk ends where another recording does."""
     recording = f"{RECORD},filename={output}" + (f",{settings}" if settings else "")
     nothing = "none" if jdk > 11 else "profile"
@@ -74,7 +74,7 @@ def jdk_flags(jdk: int, output: Path, settings: str = "") -> List[str]:
 
 
 @pytest.fixture(scope="session")
-def recordings(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every recording, made at the same time."""
     folder = tmp_path_factory.mktemp("jfr")
     made = {name: folder / f"{name.replace(' ', '-')}.jfr" for name in (*COMPARED, "wall", "cpu-time")}
@@ -97,20 +97,20 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
     return made
 
 
-def recorded(recordings: Dict[str, Path], name: str) -> Path:
+def recorded(recordings: dict[str, Path], name: str) -> Path:
     missing = recordings[name].with_suffix(".missing")
     if missing.exists():
         lacking(missing.read_text())
     return recordings[name]
 
 
-def test_native_functions_lie_where_the_jdk_reads_it(recordings: Dict[str, Path]) -> None:
+def test_native_functions_lie_where_the_jdk_reads_it(recordings: dict[str, Path]) -> None:
     """async-profiler gives a native function's library for its class, and says nothing of the kernel's."""
     command = [str(jdks.home(25) / "bin/jfr"), "print", "--json", "--stack-depth", "20"]
     recording = recorded(recordings, "4.4 25")
     events = ["--events", "ExecutionSample", str(recording)]
     printed = subprocess.run([*command, *events], check=True, capture_output=True)
-    libraries: Dict[str, set[str]] = {}
+    libraries: dict[str, set[str]] = {}
     for event in json.loads(printed.stdout)["recording"]["events"]:
         for frame in (event["values"]["stackTrace"] or {"frames": []})["frames"]:
             method = frame["method"]
@@ -126,20 +126,20 @@ def test_native_functions_lie_where_the_jdk_reads_it(recordings: Dict[str, Path]
     assert kernel.isdisjoint(set(ours) - set(libraries))
 
 
-def with_stack(stacks: Dict[str, int]) -> Dict[str, int]:
+def with_stack(stacks: dict[str, int]) -> dict[str, int]:
     return {stack: value for stack, value in stacks.items() if "[unknown]" not in stack.split(";")}
 
 
-def without_numbers(stacks: Dict[str, int]) -> Dict[str, int]:
+def without_numbers(stacks: dict[str, int]) -> dict[str, int]:
     """Thread frames without the thread's number; threads of one name become one."""
-    merged: Dict[str, int] = {}
+    merged: dict[str, int] = {}
     for stack, value in stacks.items():
         named = re.sub(r"^\[(.*?) ?tid=\d+\]", r"[\1]", stack)
         merged[named] = merged.get(named, 0) + value
     return merged
 
 
-def without_strays(theirs: Dict[str, int], mine: Dict[str, int], profile: Profile) -> Dict[str, int]:
+def without_strays(theirs: dict[str, int], mine: dict[str, int], profile: Profile) -> dict[str, int]:
     """Their stacks as ours, if all they have more is fewer samples than have no stack here."""
     more = {stack: value - mine.get(stack, 0) for stack, value in theirs.items()}
     few = 0 < len([value for value in more.values() if value]) <= unknown_samples(profile)
@@ -157,11 +157,11 @@ def has_method(stack: str) -> bool:
     return len([frame for frame in stack.split(";") if not re.match(r"\[.*tid=\d+\]$|\[[^;]*\]$", frame)]) > 1
 
 
-def ours(profile: Profile, value: str) -> Dict[str, int]:
+def ours(profile: Profile, value: str) -> dict[str, int]:
     return shown(with_stack(jfr.stacks(profile.to_folded(value)))) if has(profile, value) else {}
 
 
-def sampled(profile: Profile) -> Dict[str, int]:
+def sampled(profile: Profile) -> dict[str, int]:
     """All samples of running threads, which the converter adds up when it is not told what is wanted."""
     kinds = [kind for kind in ("samples", "execution_samples", "native_samples") if has(profile, kind)]
     found: Counter[str] = Counter()
@@ -177,7 +177,7 @@ def has(profile: Profile, value: str) -> bool:
 @pytest.mark.parametrize("threads", [False, True], ids=["plain", "threads"])
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_stack_is_as_the_converter_has_it(
-    recordings: Dict[str, Path], name: str, threads: bool
+    recordings: dict[str, Path], name: str, threads: bool
 ) -> None:
     recording = recorded(recordings, name)
     profile = Profile.open(recording, threads=threads)
@@ -196,13 +196,13 @@ def test_every_stack_is_as_the_converter_has_it(
         assert theirs or value.startswith("contentions") or name.startswith("jdk"), f"no {value} in {name}"
 
 
-def test_recordings_have_several_chunks(recordings: Dict[str, Path]) -> None:
+def test_recordings_have_several_chunks(recordings: dict[str, Path]) -> None:
     for name in COMPARED:
         assert len(jfr.chunks(recorded(recordings, name))) > 1, name
 
 
 @pytest.mark.parametrize("name", ["4.2 17", "4.2 25"])
-def test_time_is_samples_times_the_interval(recordings: Dict[str, Path], name: str) -> None:
+def test_time_is_samples_times_the_interval(recordings: dict[str, Path], name: str) -> None:
     profile = Profile.open(recordings[name])
     for time, (samples, interval) in TIMES.items():
         assert profile.total(time) == profile.total(samples) * interval
@@ -212,18 +212,18 @@ def test_time_is_samples_times_the_interval(recordings: Dict[str, Path], name: s
     ]
 
 
-def test_compressed_or_not_is_the_same(recordings: Dict[str, Path]) -> None:
+def test_compressed_or_not_is_the_same(recordings: dict[str, Path]) -> None:
     content = recordings["4.4 25"].read_bytes()
     assert Profile.from_bytes(gzip.compress(content, 1)).to_pprof() == Profile.from_bytes(content).to_pprof()
 
 
-def test_wall_clock_samples_of_the_newest_version(recordings: Dict[str, Path]) -> None:
+def test_wall_clock_samples_of_the_newest_version(recordings: dict[str, Path]) -> None:
     """By the JDK's own tool: the converter cannot read them."""
     tool = Path(jdks.java(25)).with_name("jfr")
     command = [str(tool), "print", "--json", "--events", "profiler.WallClockSample", str(recordings["wall"])]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     events = [event["values"] for event in printed["recording"]["events"]]
-    by_thread: Dict[str, int] = {}
+    by_thread: dict[str, int] = {}
     for event in events:
         thread = event["sampledThread"]
         name = thread["javaName"] or thread["osName"]
@@ -231,7 +231,7 @@ def test_wall_clock_samples_of_the_newest_version(recordings: Dict[str, Path]) -
         frame = name if name.startswith("[tid=") else f"[{name} tid={number}]"
         by_thread[frame] = by_thread.get(frame, 0) + event["samples"]
     profile = Profile.open(recordings["wall"], threads=True)
-    mine: Dict[str, int] = {}
+    mine: dict[str, int] = {}
     for stack, count in jfr.stacks(profile.to_folded("wall_samples")).items():
         root = stack.split(";")[0]
         mine[root] = mine.get(root, 0) + count
@@ -240,7 +240,7 @@ def test_wall_clock_samples_of_the_newest_version(recordings: Dict[str, Path]) -
     assert profile.total("wall") == profile.total("wall_samples") * 10_000_000
 
 
-def test_cpu_time_samples_are_the_cpu_samples(recordings: Dict[str, Path]) -> None:
+def test_cpu_time_samples_are_the_cpu_samples(recordings: dict[str, Path]) -> None:
     """Where the JDK has them, its samples of Java code are values of their own."""
     recording = recordings["cpu-time"]
     profile = Profile.open(recording)
@@ -251,7 +251,7 @@ def test_cpu_time_samples_are_the_cpu_samples(recordings: Dict[str, Path]) -> No
 
 
 @pytest.mark.parametrize("name", ["4.4 25", "jdk 25"])
-def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: Dict[str, Path], name: str) -> None:
+def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: dict[str, Path], name: str) -> None:
     recording = recordings[name]
     flags = ["--cpu"] if name.startswith("4") else []
     theirs = jfr.converted(recording, *flags, "--from", "1000", "--to", "2500")
@@ -260,12 +260,12 @@ def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: Dict[str, 
     assert mine == theirs
 
 
-def spans() -> Iterator[Tuple[float, float]]:
+def spans() -> Iterator[tuple[float, float]]:
     for second in range(10):
         yield second, second + 0.999_999_999
 
 
-def test_seconds_add_up_to_the_whole(recordings: Dict[str, Path]) -> None:
+def test_seconds_add_up_to_the_whole(recordings: dict[str, Path]) -> None:
     recording = recordings["4.2 25"]
     parts = [Profile.open(recording, time=span) for span in spans()]
     whole = Profile.open(recording)
@@ -273,7 +273,7 @@ def test_seconds_add_up_to_the_whole(recordings: Dict[str, Path]) -> None:
         assert sum(part.total(value) for part in parts if has(part, value)) == whole.total(value)
 
 
-def test_the_command_converts_a_recording(recordings: Dict[str, Path], tmp_path: Path) -> None:
+def test_the_command_converts_a_recording(recordings: dict[str, Path], tmp_path: Path) -> None:
     output = tmp_path / "alloc.folded"
     source, value = str(recordings["4.4 17"]), "alloc_space"
     convert = ["-m", "hprofiler", "convert", source, "--value", value, "-o", str(output)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Dict, Tuple
 
 import pytest
 
@@ -49,9 +48,9 @@ def record(jdk: int, burner: str, recording: Path, options: str, *arguments: str
     return run.stdout.strip().splitlines()[-1]
 
 
-def waits(profile: Profile) -> Dict[str, Counter[str]]:
+def waits(profile: Profile) -> dict[str, Counter[str]]:
     """For each group of threads the samples of each wait."""
-    found: Dict[str, Counter[str]] = defaultdict(Counter)
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for stack, count in jfr.stacks(profile.to_folded("offcpu_samples")).items():
         group, wait = stack.split(";")[:2]
         found[group][wait] += count
@@ -82,7 +81,7 @@ def test_lock_delay_is_what_threads_waited(jdk: int, interval: str, hold: str, t
     recording = tmp_path / "lock.jfr"
     truth = record(jdk, "LockBurner", recording, f"event=lock,lock={interval}", "2000", hold)
     profile = Profile.open(recording, estimate=True)
-    for method, waited in zip(("enterMonitor", "takeLock"), map(int, truth.split())):
+    for method, waited in zip(("enterMonitor", "takeLock"), map(int, truth.split()), strict=False):
         delay = profile.focus(f"^LockBurner.{method}$").total("delay")
         assert delay == pytest.approx(waited, rel=0.15), method
 
@@ -98,12 +97,12 @@ def test_short_waits_are_sampled_and_estimated(tmp_path: Path) -> None:
 @pytest.fixture(scope="module", params=[11, 17, 25])
 def allocations(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Tuple[Path, Dict[str, Tuple[int, int]]]:
+) -> tuple[Path, dict[str, tuple[int, int]]]:
     """A recording, and by method how many bytes and objects it allocated."""
     recording = tmp_path_factory.mktemp("jfr") / f"alloc-{request.param}.jfr"
     line = record(request.param, "AllocationBurner", recording, "event=alloc,alloc=128k,live", "3000")
     words = line.split()
-    truth = {name: (int(n), int(m)) for name, n, m in zip(words[::3], words[1::3], words[2::3])}
+    truth = {name: (int(n), int(m)) for name, n, m in zip(words[::3], words[1::3], words[2::3], strict=False)}
     return recording, truth
 
 
@@ -111,7 +110,7 @@ def jdk_of(recording: Path) -> int:
     return int(recording.stem.split("-")[1])
 
 
-def test_allocations_are_estimated(allocations: Tuple[Path, Dict[str, Tuple[int, int]]]) -> None:
+def test_allocations_are_estimated(allocations: tuple[Path, dict[str, tuple[int, int]]]) -> None:
     recording, truth = allocations
     profile = Profile.open(recording, estimate=True)
     total = sum(space for name, (space, _) in truth.items() if name != "kept")
@@ -128,7 +127,7 @@ def test_allocations_are_estimated(allocations: Tuple[Path, Dict[str, Tuple[int,
     assert found == pytest.approx(total, rel=0.1)
 
 
-def test_live_objects_are_estimated(allocations: Tuple[Path, Dict[str, Tuple[int, int]]]) -> None:
+def test_live_objects_are_estimated(allocations: tuple[Path, dict[str, tuple[int, int]]]) -> None:
     recording, truth = allocations
     space, objects = truth["kept"]
     kept = Profile.open(recording, estimate=True).focus(r"^AllocationBurner\.keep$")

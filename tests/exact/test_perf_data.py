@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List
 
 import pytest
 
@@ -58,7 +58,7 @@ def java(folder: Path) -> Path:
     return recordings.record_java(folder)
 
 
-RECORDINGS: List[Callable[[Path], Path]] = [
+RECORDINGS: list[Callable[[Path], Path]] = [
     c,
     packed,
     piped,
@@ -88,7 +88,7 @@ def case(request, tmp_path_factory):
 
 def unlike(ours: Sample, perfs: Sample) -> str:
     lines = [f"{perfs[:5]} | {ours[:5]}"]
-    lines += [f"{p} | {o}" for p, o in zip(perfs.frames, ours.frames) if p != o]
+    lines += [f"{p} | {o}" for p, o in zip(perfs.frames, ours.frames, strict=False) if p != o]
     return "\n".join([*lines, f"{len(perfs.frames)} | {len(ours.frames)} frames"])
 
 
@@ -96,7 +96,7 @@ def test_each_sample_is_perf_scripts(case):
     ours = recordings.parsed(recordings.our_script(case.recording))
     assert len(case.samples) > 50
     assert len(ours) == len(case.samples)
-    wrong = [unlike(mine, theirs) for mine, theirs in zip(ours, case.samples) if mine != theirs]
+    wrong = [unlike(mine, theirs) for mine, theirs in zip(ours, case.samples, strict=False) if mine != theirs]
     assert not wrong, f"{len(wrong)} of {len(ours)} samples differ (perf | ours), first:\n{wrong[0]}"
 
 
@@ -144,7 +144,7 @@ def test_periods_add_up_to_what_perf_prints(case):
         assert unit == ("nanoseconds" if name in ("period", "cpu-clock_period") else "count")
 
 
-def only(samples: List[Sample], event: str) -> str:
+def only(samples: list[Sample], event: str) -> str:
     """The script of one event's samples: inferno takes the first event it sees."""
     lines = []
     for sample in samples:
@@ -154,10 +154,10 @@ def only(samples: List[Sample], event: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def without_hidden(stacks: Dict[str, int]) -> Dict[str, int]:
+def without_hidden(stacks: dict[str, int]) -> dict[str, int]:
     """As inferno has it: it takes frames of an anonymous namespace for names of processes, and drops them;
     samples without any frame it does not count."""
-    kept: Dict[str, int] = {}
+    kept: dict[str, int] = {}
     for stack, count in stacks.items():
         frames = [frame for frame in stack.split(";") if not frame.startswith("(")]
         if len(frames) > 1:

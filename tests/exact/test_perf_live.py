@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -19,15 +19,15 @@ RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
 DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
 
 
-def c(folder: Path) -> List[str]:
+def c(folder: Path) -> list[str]:
     return [str(recordings.compiled(folder, GCC, "burn.c"))]
 
 
-def rust(folder: Path) -> List[str]:
+def rust(folder: Path) -> list[str]:
     return [str(recordings.compiled(folder, RUSTC, "traits.rs"))]
 
 
-def kernel(_: Path) -> List[str]:
+def kernel(_: Path) -> list[str]:
     return DD
 
 
@@ -41,7 +41,7 @@ def test_the_stream_is_what_the_file_is(make, tmp_path):
     assert depths_and_leaves(live, recordings.periods(recording)[0][1]) == depths_and_leaves_of(samples)
 
 
-def depths_and_leaves(stacks: Dict[str, int], period: int) -> Counter:
+def depths_and_leaves(stacks: dict[str, int], period: int) -> Counter:
     """How often each leaf was seen at each depth; the thread's group is no frame of the sample."""
     counts: Counter = Counter()
     for stack, total in stacks.items():
@@ -86,7 +86,7 @@ def test_waits_are_as_long_as_the_program_says(tmp_path):
         assert measured[name] == pytest.approx(nanoseconds, rel=0.1), (name, measured, truth)
 
 
-def waited(stacks: Dict[str, int], kind: str, function: Optional[str] = None) -> int:
+def waited(stacks: dict[str, int], kind: str, function: str | None = None) -> int:
     """Nanoseconds of one kind of wait, in stacks with a function."""
     total = 0
     for stack, nanoseconds in stacks.items():
@@ -97,7 +97,7 @@ def waited(stacks: Dict[str, int], kind: str, function: Optional[str] = None) ->
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory) -> Iterator[Tuple[Path, int, Path]]:
+def java(tmp_path_factory) -> Iterator[tuple[Path, int, Path]]:
     folder = tmp_path_factory.mktemp("live-java")
     recording, pid = recordings.record_java_piped(folder)
     perf_map = Path(f"/tmp/perf-{pid}.map")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from hprofiler._flamegraph import OptionError, Profile
 from tests.exact import recordings
 from tests.exact.peers import inferno, lines
 
-OPTIONS: List[Tuple[List[str], Dict[str, Any]]] = [
+OPTIONS: list[tuple[list[str], dict[str, Any]]] = [
     ([], {}),
     (["--pid"], {"pid": True}),
     (["--tid"], {"tid": True}),
@@ -30,7 +30,7 @@ IDS = [" ".join(options) or "default" for options, _ in OPTIONS]
 
 
 @pytest.fixture(scope="session")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same programs' text with thread ids alone, with process ids too, and of several events."""
     folder = tmp_path_factory.mktemp("perf-script")
     program = str(recordings.c_program(folder))
@@ -56,7 +56,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
     return paths
 
 
-def with_frames(folded: List[str]) -> List[str]:
+def with_frames(folded: list[str]) -> list[str]:
     """Without samples that have no stack: the scripts count them to their command, inferno drops them."""
     return [line for line in folded if ";" in line]
 
@@ -69,7 +69,7 @@ def without_padding(text: bytes) -> bytes:
 @pytest.mark.parametrize("name", ["c", "c with ids and comments", "mixed", "java", "java without offsets"])
 @pytest.mark.parametrize(("options", "ours"), OPTIONS, ids=IDS)
 def test_equal_to_inferno(
-    texts: Dict[str, Path], name: str, options: List[str], ours: Dict[str, Any]
+    texts: dict[str, Path], name: str, options: list[str], ours: dict[str, Any]
 ) -> None:
     text = texts[name].read_bytes()
     command = [str(inferno("inferno-collapse-perf")), *options]
@@ -84,7 +84,7 @@ def test_equal_to_inferno(
     assert with_frames(lines(profile.to_folded())) == lines(theirs)
 
 
-def test_every_event_is_a_value(texts: Dict[str, Path]) -> None:
+def test_every_event_is_a_value(texts: dict[str, Path]) -> None:
     text = texts["mixed"].read_bytes()
     profile = Profile.from_bytes(text)
     names = [name for name, _ in profile.values]
@@ -95,13 +95,13 @@ def test_every_event_is_a_value(texts: Dict[str, Path]) -> None:
         assert alone.to_folded() == profile.to_folded(value=value)
 
 
-def test_stacks_of_c_are_whole(texts: Dict[str, Path]) -> None:
+def test_stacks_of_c_are_whole(texts: dict[str, Path]) -> None:
     folded = Profile.from_bytes(texts["c"].read_bytes(), kernel=True).to_folded().decode().splitlines()
     assert any("busy;" in line and ";main;middle;middle;spin " in line for line in folded)
     assert any(";main;middle;" in line and ";vfs_read_[k];" in line for line in folded)
 
 
-def test_no_slower_than_inferno(texts: Dict[str, Path], tmp_path: Path) -> None:
+def test_no_slower_than_inferno(texts: dict[str, Path], tmp_path: Path) -> None:
     """The core against the whole program; the figure is printed, and the bound is that of a busy machine."""
     text = texts["java"].read_bytes() * (50_000_000 // texts["java"].stat().st_size + 1)
     large = tmp_path / "large.txt"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Any, List, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,7 +15,7 @@ from hprofiler._flamegraph import Profile
 class Case(NamedTuple):
     desc: str
     text: str
-    folded: List[str]
+    folded: list[str]
     options: Mapping[str, Any] = MappingProxyType({})
 
 

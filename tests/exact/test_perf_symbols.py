@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, Tuple
 
 import pytest
 
@@ -29,7 +29,7 @@ def burner(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture
-def contained(tmp_path) -> Iterator[Tuple[int, Path]]:
+def contained(tmp_path) -> Iterator[tuple[int, Path]]:
     """A process whose program is at the same path as one of the host's, and the path."""
     theirs, ours = burner(tmp_path, "theirs"), burner(tmp_path, "ours")
     shared = tmp_path / "program"

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Dict, Tuple
 
 import pytest
 
@@ -42,10 +41,10 @@ def test_top(file: Path) -> None:
 def test_raw_has_every_stack_and_label(file: Path) -> None:
     raw = go_pprof(file, "-raw")
     samples, rest = raw.split("Samples:\n")[1].split("Locations\n")
-    names: Dict[str, str] = {}
+    names: dict[str, str] = {}
     for number, name, system in re.findall(r"^ +(\d+): 0x0 M=1 (.+) :0:0 s=0(?:\((.*)\))?$", rest, re.M):
         names[number] = system or name
-    stacks: Dict[Tuple[str, ...], int] = {}
+    stacks: dict[tuple[str, ...], int] = {}
     for count, frames in re.findall(r"^ +(\d+): ([\d ]+)$", samples, re.M):
         stacks[tuple(names[frame] for frame in reversed(frames.split()))] = int(count)
     expected = (line.rsplit(" ", 1) for line in TEXT.decode().splitlines())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
@@ -28,9 +28,9 @@ def schema() -> Draft7Validator:
     return Draft7Validator(found)
 
 
-def written(profile: Profile, path: Path) -> Dict[str, Any]:
+def written(profile: Profile, path: Path) -> dict[str, Any]:
     profile.write(str(path), "speedscope")
-    content: Dict[str, Any] = json.loads(path.read_bytes())
+    content: dict[str, Any] = json.loads(path.read_bytes())
     return content
 
 
@@ -52,7 +52,7 @@ def test_stacks_are_root_first_and_weights_in_the_values_unit(tmp_path: Path) ->
     names = [frame["name"] for frame in content["shared"]["frames"]]
     profile = content["profiles"][0]
     stacks = [[names[frame] for frame in sample] for sample in profile["samples"]]
-    assert dict(zip(map(tuple, stacks), profile["weights"])) == {
+    assert dict(zip(map(tuple, stacks), profile["weights"], strict=False)) == {
         ("main", "a.B.c_[j]", "read_[k]"): 3,
         ("main", "a.B.c_[0]"): 4,
     }

@@ -6,11 +6,10 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, List
 
 import pytest
 
-from hprofiler.cli import convert_svg
+from hprofiler.cli.commands.convert import svg as convert_svg
 from tests.exact.pictures import Picture, by_flamegraph_pl, hue, made_up, parse
 
 FOLDED = made_up(21)
@@ -34,7 +33,7 @@ def picture(folder: Path, *words: str) -> Picture:
     return parse((folder / "out.svg").read_bytes())
 
 
-BOTH: List[List[str]] = [
+BOTH: list[list[str]] = [
     ["--inverted"],
     ["--reverse"],
     ["--total=900000"],
@@ -46,7 +45,7 @@ BOTH: List[List[str]] = [
 
 
 @pytest.mark.parametrize("words", BOTH, ids=" ".join)
-def test_options_that_flamegraph_pl_has_too(folder: Path, words: List[str]) -> None:
+def test_options_that_flamegraph_pl_has_too(folder: Path, words: list[str]) -> None:
     assert picture(folder, *words).counts() == by_flamegraph_pl(FOLDED, *words).counts()
 
 
@@ -117,7 +116,7 @@ def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
     assert "--total 5 is less than there is" in done.stderr
 
 
-REFUSED: Dict[str, List[str]] = {
+REFUSED: dict[str, list[str]] = {
     "--colors is for pictures": ["in.folded", "-o", "x.folded", "--colors", "hot"],
     "--flamechart is for pictures": ["in.folded", "-o", "x.folded", "--flamechart"],
     "--flamechart draws one file": ["in.folded", "in.folded", "-o", "x.svg", "--flamechart"],

@@ -6,7 +6,7 @@ It writes places to a tenth of a pixel, and `()` for `<>` in names.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 
@@ -21,7 +21,7 @@ def ours(folded: bytes, **options: Any) -> Picture:
     return parse(Profile.from_bytes(folded, "folded").to_svg(**options))
 
 
-CASES: List[tuple[Dict[str, Any], List[str]]] = [
+CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, []),
     ({"inverted": True}, ["--inverted"]),
     ({"reverse": True}, ["--reverse"]),
@@ -34,7 +34,7 @@ CASES: List[tuple[Dict[str, Any], List[str]]] = [
 
 
 @pytest.mark.parametrize(("options", "flags"), CASES, ids=[" ".join(flags) or "none" for _, flags in CASES])
-def test_frames_counts_and_widths(options: Dict[str, Any], flags: List[str]) -> None:
+def test_frames_counts_and_widths(options: dict[str, Any], flags: list[str]) -> None:
     check_same(made_up(11), options, flags)
 
 
@@ -43,10 +43,10 @@ def test_tiers_add_up_to_their_methods(flag: str) -> None:
     check_same(made_up(11, tiers="kji"), {flag: True}, [f"--{flag}"])
 
 
-def check_same(folded: bytes, options: Dict[str, Any], flags: List[str]) -> None:
+def check_same(folded: bytes, options: dict[str, Any], flags: list[str]) -> None:
     mine, theirs = ours(folded, **options), by_flamegraph_pl(folded, *flags)
     assert mine.counts() == theirs.counts()
-    widths: Dict[tuple[int, str], List[float]] = {}
+    widths: dict[tuple[int, str], list[float]] = {}
     for sign, picture in ((1, mine), (-1, theirs)):
         for bar in picture.bars:
             widths.setdefault((bar.level, bar.name), []).append(sign * bar.drawn[1])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, Tuple
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def folded(request: pytest.FixtureRequest) -> bytes:
     if request.param == "recorded":
         text: bytes = request.getfixturevalue("recorded")
         return text
-    makers: Dict[str, Callable[[], bytes]] = {
+    makers: dict[str, Callable[[], bytes]] = {
         "golden": GOLDEN.read_bytes,
         "made up": lambda: made_up(1),
         "tiers": lambda: made_up(2, tiers="01ij"),
@@ -59,7 +60,7 @@ def in_pieces(picture: Picture) -> bool:
 
 def only_leaves_have_samples(picture: Picture) -> bool:
     counts = picture.paths()
-    above: Dict[Tuple[str, ...], int] = defaultdict(int)
+    above: dict[tuple[str, ...], int] = defaultdict(int)
     for path, count in counts.items():
         above[path[:-1]] += count
     return all(above[path] in (0, count) for path, count in counts.items())
@@ -73,7 +74,7 @@ def check_same(mine: Picture, theirs: Picture) -> None:
         assert bar.drawn[1] == pytest.approx(bar.amount / whole, abs=1e-5)
         assert bar.percent == pytest.approx(100 * bar.amount / whole, abs=0.0051)
     if not in_pieces(theirs) and only_leaves_have_samples(mine):
-        for one, other in zip(mine.bars, theirs.bars):
+        for one, other in zip(mine.bars, theirs.bars, strict=False):
             assert (one.name, one.level, one.x, one.width) == (other.name, other.level, other.x, other.width)
             assert one.drawn == pytest.approx(other.drawn, abs=2e-5)
             assert one.percent == pytest.approx(other.percent, abs=0.0051)
@@ -82,7 +83,7 @@ def check_same(mine: Picture, theirs: Picture) -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"inverted": True}, {"reverse": True}, {"width": 3000, "height": 24}]
 )
-def test_frames_counts_and_places(folded: bytes, options: Dict[str, object]) -> None:
+def test_frames_counts_and_places(folded: bytes, options: dict[str, object]) -> None:
     flags = {
         "inverted": ["--inverted"],
         "reverse": ["--reverse"],
@@ -117,7 +118,7 @@ def test_factor_count_name_and_words() -> None:
     theirs = by_inferno(folded, "--factor=2.5", "--countname=ticks", *flags)
     mine = ours(folded, factor=2.5, count_name="ticks", **words)
     assert mine.counts() == theirs.counts()
-    for one, other in zip(mine.bars, theirs.bars):
+    for one, other in zip(mine.bars, theirs.bars, strict=False):
         assert one.percent == pytest.approx(other.percent, abs=0.06), "inferno rounds the count before"
     for text in words.values():
         assert text in mine.text
@@ -141,7 +142,7 @@ def test_a_flame_chart_has_the_same_order(tmp_path: Path, reverse: bool) -> None
     assert [bar[:4] for bar in mine.bars] == [bar[:4] for bar in theirs.bars]
 
 
-def hues(picture: Picture) -> Dict[str, str]:
+def hues(picture: Picture) -> dict[str, str]:
     return {name: hue(color) for name, color in picture.fills().items()}
 
 

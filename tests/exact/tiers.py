@@ -7,14 +7,14 @@ the frame's total on, else C1 or interpreted from half on, else compiled. The pr
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterator, List, Mapping, Tuple
+from collections.abc import Iterator, Mapping
 
 JAVA = "0i1j"
 
 
 class _Node:
     def __init__(self) -> None:
-        self.children: Dict[Tuple[str, str], _Node] = {}
+        self.children: dict[tuple[str, str], _Node] = {}
         self.tiers: Counter[str] = Counter()
         self.own = 0
 
@@ -27,7 +27,7 @@ class _Node:
         return kind
 
 
-def shown(stacks: Mapping[str, int]) -> Dict[str, int]:
+def shown(stacks: Mapping[str, int]) -> dict[str, int]:
     """The same stacks with tiers put together."""
     root = _Node()
     for stack, value in stacks.items():
@@ -44,13 +44,13 @@ def shown(stacks: Mapping[str, int]) -> Dict[str, int]:
     return dict(merged)
 
 
-def _split(frame: str) -> Tuple[str, str]:
+def _split(frame: str) -> tuple[str, str]:
     annotated = frame.endswith("]") and frame[-4:-2] == "_[" and frame[-2] in JAVA + "k"
     return (frame[:-4], frame[-2]) if annotated else (frame, "")
 
 
-def _walk(root: _Node) -> Iterator[Tuple[str, int]]:
-    open_nodes: List[Tuple[_Node, Tuple[str, ...]]] = [(root, ())]
+def _walk(root: _Node) -> Iterator[tuple[str, int]]:
+    open_nodes: list[tuple[_Node, tuple[str, ...]]] = [(root, ())]
     while open_nodes:
         node, path = open_nodes.pop()
         if node.own:

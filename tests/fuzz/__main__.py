@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import List, Sequence
 
 from tests.fuzz.crates import CHECKOUT
 from tests.fuzz.keeping import keep
@@ -32,14 +32,14 @@ def main(words: Sequence[str]) -> int:
     return _fuzzed(targets, float(words[0]), found)
 
 
-def _chosen(targets: List[Target], names: Sequence[str]) -> List[Target]:
+def _chosen(targets: list[Target], names: Sequence[str]) -> list[Target]:
     known = {target.name for target in targets}
     if unknown := set(names) - known:
         sys.exit(f"no such target: {', '.join(sorted(unknown))} (there are: {', '.join(sorted(known))})")
     return [target for target in targets if not names or target.name in names]
 
 
-def _fuzzed(targets: List[Target], seconds: float, found: Path) -> int:
+def _fuzzed(targets: list[Target], seconds: float, found: Path) -> int:
     failed = False
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         running = [pool.submit(fuzz, target, seconds, found) for target in targets]

@@ -7,10 +7,10 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List, Tuple
 
-Seed = Tuple[str, str, bytes]
+Seed = tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 _CAPTURES = {
@@ -132,7 +132,7 @@ def perfs_beginning() -> Iterator[Seed]:
         yield "answers", "perf", subprocess.run(command, capture_output=True).stdout[:5000]
 
 
-def published(entries: List[Tuple[bytes, bytes]]) -> bytes:
+def published(entries: list[tuple[bytes, bytes]]) -> bytes:
     """What a JVM publishes of itself: entries of a name and a value."""
     data = b"\xca\xfe\xc0\xc0\1\2\0\1" + bytes(16) + struct.pack("=II", 32, len(entries))
     for name, value in entries:

@@ -9,22 +9,23 @@ import contextlib
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, cast
+from typing import Any, NamedTuple, cast
 
 from hprofiler.agent import bootstrap, checks, events, leftovers, requests, visiting
 from hprofiler.agent.wire import BadEvent, Wire
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured as kube_configured
-from hprofiler.resolvers.answers import objects
-from hprofiler.resolvers.host_map import parse_host_map
-from hprofiler.resolvers.host_names import MAX_HOSTS, named_hosts, parse_entries
-from hprofiler.resolvers.kubernetes import owners, pods
-from hprofiler.resolvers.kubernetes.listing import label_selector
-from hprofiler.resolvers.yarn import site
-from hprofiler.selector_file import read_selector_file
-from hprofiler.store import safe_name
-from hprofiler.transports.base import Channel, Transport
+from hprofiler.resolve.answers import objects
+from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_names import MAX_HOSTS, named_hosts, parse_entries
+from hprofiler.resolve.kubernetes import owners, pods
+from hprofiler.resolve.kubernetes.listing import label_selector
+from hprofiler.resolve.yarn import site
+from hprofiler.runfolder import safe_name
+from hprofiler.selectors.rule_file import read_selector_file
+from hprofiler.transport.base import Channel, Transport
 from tests.fuzz.invariants import check_text, check_texts, of_file, ours
 from tests.fuzz.ssh_files import known_hosts, ssh_config
 from tests.fuzz.told import outcomes, run_file
@@ -69,7 +70,7 @@ class _Said:
     def stderr_tail(self) -> str:
         return ""
 
-    def exit_status(self, timeout: float) -> Optional[int]:
+    def exit_status(self, timeout: float) -> int | None:
         return 0
 
     def close(self) -> None:
@@ -114,7 +115,7 @@ class _Shell:
     become = None
 
     def __init__(self, data: bytes) -> None:
-        self.ran: List[str] = []
+        self.ran: list[str] = []
         self._answers = iter(data.split(BETWEEN))
 
     def open(self, command: str) -> _Said:
@@ -204,7 +205,7 @@ def _json(data: bytes) -> Any:
         return None
 
 
-TARGETS: Dict[str, Callable[[bytes], None]] = {
+TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         agent_events,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, Tuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-Seed = Tuple[str, str, bytes]
+Seed = tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 _ID = "container_e17_1700000000000_0042_01_000003"

@@ -10,7 +10,6 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _COVERAGE = (
@@ -48,7 +47,7 @@ class Crate:
         return self.path / "corpus"
 
     @property
-    def targets(self) -> List[str]:
+    def targets(self) -> list[str]:
         return re.findall(r'\[\[bin\]\]\nname = "(\w+)"', (self.path / "Cargo.toml").read_text())
 
     def build(self, cache: Path) -> Path:
@@ -66,7 +65,7 @@ class Crate:
         return cache / "target-fuzz" / triple / "release"
 
 
-CRATES: Tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "flamegraph/fuzz"))
+CRATES: tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "flamegraph/fuzz"))
 
 
 def longest(target: str) -> int:
@@ -74,7 +73,7 @@ def longest(target: str) -> int:
     return _LONGEST.get(target, _USUALLY)
 
 
-def programs(cache: Path) -> Dict[str, Path]:
+def programs(cache: Path) -> dict[str, Path]:
     """The program of each target, built if need be."""
     found = {}
     for crate in CRATES:

@@ -6,13 +6,14 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any
 
-from hprofiler.errors import HostError, HprofilerError
-from hprofiler.text import printable
+from hprofiler.base.errors import HostError, HprofilerError
+from hprofiler.base.text import printable
 
 LONGEST = 4096
 """Of one thing that a host says of itself, in characters."""
@@ -68,11 +69,11 @@ class _Confinement:
     """Audit hooks cannot be taken away: there is one, which looks only where there is a folder."""
 
     def __init__(self) -> None:
-        self.folder: Optional[Path] = None
-        self.broken: List[str] = []
+        self.folder: Path | None = None
+        self.broken: list[str] = []
         sys.addaudithook(self._hear)
 
-    def _hear(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.folder is None:
             return
         if event in _ELSEWHERE or (event == "open" and not self._may_open(*arguments)):
@@ -106,7 +107,7 @@ def _confined(folder: Path) -> Iterator[None]:
 class _Markup(HTMLParser):
     """HTML in which nothing is run."""
 
-    def handle_starttag(self, tag: str, attributes: List[Tuple[str, Optional[str]]]) -> None:
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         assert tag not in ("script", "img", "iframe", "style"), tag
         assert not any(name.startswith("on") for name, _ in attributes), attributes
 

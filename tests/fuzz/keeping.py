@@ -10,8 +10,9 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Iterable, List, Set, Tuple
+from typing import Any
 
 from tests.fuzz import coordinator, kept, seeds
 from tests.fuzz.crates import CHECKOUT
@@ -41,7 +42,7 @@ def _is_anybodys(data: bytes) -> bool:
     return not any(len(words) > 3 and words.encode() in data for words in _OF_MACHINE)
 
 
-def _short(name: str, folder: Path) -> List[bytes]:
+def _short(name: str, folder: Path) -> list[bytes]:
     everything = (file.read_bytes() for file in folder.iterdir())
     short = (data for data in everything if len(data) <= _longest(name))
     return sorted(short, key=lambda data: (len(data), data))
@@ -51,7 +52,7 @@ def _longest(name: str) -> int:
     return _LONGEST.get(name, _USUALLY)
 
 
-def _merged(target: Target, cache: Path) -> List[bytes]:
+def _merged(target: Target, cache: Path) -> list[bytes]:
     """By libFuzzer's own choice."""
     program = target.command(1)[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -61,9 +62,9 @@ def _merged(target: Target, cache: Path) -> List[bytes]:
         return _short(target.name, Path(folder))
 
 
-def _reaching(name: str, inputs: Iterable[bytes]) -> List[bytes]:
+def _reaching(name: str, inputs: Iterable[bytes]) -> list[bytes]:
     """Those that reach a line of the coordinator's which no shorter one reached."""
-    reached: Set[Tuple[str, int]] = set()
+    reached: set[tuple[str, int]] = set()
     taken = []
     for data in inputs:
         before = len(reached)
@@ -77,7 +78,7 @@ def _reaching(name: str, inputs: Iterable[bytes]) -> List[bytes]:
 class _Lines:
     """Collects the lines of hprofiler that are run within it."""
 
-    def __init__(self, reached: Set[Tuple[str, int]]) -> None:
+    def __init__(self, reached: set[tuple[str, int]]) -> None:
         self._reached = reached
 
     def __enter__(self) -> None:

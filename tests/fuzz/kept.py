@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List
 
 MOST_BYTES = 30_000
 """Of all inputs of a target that were found."""
@@ -14,7 +14,7 @@ _READABLE = 0.9
 _ESCAPED = {0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
 
 
-def read(corpus: Path, target: str) -> List[bytes]:
+def read(corpus: Path, target: str) -> list[bytes]:
     """The inputs kept for a target, perhaps none."""
     for form, decode in _DECODED.items():
         file = corpus / f"{target}.{form}"
@@ -29,7 +29,7 @@ def write(corpus: Path, target: str, by_hand: Iterable[bytes], found: Iterable[b
     How many were kept.
     """
     always = _shortest_first(by_hand)
-    taken: List[bytes] = []
+    taken: list[bytes] = []
     for data in _shortest_first(set(found) - set(always)):
         if sum(map(len, taken)) + len(data) <= MOST_BYTES:
             taken.append(data)
@@ -46,7 +46,7 @@ def write(corpus: Path, target: str, by_hand: Iterable[bytes], found: Iterable[b
     return len(taken)
 
 
-def _shortest_first(inputs: Iterable[bytes]) -> List[bytes]:
+def _shortest_first(inputs: Iterable[bytes]) -> list[bytes]:
     return sorted(set(inputs), key=lambda one: (len(one), one))
 
 
@@ -60,4 +60,4 @@ def _unescaped(line: str) -> bytes:
     return line.encode("ascii").decode("unicode_escape").encode("latin-1")
 
 
-_DECODED: Dict[str, Callable[[str], bytes]] = {"txt": _unescaped, "hex": bytes.fromhex}
+_DECODED: dict[str, Callable[[str], bytes]] = {"txt": _unescaped, "hex": bytes.fromhex}

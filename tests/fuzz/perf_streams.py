@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Sequence
+from collections.abc import Sequence
 
 _PID, _TID = 7, 8
 _SECOND = 1_000_000_000

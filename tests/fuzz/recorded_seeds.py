@@ -8,14 +8,14 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
 
 from hprofiler._flamegraph import Profile
 from tests.fuzz import kept, perf_streams
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-Seed = Tuple[str, str, bytes]
+Seed = tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 
@@ -96,7 +96,7 @@ def perf_recordings(folder: Path) -> Iterator[Seed]:
     if perf is None:
         print("no perf on this machine: no seeds of perf.data", file=sys.stderr)
         return
-    shapes: Dict[str, List[str]] = {
+    shapes: dict[str, list[str]] = {
         "plain": ["-g"],
         "events": ["-g", "-e", "cpu-clock,page-faults"],
         "addresses": ["-d", "--sample-cpu"],

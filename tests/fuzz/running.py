@@ -6,9 +6,9 @@ import math
 import os
 import re
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Mapping
 
 _RUNS = re.compile(r"^(?:stat::number_of_executed_units|runs): *(\d+)", re.MULTILINE)
 _ENOUGH = 0.98
@@ -24,7 +24,7 @@ class Target:
 
     name: str
     corpus: Path
-    command: Callable[[int], List[str]]
+    command: Callable[[int], list[str]]
     environment: Mapping[str, str]
     folder: Path
 

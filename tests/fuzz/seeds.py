@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, Tuple
 
 from hprofiler._flamegraph import Profile, ViewerData
 from tests.fuzz import agent_seeds, coordinator_seeds, kept, recorded_seeds
 
-Seed = Tuple[str, str, bytes]
+Seed = tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 
-def plant(corpora: Path, corpus_of: Dict[str, Path]) -> None:
+def plant(corpora: Path, corpus_of: dict[str, Path]) -> None:
     """Write all seeds into folders of `corpora`; `corpus_of` tells where what is kept of each target lies."""
     for target, corpus in corpus_of.items():
         (corpora / target).mkdir(parents=True, exist_ok=True)

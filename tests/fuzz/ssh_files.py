@@ -7,16 +7,16 @@ import socket
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, List
+from typing import Any
 from unittest import mock
 
 import paramiko.config
 
 from hprofiler.model import Host
-from hprofiler.transports.ssh import config_file
-from hprofiler.transports.ssh.known_hosts import KnownHosts, Verdict
-from hprofiler.transports.ssh.options import SshOptions
-from hprofiler.transports.ssh.route import Route, RouteFinder
+from hprofiler.transport.ssh import config_file
+from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
+from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import Route, RouteFinder
 from tests.fuzz.invariants import of_file, ours
 
 _HOST = Host("host", "host")
@@ -54,7 +54,7 @@ class _OneFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def glob(self, pattern: str) -> List[str]:
+    def glob(self, pattern: str) -> list[str]:
         return [str(self._path)] if fnmatch.fnmatchcase(self._path.name, Path(pattern).name) else []
 
 

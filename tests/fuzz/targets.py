@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional
 
 from tests.fuzz import coordinator
 from tests.fuzz.crates import CHECKOUT, CRATES, longest, programs
@@ -21,13 +20,13 @@ _ATHERIS = "atheris>=2.3,<4"
 _LIMITS = ("-timeout=60", "-rss_limit_mb=1024", "-print_final_stats=1")
 
 
-def corpora() -> Dict[str, Path]:
+def corpora() -> dict[str, Path]:
     """Where what is kept of each target lies."""
     found = {target: crate.corpus for crate in CRATES for target in crate.targets}
     return {**found, **dict.fromkeys(coordinator.TARGETS, CORPUS), "block": CORPUS}
 
 
-def all_targets(cache: Path, found: Path) -> List[Target]:
+def all_targets(cache: Path, found: Path) -> list[Target]:
     """The targets, ready to run; inputs grow in `cache`, what breaks a target is put into `found`."""
     targets = []
     for name, program in programs(cache).items():
@@ -45,17 +44,17 @@ def inputs_of(name: str, cache: Path) -> Path:
     return cache / "fuzz-corpus" / name
 
 
-def _guided(name: str, program: List[str], environment: Dict[str, str], cache: Path, found: Path) -> Target:
+def _guided(name: str, program: list[str], environment: dict[str, str], cache: Path, found: Path) -> Target:
     inputs = inputs_of(name, cache)
     options = [*_LIMITS, f"-max_len={longest(name)}", f"-artifact_prefix={found}/{name}-"]
 
-    def command(seconds: int) -> List[str]:
+    def command(seconds: int) -> list[str]:
         return [*program, str(inputs), f"-max_total_time={seconds}", *options]
 
     return Target(name, corpora()[name], command, environment, CHECKOUT)
 
 
-def _atheris(cache: Path) -> Optional[Path]:
+def _atheris(cache: Path) -> Path | None:
     """libFuzzer for Python, which is fetched once; None, with a word, where there is none for this Python."""
     library = cache / f"atheris-{sys.version_info[0]}.{sys.version_info[1]}"
     if not library.is_dir():
@@ -76,7 +75,7 @@ def _block(cache: Path, found: Path) -> Target:
     copy_viewer(viewer)
     script = Path(__file__).with_name("block.mjs")
 
-    def command(seconds: int) -> List[str]:
+    def command(seconds: int) -> list[str]:
         seed = int.from_bytes(os.urandom(4), "big")
         return [
             "node",

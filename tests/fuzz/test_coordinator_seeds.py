@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Set
 
 import pytest
 
@@ -64,7 +63,7 @@ def test_nothing_is_found_in_them(target: str) -> None:
 
 @pytest.mark.parametrize("target", sorted(REACHED))
 def test_they_reach_the_readers_of_which_the_target_has_its_name(target: str) -> None:
-    reached: Set[str] = set()
+    reached: set[str] = set()
 
     def called(frame: FrameType, event: str, argument: object) -> None:
         if event == "call":

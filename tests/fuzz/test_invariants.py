@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent.events import Done, Ignored, Started
-from hprofiler.errors import HostError, UsageError
+from hprofiler.base.errors import HostError, UsageError
 from tests.fuzz.invariants import check_html, check_text, check_texts, of_file, ours
 
 

@@ -7,11 +7,11 @@ import io
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import List
 
 from hprofiler.agent.events import parse_outcome
 from hprofiler.agent.wire import BadEvent, decode
-from hprofiler.cli.told import print_degraded, print_failures, print_reasons
+from hprofiler.app.run import failures
+from hprofiler.cli.terminal.ledger import print_degraded, print_failures, print_reasons
 from hprofiler.collect.ledger import Ledger, first_failure, with_causes
 from hprofiler.model import Host, HostResult, Outcome, Process, Status
 from hprofiler.report import make_report
@@ -20,8 +20,7 @@ from hprofiler.report.facts import read_facts
 from hprofiler.report.ledger import ledger_section
 from hprofiler.report.tables import hosts_section, run_section
 from hprofiler.report.words import coverage
-from hprofiler.run import failures
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.fuzz.invariants import LONGEST, check_html, check_text, of_file, ours
 from tests.viewer.made_profile import made_profile
 
@@ -41,7 +40,7 @@ def outcomes(data: bytes) -> None:
     ledger = Ledger("h", ("cpu",))
     ledger.found(_PROCESSES)
     known = {None, *(process.pid for process in _PROCESSES)}
-    of_host: List[Outcome] = []
+    of_host: list[Outcome] = []
     for line in data.splitlines():
         with contextlib.suppress(BadEvent):
             outcome = parse_outcome(decode(line))

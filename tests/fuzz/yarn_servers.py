@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any, List, Mapping, Tuple
+from collections.abc import Mapping
+from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
 
 import requests
 from urllib3.response import HTTPResponse
 
-from hprofiler.resolvers.yarn import rest
-from hprofiler.resolvers.yarn.applications import application, running
-from hprofiler.resolvers.yarn.containers import containers
-from hprofiler.resolvers.yarn.ids import belongs
-from hprofiler.resolvers.yarn.spark import spark_facts
+from hprofiler.resolve.yarn import rest
+from hprofiler.resolve.yarn.applications import application, running
+from hprofiler.resolve.yarn.containers import containers
+from hprofiler.resolve.yarn.ids import belongs
+from hprofiler.resolve.yarn.spark import spark_facts
 from tests.fuzz.invariants import check_text, check_texts, ours
 
 APPLICATION = "application_1700000000000_0042"
@@ -33,7 +34,7 @@ class _Servers(requests.adapters.BaseAdapter):
     An answer is a body, before which a line may have a status and what its headers say: all of them.
     """
 
-    def __init__(self, answers: List[bytes]) -> None:
+    def __init__(self, answers: list[bytes]) -> None:
         super().__init__()
         self._answers = answers
         self._asked = 0
@@ -54,7 +55,7 @@ class _Servers(requests.adapters.BaseAdapter):
         pass
 
 
-def _answer(data: bytes) -> Tuple[int, Mapping[str, str], bytes]:
+def _answer(data: bytes) -> tuple[int, Mapping[str, str], bytes]:
     told = _STATUS.match(data)
     if not told:
         return 200, {}, data

@@ -14,7 +14,6 @@ import socket
 import stat
 import tempfile
 from pathlib import Path
-from typing import List
 
 from tests.lab import procs
 
@@ -45,7 +44,7 @@ def execute(pid: int, command: str, *arguments: str) -> str:
             reply += chunk
 
 
-def profiler_libraries(pid: int) -> List[str]:
+def profiler_libraries(pid: int) -> list[str]:
     """Paths under which async-profiler is mapped in a JVM, also where the file is deleted by now."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     found = re.findall(r"(/\S*[Aa]syncProfiler\S*\.so\S*|/\S*/\.hprofiler\S*)", maps)

@@ -8,8 +8,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

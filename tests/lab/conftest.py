@@ -6,8 +6,9 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def coordinator(lab: Lab, workshop: Path) -> Coordinator:
 
 
 @pytest.fixture(scope="session")
-def job(lab: Lab) -> Iterator[Dict[str, Burner]]:
+def job(lab: Lab) -> Iterator[dict[str, Burner]]:
     """The steady job: on each host one JVM of user yarn, each with a hot method of its own."""
     made = {
         name: start(lab.hosts[name], role=role, load=load, extra=[JOB])
@@ -104,7 +105,7 @@ def native() -> Iterator[StartNative]:
         with contextlib.suppress(FileExistsError):
             os.link(build.native("c"), program)
 
-        def wrap(argv: Sequence[str]) -> List[str]:
+        def wrap(argv: Sequence[str]) -> list[str]:
             return host.command([str(program), *argv[1:]], user)
 
         made.append(Native("c", wrap=wrap))
@@ -118,13 +119,13 @@ def native() -> Iterator[StartNative]:
 
 
 @pytest.fixture
-def witness(lab: Lab, job: Dict[str, Burner]) -> Witness:
+def witness(lab: Lab, job: dict[str, Burner]) -> Witness:
     """How the hosts look before the test, with the steady job on them."""
     return Witness(lab.hosts.values())
 
 
 @pytest.fixture(scope="session")
-def main_run(coordinator: Coordinator, job: Dict[str, Burner]) -> Result:
+def main_run(coordinator: Coordinator, job: dict[str, Burner]) -> Result:
     """The main job, as root on the three hosts, long enough for shares to be judged."""
     return coordinator.run("-f", "300", "-t", "10", "-j", JOB, "-h", ALL, "--user", "root")
 

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any
 
 from tests.lab import cache, procs
 from tests.lab.folded import Stacks
@@ -23,7 +24,7 @@ COMMAND = [sys.executable, "-m", "hprofiler"]
 class Result:
     """How a command ended: exit code, what it wrote, and the run folder if it made one."""
 
-    def __init__(self, code: int, out: str, err: str, folder: Optional[Path]) -> None:
+    def __init__(self, code: int, out: str, err: str, folder: Path | None) -> None:
         self.code = code
         self.out = out
         self.err = err
@@ -31,26 +32,26 @@ class Result:
         self.folder = folder
 
     @property
-    def run(self) -> Dict[str, Any]:
+    def run(self) -> dict[str, Any]:
         """run.json."""
-        content: Dict[str, Any] = json.loads((self._folder / "run.json").read_text())
+        content: dict[str, Any] = json.loads((self._folder / "run.json").read_text())
         return content
 
-    def host(self, name: str) -> Dict[str, Any]:
+    def host(self, name: str) -> dict[str, Any]:
         """The host's entry in run.json."""
-        found: Dict[str, Any] = next(host for host in self.run["hosts"] if host["name"] == name)
+        found: dict[str, Any] = next(host for host in self.run["hosts"] if host["name"] == name)
         return found
 
-    def outcomes(self, name: str, status: str) -> List[Dict[str, Any]]:
+    def outcomes(self, name: str, status: str) -> list[dict[str, Any]]:
         """The host's ledger lines of a status."""
         return [outcome for outcome in self.host(name)["outcomes"] if outcome["status"] == status]
 
-    def line(self, name: str, pid: int) -> Dict[str, Any]:
+    def line(self, name: str, pid: int) -> dict[str, Any]:
         """The one ledger line of a process."""
         (outcome,) = (outcome for outcome in self.host(name)["outcomes"] if outcome["pid"] == pid)
         return dict(outcome)
 
-    def pids(self, name: str) -> List[int]:
+    def pids(self, name: str) -> list[int]:
         """Pids of the host's recordings."""
         return sorted(recording["process"]["pid"] for recording in self.host(name)["recordings"])
 
@@ -70,11 +71,11 @@ class Result:
 class Running:
     """An `hprofiler` under way; its words are read as they come."""
 
-    def __init__(self, process: subprocess.Popen[str], folder: Optional[Path]) -> None:
+    def __init__(self, process: subprocess.Popen[str], folder: Path | None) -> None:
         self.process = process
         self.folder = folder
-        self._out: List[str] = []
-        self._err: List[str] = []
+        self._out: list[str] = []
+        self._err: list[str] = []
         self._heard = threading.Condition()
         self._readers = [
             threading.Thread(target=self._read, args=(pipe, lines), daemon=True)
@@ -119,7 +120,7 @@ class Running:
         folder = self.folder if self.folder and self.folder.is_dir() else None
         return Result(code, "".join(self._out), "".join(self._err), folder)
 
-    def _read(self, pipe: Any, lines: List[str]) -> None:
+    def _read(self, pipe: Any, lines: list[str]) -> None:
         for line in pipe:
             with self._heard:
                 lines.append(line)
@@ -140,8 +141,8 @@ class Coordinator:
         self,
         *arguments: str,
         uid: int = 0,
-        environment: Optional[Mapping[str, str]] = None,
-        folder: Optional[Path] = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Running:
         """Start `hprofiler ARGUMENTS` as `uid`; the main job gets a fresh -o unless one is given.
 
@@ -167,8 +168,8 @@ class Coordinator:
         self,
         *arguments: str,
         uid: int = 0,
-        environment: Optional[Mapping[str, str]] = None,
-        folder: Optional[Path] = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
         timeout: float = 2 * procs.PATIENCE,
     ) -> Result:
         """Run to the end."""
@@ -182,7 +183,7 @@ class Coordinator:
         os.chown(folder, uid, uid)
         return folder
 
-    def _environment(self, uid: int) -> Dict[str, str]:
+    def _environment(self, uid: int) -> dict[str, str]:
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.lab.home(uid)),

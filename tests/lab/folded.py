@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
 
 ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
 LEAST_SAMPLES = 30
@@ -13,8 +13,8 @@ LEAST_SAMPLES = 30
 class Stacks:
     """The stacks of one folded file: frames outermost first without tier annotation, and their counts."""
 
-    def __init__(self, path: Optional[Path] = None) -> None:
-        self.stacks: List[Tuple[List[str], int]] = []
+    def __init__(self, path: Path | None = None) -> None:
+        self.stacks: list[tuple[list[str], int]] = []
         if path:
             self._read(path)
 

@@ -16,9 +16,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Dict, List, Optional, Sequence, Set
+from typing import IO, Any
 
 from tests.lab import cache, keys, procs
 
@@ -43,7 +44,7 @@ class Plan:
     network: str = "own"
 
 
-def default_plans(count: int = 3) -> List[Plan]:
+def default_plans(count: int = 3) -> list[Plan]:
     """The coordinator's machine, which carries the bridge, and host1…hostN."""
     hosts = [Plan(f"host{n}", f"10.77.0.{10 + n}") for n in range(1, count + 1)]
     return [Plan("coord", "10.77.0.10"), *hosts]
@@ -66,7 +67,7 @@ class Host:
         self.init = init
         self.namespace = procs.namespace_of(init.pid)
 
-    def command(self, argv: Sequence[str], user: str = "root") -> List[str]:
+    def command(self, argv: Sequence[str], user: str = "root") -> list[str]:
         """The command that runs `argv` inside, as `user`, with a login's environment."""
         home = "/root" if user == "root" else f"/home/{user}"
         become = ["setpriv", "--reuid", user, "--regid", user, "--init-groups"]
@@ -88,7 +89,7 @@ class Host:
         """Start inside; `options` are Popen's."""
         return subprocess.Popen(self.command(argv, user), text=True, **options)
 
-    def processes(self) -> List[procs.Seen]:
+    def processes(self) -> list[procs.Seen]:
         """Everything that runs on this host."""
         return list(procs.inside(self.namespace))
 
@@ -96,9 +97,9 @@ class Host:
         """A path of this host as it is reached from out here."""
         return Path(f"/proc/{self.init.pid}/root") / inner.lstrip("/")
 
-    def temporary_files(self) -> Set[str]:
+    def temporary_files(self) -> set[str]:
         """Every path (as the host names it) below the folders where something might be left."""
-        found: Set[str] = set()
+        found: set[str] = set()
         for folder in WRITABLE_FOLDERS:
             base = str(self.path(folder))
             device = os.stat(base).st_dev
@@ -121,15 +122,15 @@ class Lab:
         plans: Sequence[Plan],
         tied: bool = False,
         show: Sequence[Path] = (),
-        shared: Optional[Path] = None,
+        shared: Path | None = None,
     ) -> None:
         self.folder = folder
         self.plans = list(plans)
         self.tied = tied
         self.show = [cache.folder("jdks"), cache.folder("burners"), *show]
         self.shared = shared
-        self.hosts: Dict[str, Host] = {}
-        self._launchers: List[subprocess.Popen[bytes]] = []
+        self.hosts: dict[str, Host] = {}
+        self._launchers: list[subprocess.Popen[bytes]] = []
         if (folder / "state.json").exists():
             self._load()
 
@@ -167,7 +168,7 @@ class Lab:
         self._launchers.clear()
         (self.folder / "state.json").unlink(missing_ok=True)
 
-    def coordinator(self, argv: Sequence[str], uid: int = 0) -> List[str]:
+    def coordinator(self, argv: Sequence[str], uid: int = 0) -> list[str]:
         """The command that runs `argv` of this machine in the coordinator's network and names, as `uid`."""
         network = ["nsenter", "-t", str(self.coord.init.pid), "-n", "unshare", "--mount"]
         names = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(self.keys / "hosts")]
@@ -189,7 +190,7 @@ class Lab:
         keys.generate(self.keys / "id", "lab user")
         keys.generate(self.keys / "stranger", "nobody the lab knows")
         public = [keys.generate(self._hostkey(plan), plan.name).with_suffix(".pub") for plan in self.plans]
-        known = [keys.known_hosts_line(entry, key) for entry, key in zip(entries, public)]
+        known = [keys.known_hosts_line(entry, key) for entry, key in zip(entries, public, strict=False)]
         (self.keys / "known_hosts").write_text("".join(known))
         (self.keys / "config").write_text(keys.client_config(entries))
         names = "".join(f"{plan.address} {plan.name}\n" for plan in self.plans)
@@ -236,7 +237,7 @@ class Lab:
         self._launchers.append(launcher)
         return launcher
 
-    def _environment(self, plan: Plan) -> Dict[str, str]:
+    def _environment(self, plan: Plan) -> dict[str, str]:
         return {
             "PATH": SEARCH_PATH,
             "LAB_NAME": plan.name,
@@ -306,7 +307,7 @@ def _device(path: str) -> int:
         return -1  # it is gone
 
 
-def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
 

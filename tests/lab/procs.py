@@ -7,10 +7,11 @@ import re
 import select
 import signal
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -25,7 +26,7 @@ class Identity:
     start_time: int
 
     @classmethod
-    def of(cls, pid: int) -> Optional[Identity]:
+    def of(cls, pid: int) -> Identity | None:
         """None when there is no such process, or only its zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
@@ -82,7 +83,7 @@ def inside(namespace: str) -> Iterator[Seen]:
         yield Seen(int(entry.name), int(facts["NSpid"][-1]), int(facts["Uid"][0]), text)
 
 
-def family(pid: int) -> List[int]:
+def family(pid: int) -> list[int]:
     """The process and all that it started."""
     return [pid, *(member for child in children(pid) for member in family(child))]
 
@@ -118,22 +119,22 @@ def namespace_of(pid: int, kind: str = "pid") -> str:
     return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
 
 
-def status(pid: int) -> Dict[str, List[str]]:
+def status(pid: int) -> dict[str, list[str]]:
     """/proc/PID/status: the words after each name. OSError when the process is gone."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def children(pid: int) -> List[int]:
+def children(pid: int) -> list[int]:
     """Pids of what a process started, whichever of its threads did; none when it is gone."""
-    found: List[int] = []
+    found: list[int] = []
     for thread in threads(pid):
         with suppress(OSError):  # the thread ended while we looked
             found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
     return found
 
 
-def threads(pid: int) -> List[int]:
+def threads(pid: int) -> list[int]:
     """The ids of a process's threads; none when it is gone."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
@@ -149,7 +150,7 @@ def name(pid: int) -> str:
         return ""
 
 
-def wait_for(what: str, probe: Callable[[], Optional[T]], timeout: float = PATIENCE) -> T:
+def wait_for(what: str, probe: Callable[[], T | None], timeout: float = PATIENCE) -> T:
     """The probe's first value that is true; TimeoutError naming `what` and the last value otherwise.
 
     For what announces nothing.

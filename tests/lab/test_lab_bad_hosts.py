@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def unplugged(lab: Lab) -> Iterator[str]:
     lab.plug("host3", True)
 
 
-def failed_host(result: Result, name: str, stage: str = "connect") -> Dict[str, Any]:
+def failed_host(result: Result, name: str, stage: str = "connect") -> dict[str, Any]:
     """The one ledger line of a host that failed as a whole."""
     (outcome,) = result.host(name)["outcomes"]
     assert (outcome["status"], outcome["stage"], outcome["pid"]) == ("failed", stage, None)
@@ -50,7 +51,7 @@ def failed_host(result: Result, name: str, stage: str = "connect") -> Dict[str, 
 
 
 def test_a_host_that_does_not_answer_is_one_line_in_the_ledger(
-    coordinator: Coordinator, job: Dict[str, Burner], unplugged: str
+    coordinator: Coordinator, job: dict[str, Burner], unplugged: str
 ) -> None:
     result = coordinator.run(*RUN, "--timeout", "15")
     assert result.code == 3, str(result)
@@ -60,13 +61,13 @@ def test_a_host_that_does_not_answer_is_one_line_in_the_ledger(
     assert unplugged in result.err
 
 
-def test_a_host_without_sshd_is_told_apart(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_a_host_without_sshd_is_told_apart(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,host2:2222", *ROOT)
     assert result.code == 3, str(result)
     assert "refused" in failed_host(result, "host2")["reason"].lower()
 
 
-def test_a_name_nobody_knows(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_a_name_nobody_knows(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,nowhere.invalid", *ROOT)
     assert result.code == 3, str(result)
     failed_host(result, "nowhere.invalid")
@@ -82,7 +83,7 @@ def test_a_key_the_hosts_do_not_know(coordinator: Coordinator, lab: Lab, home: P
 
 
 def test_an_unknown_host_key_names_the_option_that_accepts_it(
-    coordinator: Coordinator, job: Dict[str, Burner], home: Path
+    coordinator: Coordinator, job: dict[str, Burner], home: Path
 ) -> None:
     known = home / ".ssh/known_hosts"
     known.write_text("".join(line for line in known.read_text().splitlines(True) if "host2" not in line))
@@ -99,7 +100,7 @@ def test_an_unknown_host_key_names_the_option_that_accepts_it(
 
 
 def test_a_changed_host_key_is_refused_whatever_the_options(
-    coordinator: Coordinator, lab: Lab, job: Dict[str, Burner], home: Path
+    coordinator: Coordinator, lab: Lab, job: dict[str, Burner], home: Path
 ) -> None:
     known = home / ".ssh/known_hosts"
     keys = {line.split()[0].partition(",")[0]: line.split()[2] for line in known.read_text().splitlines()}
@@ -112,7 +113,7 @@ def test_a_changed_host_key_is_refused_whatever_the_options(
 
 
 def test_a_jvm_that_refuses_attach_is_told_and_left_in_peace(
-    coordinator: Coordinator, lab: Lab, job: Dict[str, Burner], burn: Burn
+    coordinator: Coordinator, lab: Lab, job: dict[str, Burner], burn: Burn
 ) -> None:
     deaf = burn(lab.hosts["host1"], load=0.2, options=["-XX:+DisableAttachMechanism"], extra=[JOB])
     result = coordinator.run(*RUN)
@@ -163,7 +164,7 @@ def test_a_jvm_that_is_killed_in_the_middle_is_told(
 
 
 def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:
-    started: Dict[int, Burner] = {}
+    started: dict[int, Burner] = {}
     homes = jdks.everything()
     for number, version in enumerate(jdks.VERSIONS):
         if homes[version].startswith("/"):

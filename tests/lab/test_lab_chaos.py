@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
-from typing import Iterator, Optional, Tuple
 
 import pytest
 
@@ -49,7 +49,7 @@ def ground(lab: Lab, workshop: Path) -> Iterator[Ground]:
 
 
 @pytest.mark.parametrize("names", TRIALS, ids=" and ".join)
-def test_nothing_is_lost_harmed_or_left(ground: Ground, names: Tuple[str, ...]) -> None:
+def test_nothing_is_lost_harmed_or_left(ground: Ground, names: tuple[str, ...]) -> None:
     chance = random.Random(" ".join(names))
     verdict = take(ground, [ALL[name](ground, chance) for name in names])
     assert verdict.passed, "\n".join([*verdict.faults, *verdict.complaints])
@@ -63,7 +63,7 @@ def test_every_fault_is_told() -> None:
 class Unexcused(KilledJvm):
     """Data of a host are lost, and nothing excuses that."""
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert running
         running.wait_until_recording()
         super().begin(running)

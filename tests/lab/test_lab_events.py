@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator, List, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -18,14 +18,14 @@ HOSTS = ["host1", "host2"]
 
 
 def _truth(host: Host) -> Truth:
-    def wrap(argv: Sequence[str]) -> List[str]:
+    def wrap(argv: Sequence[str]) -> list[str]:
         return host.command(argv, "yarn")
 
     return Truth("cpu=0.2", "alloc=20", "lock=2", wrap=wrap, extra=[MARK])
 
 
 @pytest.fixture(scope="module")
-def jvms(lab: Lab) -> Iterator[List[Truth]]:
+def jvms(lab: Lab) -> Iterator[list[Truth]]:
     """On two hosts a JVM that burns CPU time, allocates, and waits for locks."""
     made = [_truth(lab.hosts[name]) for name in HOSTS]
     yield made
@@ -34,13 +34,13 @@ def jvms(lab: Lab) -> Iterator[List[Truth]]:
 
 
 @pytest.fixture(scope="module")
-def run(coordinator: Coordinator, jvms: List[Truth]) -> Result:
+def run(coordinator: Coordinator, jvms: list[Truth]) -> Result:
     asked = ["-f", "300", "-t", "5", "-e", ",".join(EVENTS), "--threads", "--keep-raw"]
     where = ["-j", MARK, "-h", ",".join(HOSTS), "--user", "root"]
     return coordinator.run(*asked, *where)
 
 
-def test_every_event_of_every_process_is_recorded_at_once(run: Result, jvms: List[Truth]) -> None:
+def test_every_event_of_every_process_is_recorded_at_once(run: Result, jvms: list[Truth]) -> None:
     assert run.code == 0, str(run)
     assert run.run["coverage"]["recordings"] == {"expected": 6, "made": 6}
     for name in HOSTS:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, Set
 
 import pytest
 
@@ -72,7 +71,7 @@ def test_a_cable_can_be_pulled(lab: Lab) -> None:
     assert ssh(lab, "root", "host3", "hostname").strip() == "host3"
 
 
-def test_a_burner_burns_its_shares(job: Dict[str, Burner]) -> None:
+def test_a_burner_burns_its_shares(job: dict[str, Burner]) -> None:
     before = job["host1"].counters()
     procs.wait_for(
         "CPU time of a burner", lambda: (job["host1"].counters() - before).nanos > 2e8, procs.PATIENCE
@@ -140,7 +139,7 @@ def test_tied_hosts_die_with_their_maker(workshop: Path) -> None:
     procs.wait_for("hosts ending with their maker", gone)
 
 
-def _namespaces_in_use() -> Set[str]:
+def _namespaces_in_use() -> set[str]:
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         for kind in ("pid", "net", "mnt"):

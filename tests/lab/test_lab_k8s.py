@@ -6,8 +6,8 @@ import json
 import os
 import re
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List
 
 import pytest
 
@@ -44,7 +44,7 @@ ROOT = ["--user", "root"]
 
 Profiling = Callable[..., Result]
 Starting = Callable[..., Running]
-Shapes = Dict[str, Object]
+Shapes = dict[str, Object]
 
 
 TO_LOOK, TO_EXEC, *FURTHER = documented_rules()
@@ -233,7 +233,7 @@ def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) ->
     spread = pods.deployment("spread", 2, one)
     kube.create(spread)
 
-    def names() -> List[str]:
+    def names() -> list[str]:
         listed = kube.api.get("/api/v1/namespaces/default/pods?labelSelector=app%3Dspread")["items"]
         return [pod["metadata"]["name"] for pod in listed if pod["metadata"]["name"] != "stray"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import Dict, Iterator, List
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,12 +36,12 @@ def cable(lab: Lab) -> Iterator[str]:
             identity.kill()
 
 
-def profiled(job: Dict[str, Burner]) -> bool:
+def profiled(job: dict[str, Burner]) -> bool:
     """Whether every JVM of the job has an active profiler: proof that there is one to stop."""
     return len(active_profilers(job.values())) == len(job)
 
 
-def test_after_success(coordinator: Coordinator, job: Dict[str, Burner], witness: Witness) -> None:
+def test_after_success(coordinator: Coordinator, job: dict[str, Burner], witness: Witness) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     witness.wait_until_clean()
@@ -50,7 +50,7 @@ def test_after_success(coordinator: Coordinator, job: Dict[str, Burner], witness
 
 
 def test_ctrl_c_keeps_and_reports_what_was_recorded(
-    coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start("-f", "200", *LONG)
     running.wait_until_recording()
@@ -71,7 +71,7 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
 
 
 def test_ctrl_c_before_anything_was_recorded(
-    coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start(*LONG)
     procs.wait_for("a connection to a host", witness.leftovers)
@@ -92,7 +92,7 @@ ENDS = [
 
 
 def test_after_the_coordinator_was_killed(
-    coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     """The JVMs are let go at once; what was recorded waits for a lease."""
     for number, user in ENDS:
@@ -106,7 +106,7 @@ def test_after_the_coordinator_was_killed(
 
 
 def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
-    lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness, cable: str
+    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness, cable: str
 ) -> None:
     running = coordinator.start("-f", "200", "-t", "120", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "10")
     running.wait_until_recording()
@@ -118,7 +118,7 @@ def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
     assert profiled({"host1": job["host1"]}), "the other hosts go on"
     lab.plug(cable, True)
 
-    def agents() -> List[str]:
+    def agents() -> list[str]:
         return [p.command for p in lab.hosts[cable].processes() if AGENT.search(p.command)]
 
     procs.wait_for(
@@ -146,7 +146,7 @@ def kill_agent(lab: Lab, name: str) -> None:
 
 
 def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
-    lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start("-t", "12", "-j", JOB, "-h", ALL, *ROOT)
     running.wait_until_recording()
@@ -162,7 +162,7 @@ def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
 
 
 def test_cleanup_stops_a_profiler_whose_agent_was_killed(
-    lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start(*LONG)
     running.wait_until_recording()
@@ -180,7 +180,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
 
 
 def test_cleanup_takes_the_private_folder_too(
-    lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     assert coordinator.run("-t", "1", "-j", JOB, "-h", ALL, *ROOT).code == 0
     folders = [lab.hosts[name].path("/tmp/.hprofiler-0") for name in job]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
-from typing import Dict
 
 import pytest
 
@@ -25,7 +24,7 @@ CONNECTIONS = {
 HOT_OF = {name: HOT[role] for name, (role, _) in LOADS.items()}
 
 
-def test_everything_is_recorded(main_run: Result, job: Dict[str, Burner]) -> None:
+def test_everything_is_recorded(main_run: Result, job: dict[str, Burner]) -> None:
     assert main_run.code == 0, str(main_run)
     for name, burner in job.items():
         assert main_run.pids(name) == [burner.pid], str(main_run)
@@ -83,7 +82,7 @@ def test_the_cluster_mean_gives_every_host_the_same_weight(main_run: Result) -> 
     assert mean.total == pytest.approx(sum(host.total for host in hosts) / len(hosts), abs=1)
 
 
-def test_the_run_folder_has_every_file(main_run: Result, job: Dict[str, Burner]) -> None:
+def test_the_run_folder_has_every_file(main_run: Result, job: dict[str, Burner]) -> None:
     assert main_run.folder
     places = ["cluster/cpu", "cluster/cpu-mean", *(f"hosts/{name}/cpu" for name in LOADS)]
     for place in places:
@@ -115,7 +114,7 @@ def test_run_json_tells_coverage_and_circumstances(main_run: Result) -> None:
 
 
 def test_a_profile_of_one_process_can_be_converted(
-    main_run: Result, coordinator: Coordinator, job: Dict[str, Burner]
+    main_run: Result, coordinator: Coordinator, job: dict[str, Burner]
 ) -> None:
     assert main_run.folder
     profile = main_run.folder / "hosts/host1" / str(job["host1"].pid) / "cpu.pb.gz"
@@ -125,7 +124,7 @@ def test_a_profile_of_one_process_can_be_converted(
 
 
 @pytest.mark.parametrize("user", CONNECTIONS)
-def test_every_way_to_be_allowed_works(coordinator: Coordinator, job: Dict[str, Burner], user: str) -> None:
+def test_every_way_to_be_allowed_works(coordinator: Coordinator, job: dict[str, Burner], user: str) -> None:
     result = coordinator.run("-f", "250", "-t", "3", "-j", JOB, "-h", ALL, *CONNECTIONS[user])
     assert result.code == 0, str(result)
     assert {name: result.pids(name) for name in job} == {name: [burner.pid] for name, burner in job.items()}
@@ -135,7 +134,7 @@ def test_every_way_to_be_allowed_works(coordinator: Coordinator, job: Dict[str, 
 
 
 def test_another_users_jvm_is_refused_with_the_way_out(
-    coordinator: Coordinator, job: Dict[str, Burner]
+    coordinator: Coordinator, job: dict[str, Burner]
 ) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, "--user", "prof")
     assert result.code == 4, str(result)
@@ -146,13 +145,13 @@ def test_another_users_jvm_is_refused_with_the_way_out(
         assert "sudo" in outcome["remedy"]
 
 
-def test_the_coordinator_needs_no_privilege(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_the_coordinator_needs_no_privilege(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1", "--user", "yarn", uid=65534)
     assert result.code == 0, str(result)
     assert result.pids("host1") == [job["host1"].pid]
 
 
-def test_the_second_run_pushes_nothing(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_the_second_run_pushes_nothing(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     assert coordinator.run("cleanup", "--yes", "-h", ALL, "--user", "root").code == 0
     sent = []
     for _ in range(2):
@@ -163,7 +162,7 @@ def test_the_second_run_pushes_nothing(coordinator: Coordinator, job: Dict[str, 
     assert max(sent[1]) < 50_000
 
 
-def test_only_the_private_folder_stays(lab: Lab, coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_only_the_private_folder_stays(lab: Lab, coordinator: Coordinator, job: dict[str, Burner]) -> None:
     assert coordinator.run("-t", "1", "-j", JOB, "-h", "host1", "--user", "yarn").code == 0
     folder = lab.hosts["host1"].path("/tmp/.hprofiler-2001")
     status = folder.stat()
@@ -173,7 +172,7 @@ def test_only_the_private_folder_stays(lab: Lab, coordinator: Coordinator, job: 
 
 
 def test_a_run_folder_is_kept_and_a_strangers_refused(
-    coordinator: Coordinator, job: Dict[str, Burner]
+    coordinator: Coordinator, job: dict[str, Burner]
 ) -> None:
     base = ["-t", "1", "-j", JOB, "-h", "host1", "--user", "yarn"]
     output = coordinator.new_folder() / "out"

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import List, Tuple
 
 import pytest
 
@@ -23,22 +22,22 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 HOSTS = ("host1", "host2", "host3")
 
 
-def recipes(shell: str = "sh") -> List[str]:
+def recipes(shell: str = "sh") -> list[str]:
     """The command lines of README's blocks for that shell."""
     text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(rf"^```{shell}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 
 
-def expanded(recipe: str, folder: Path) -> List[str]:
+def expanded(recipe: str, folder: Path) -> list[str]:
     """A recipe's words after `hprofiler`, with file patterns expanded as a shell would."""
-    words: List[str] = []
+    words: list[str] = []
     for word in shlex.split(recipe)[1:]:
         words += sorted(str(p) for p in folder.glob(word)) if "*" in word else [word]
     return words
 
 
-def written(recipe: str) -> Tuple[str, ...]:
+def written(recipe: str) -> tuple[str, ...]:
     """What a recipe promises to leave in the working folder."""
     output = re.search(r" -o (\S+)", recipe)
     if not output:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from typing import Dict, Iterator, List
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.lab.hosts import Host, Lab
 ROOT = ["--user", "root"]
 
 
-def found(result: Result) -> Dict[str, List[int]]:
+def found(result: Result) -> dict[str, list[int]]:
     """Pids by host as `hprofiler ps --json` lists them."""
     listed = json.loads(result.out)
     return {host["host"]: sorted(process["pid"] for process in host["processes"]) for host in listed}
@@ -48,14 +48,14 @@ def wrapper(lab: Lab) -> Iterator[subprocess.Popen[str]]:
     ],
 )
 def test_every_kind_of_selector_finds_the_job(
-    coordinator: Coordinator, job: Dict[str, Burner], selector: str
+    coordinator: Coordinator, job: dict[str, Burner], selector: str
 ) -> None:
     result = coordinator.run("ps", "-j", selector, "-h", ALL, *ROOT, "--json")
     assert result.code == 0, str(result)
     assert found(result) == {name: [burner.pid] for name, burner in job.items()}
 
 
-def test_pids_are_those_of_the_host(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+def test_pids_are_those_of_the_host(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "1", "-j", f"pid:{job['host2'].pid}", "-h", "host2", *ROOT)
     assert result.code == 0, str(result)
     assert result.pids("host2") == [job["host2"].pid]
@@ -63,7 +63,7 @@ def test_pids_are_those_of_the_host(coordinator: Coordinator, job: Dict[str, Bur
 
 @pytest.mark.parametrize("selector", [JOB, f"grep {JOB}", "re:Burner --role alpha"])
 def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
-    coordinator: Coordinator, job: Dict[str, Burner], wrapper: subprocess.Popen[str], selector: str
+    coordinator: Coordinator, job: dict[str, Burner], wrapper: subprocess.Popen[str], selector: str
 ) -> None:
     result = coordinator.run("ps", "-j", selector, "-h", "host1", *ROOT, "--json")
     assert found(result) == {"host1": [job["host1"].pid]}, str(result)
@@ -71,7 +71,7 @@ def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
 
 @pytest.mark.parametrize(("user", "code"), [("prof", 0), ("root", 4)])
 def test_the_pipe_runs_as_the_user_who_connected(
-    coordinator: Coordinator, job: Dict[str, Burner], user: str, code: int
+    coordinator: Coordinator, job: dict[str, Burner], user: str, code: int
 ) -> None:
     pipe = f'grep {JOB} | if [ "$(whoami)" = {user} ]; then cat; fi'
     result = coordinator.run("-t", "1", "-j", pipe, "-h", "host1", "--user", "prof", "--become", "sudo")

@@ -10,9 +10,10 @@ import math
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any
 
 import pytest
 
@@ -74,14 +75,14 @@ def job(yarn: YarnCluster) -> Iterator[Application]:
     app.kill()
 
 
-def processes(result: Result) -> List[Dict[str, Any]]:
+def processes(result: Result) -> list[dict[str, Any]]:
     """The processes of a run's recordings, or of `ps --json`."""
     if result.folder is None:
         return [process for host in json.loads(result.out) for process in host["processes"]]
     return [recording["process"] for host in result.run["hosts"] for recording in host["recordings"]]
 
 
-def jvms(yarn: YarnCluster, app: Application) -> Set[Tuple[str, int]]:
+def jvms(yarn: YarnCluster, app: Application) -> set[tuple[str, int]]:
     """Host and pid (as the host counts) of the application's JVMs, by what `ps` shows of them."""
     return {
         (node.name, seen.inner_pid)
@@ -247,7 +248,7 @@ def ps(coordinator: Coordinator, app: Application) -> Result:
     return Result(result.code, json.dumps(found), result.err, None)
 
 
-def is_executor(process: Dict[str, Any]) -> bool:
+def is_executor(process: dict[str, Any]) -> bool:
     return bool(process["labels"].get("role") == "executor")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def coordinator(yarn: SharedCluster, workshop: Path) -> Coordinator:
 
 
 @pytest.fixture(scope="module")
-def jobs(yarn: SharedCluster) -> Iterator[Dict[str, Application]]:
+def jobs(yarn: SharedCluster) -> Iterator[dict[str, Application]]:
     """By user: a PySpark job in cluster mode, a Spark job whose driver is on the coordinator's machine."""
     made = {
         "prof": yarn.pyspark("900", "1", user="prof"),
@@ -65,30 +66,30 @@ def jobs(yarn: SharedCluster) -> Iterator[Dict[str, Application]]:
 
 
 @pytest.fixture(scope="module")
-def main_run(coordinator: Coordinator, jobs: Dict[str, Application]) -> Result:
+def main_run(coordinator: Coordinator, jobs: dict[str, Application]) -> Result:
     """All that runs, asked of the standby; the client's machine is one that may be visited."""
     return coordinator.run(
         "-f", "300", "-t", "8", "-j", "yarn:", "-c", STANDBY, *ROOT, "--host-map", "coord=coord"
     )
 
 
-def processes(result: Result, app: Application) -> Dict[str, Dict[str, Any]]:
+def processes(result: Result, app: Application) -> dict[str, dict[str, Any]]:
     """An application's processes in a run, by what they are called."""
     found = [one["process"] for host in result.run["hosts"] for one in host["recordings"]]
     return {one["label"]: one for one in found if one["labels"]["application"] == app.id}
 
 
-def hosts_of(result: Result) -> List[Dict[str, Any]]:
+def hosts_of(result: Result) -> list[dict[str, Any]]:
     assert result.code == 0, str(result)
-    found: List[Dict[str, Any]] = json.loads(result.out)
+    found: list[dict[str, Any]] = json.loads(result.out)
     return found
 
 
-def labels(result: Result) -> List[str]:
+def labels(result: Result) -> list[str]:
     return sorted(one["label"] for host in hosts_of(result) for one in host["processes"])
 
 
-def test_executors_of_different_users(main_run: Result, jobs: Dict[str, Application]) -> None:
+def test_executors_of_different_users(main_run: Result, jobs: dict[str, Application]) -> None:
     assert main_run.code == 0, str(main_run)
     for user, app in jobs.items():
         found = processes(main_run, app)
@@ -96,21 +97,21 @@ def test_executors_of_different_users(main_run: Result, jobs: Dict[str, Applicat
         assert {one["user"] for one in found.values()} == {user}
 
 
-def test_the_driver_of_a_client(main_run: Result, jobs: Dict[str, Application]) -> None:
+def test_the_driver_of_a_client(main_run: Result, jobs: dict[str, Application]) -> None:
     driver = processes(main_run, jobs["yarn"])["driver"]
     assert driver["host"] == "coord" and driver["main_class"] == "org.apache.spark.deploy.SparkSubmit"
     assert driver["labels"]["role"] == "driver" and "node" not in driver["labels"]
 
 
 def test_a_client_on_a_machine_that_nobody_named(
-    coordinator: Coordinator, jobs: Dict[str, Application]
+    coordinator: Coordinator, jobs: dict[str, Application]
 ) -> None:
     result = coordinator.run("ps", "-j", jobs["yarn"].id, "-c", RESOURCE_MANAGER, *ROOT, "--json")
     assert labels(result) == ["ExecutorLauncher", "executor 1"]
     assert "note: the Spark driver runs on coord, in no container, and is not profiled" in result.err
 
 
-def test_pysparks_executor(main_run: Result, jobs: Dict[str, Application]) -> None:
+def test_pysparks_executor(main_run: Result, jobs: dict[str, Application]) -> None:
     """What it does for its Python worker is below the task, as the selector's roots say."""
     executor = processes(main_run, jobs["prof"])["executor 1"]
     assert main_run.folder is not None
@@ -120,7 +121,7 @@ def test_pysparks_executor(main_run: Result, jobs: Dict[str, Application]) -> No
     assert sum("org/apache/spark/api/python/" in task for task in tasks) > len(tasks) / 2
 
 
-def test_python_workers_are_listed(coordinator: Coordinator, jobs: Dict[str, Application]) -> None:
+def test_python_workers_are_listed(coordinator: Coordinator, jobs: dict[str, Application]) -> None:
     result = coordinator.run("ps", "-j", jobs["prof"].id, *BOTH, "--json")
     assert labels(result) == ["driver", "executor 1"]
     reasons = [ignored["reason"] for host in hosts_of(result) for ignored in host["ignored"]]
@@ -128,7 +129,7 @@ def test_python_workers_are_listed(coordinator: Coordinator, jobs: Dict[str, App
     assert workers, reasons
 
 
-def test_as_the_applications_user(coordinator: Coordinator, jobs: Dict[str, Application]) -> None:
+def test_as_the_applications_user(coordinator: Coordinator, jobs: dict[str, Application]) -> None:
     """Nobody needs root for an application of their own; another user's is refused in words."""
     own = coordinator.run("-t", "3", "-j", jobs["prof"].id, "-c", STANDBY, "--user", "prof")
     assert own.code == 0, str(own)
@@ -136,7 +137,7 @@ def test_as_the_applications_user(coordinator: Coordinator, jobs: Dict[str, Appl
 
 
 def test_the_configuration_names_both(
-    yarn: SharedCluster, coordinator: Coordinator, jobs: Dict[str, Application]
+    yarn: SharedCluster, coordinator: Coordinator, jobs: dict[str, Application]
 ) -> None:
     assert yarn.lab.shared is not None
     folder = {"HADOOP_CONF_DIR": str(yarn.lab.shared / Path(CONFIGURATION).name)}
@@ -148,7 +149,7 @@ def test_the_configuration_names_both(
 
 
 def test_a_resource_manager_that_crashes(
-    yarn: SharedCluster, coordinator: Coordinator, jobs: Dict[str, Application]
+    yarn: SharedCluster, coordinator: Coordinator, jobs: dict[str, Application]
 ) -> None:
     """The other one takes over, and knows what runs."""
     yarn.fail_over()

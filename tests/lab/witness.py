@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Dict, Iterable, List, Set
 
 from tests.burners.burner import Burner
 from tests.lab import attach, procs
@@ -24,9 +24,9 @@ class Witness:
 
     def __init__(self, hosts: Iterable[Host]) -> None:
         self.hosts = list(hosts)
-        self._processes: Dict[str, Set[int]] = {}
-        self._files: Dict[str, Set[str]] = {}
-        self._sockets: Dict[str, Set[str]] = {}
+        self._processes: dict[str, set[int]] = {}
+        self._files: dict[str, set[str]] = {}
+        self._sockets: dict[str, set[str]] = {}
         for host in self.hosts:
             self._processes[host.name] = {process.pid for process in host.processes()}
             self._files[host.name] = host.temporary_files()
@@ -36,7 +36,7 @@ class Witness:
         """This process belongs to the host, though it began later."""
         self._processes[host.name].add(pid)
 
-    def leftovers(self) -> List[str]:
+    def leftovers(self) -> list[str]:
         """New processes, files and sockets now, each with its host; empty when the hosts are clean."""
         looks = (self._new_processes, self._new_files, self._new_sockets)
         return [left for host in self.hosts for look in looks for left in look(host)]
@@ -49,20 +49,20 @@ class Witness:
             left = "\n".join(self.leftovers())
             raise TimeoutError(f"after {timeout:g} s the hosts still have\n{left}") from late
 
-    def _new_processes(self, host: Host) -> List[str]:
+    def _new_processes(self, host: Host) -> list[str]:
         known = self._processes[host.name]
         return [f"{host.name}: process {process}" for process in host.processes() if process.pid not in known]
 
-    def _new_files(self, host: Host) -> List[str]:
+    def _new_files(self, host: Host) -> list[str]:
         new = sorted(host.temporary_files() - self._files[host.name])
         return [f"{host.name}: file {path}" for path in new if not _may_stay(path)]
 
-    def _new_sockets(self, host: Host) -> List[str]:
+    def _new_sockets(self, host: Host) -> list[str]:
         new = sorted(sockets(host) - self._sockets[host.name])
         return [f"{host.name}: socket {name}" for name in new]
 
 
-def sockets(host: Host) -> Set[str]:
+def sockets(host: Host) -> set[str]:
     """Names at which something can be reached: TCP ports that are listened at, abstract unix sockets.
 
     Unix sockets with a path are files.
@@ -82,7 +82,7 @@ def _may_stay(path: str) -> bool:
     return bool(PRIVATE_FOLDER.fullmatch(path) or OF_THE_JVM.fullmatch(path))
 
 
-def active_profilers(burners: Iterable[Burner]) -> List[str]:
+def active_profilers(burners: Iterable[Burner]) -> list[str]:
     """What the profilers inside the JVMs say of themselves, of those that are not inactive."""
     answers = [
         (burner, attach.profiling_status(burner.outer.pid, library))

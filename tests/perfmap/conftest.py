@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Iterator, List
 
 import pytest
 
@@ -35,7 +35,7 @@ def _launcher(version: int) -> str:
 @pytest.fixture
 def start() -> Iterator[Callable[..., Program]]:
     """Starts a Program."""
-    started: List[Program] = []
+    started: list[Program] = []
 
     def begin(*arguments: object, **how: object) -> Program:
         started.append(Program(*arguments, **how))  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Optional, Sequence
 
 from tests.lab import attach, cache
 
@@ -33,7 +33,7 @@ def path(architecture: str = "x86_64") -> Path:
     return target
 
 
-def load(pid: int, options: str, library: Optional[Path] = None) -> int:
+def load(pid: int, options: str, library: Path | None = None) -> int:
     """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned.
 
     AssertionError when it was not called.
@@ -59,7 +59,7 @@ def java_classes() -> Path:
     return target
 
 
-def jdk_headers() -> List[str]:
+def jdk_headers() -> list[str]:
     """Compiler options that find jvmti.h, as build.sh does."""
     home = os.environ.get("JAVA_HOME") or Path(shutil.which("javac") or "").resolve().parents[1]
     return [f"-I{home}/include", f"-I{home}/include/linux"]

@@ -6,12 +6,11 @@ import bisect
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
 
 NAME, CODE, STUB, UNLOAD, END = range(1, 6)
 LARGEST_RECORD = 16 << 20
 MOST_FRAMES = 1024
-Frames = Tuple[str, ...]
+Frames = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Code:
     start: int
     length: int
     name: str
-    ranges: Tuple[Tuple[int, Frames], ...] = ()
+    ranges: tuple[tuple[int, Frames], ...] = ()
     stub: bool = False
 
     def frames(self, address: int) -> Frames:
@@ -35,17 +34,17 @@ class Code:
 class Map:
     """All of a map; `codes` in the file's order."""
 
-    codes: List[Code] = field(default_factory=list)
-    unloads: List[int] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+    unloads: list[int] = field(default_factory=list)
     without_inlining: int = 0
 
-    def methods(self, name: str) -> List[Code]:
+    def methods(self, name: str) -> list[Code]:
         """Compiled methods of that name."""
         return [code for code in self.codes if code.name == name and not code.stub]
 
-    def stacks(self) -> Dict[Frames, int]:
+    def stacks(self) -> dict[Frames, int]:
         """Bytes of code by frames."""
-        found: Dict[Frames, int] = {}
+        found: dict[Frames, int] = {}
         for code in self.codes:
             begin = 0
             for end, frames in [*code.ranges, (code.length, (code.name,))]:
@@ -53,7 +52,7 @@ class Map:
                 begin = end
         return found
 
-    def at(self, address: int) -> Optional[Frames]:
+    def at(self, address: int) -> Frames | None:
         """The frames of the first record that covers an address."""
         for code in self.codes:
             if code.start <= address < code.start + code.length:
@@ -83,7 +82,7 @@ def read(path: Path, machine: int = 62) -> Map:
     return found
 
 
-def _take(found: Map, names: List[str], kind: int, body: bytes) -> None:
+def _take(found: Map, names: list[str], kind: int, body: bytes) -> None:
     if kind == NAME:
         assert 1 <= len(body) <= 4096
         names.append(body.decode("utf-8", "replace"))
@@ -98,10 +97,10 @@ def _take(found: Map, names: List[str], kind: int, body: bytes) -> None:
         found.unloads.append(struct.unpack("<Q", body)[0])
 
 
-def _code(body: bytes, names: List[str]) -> Code:
+def _code(body: bytes, names: list[str]) -> Code:
     start, length, method, count = struct.unpack_from("<QIII", body)
     assert length > 0
-    ranges: List[Tuple[int, Frames]] = []
+    ranges: list[tuple[int, Frames]] = []
     frames: Frames = ()
     at, reached = 20, 0
     for _ in range(count):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Iterator, Optional, Sequence
+from typing import IO, Any
 
 from tests.perfmap import library
 
@@ -53,7 +54,7 @@ class Program:
         java: str,
         name: str,
         options: Sequence[str] = (),
-        classes: Optional[Path] = None,
+        classes: Path | None = None,
         **how: Any,
     ) -> None:
         path = str(classes or library.java_classes())
@@ -85,7 +86,7 @@ class Program:
                 pipe.close()
 
 
-def _line(pipe: Optional[IO[str]]) -> str:
+def _line(pipe: IO[str] | None) -> str:
     """The next line that is not the JVM's own."""
     assert pipe is not None
     while True:

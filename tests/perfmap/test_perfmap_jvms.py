@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler import resources
+from hprofiler.base import resources
 from tests.lab import attach, procs
 from tests.perfmap import library, map_file
 from tests.perfmap.program import Holdings, Program

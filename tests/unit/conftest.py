@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import pytest
 
 from hprofiler.kubernetes import Access
-from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
+from hprofiler.resolve import KubernetesOptions, Located, TargetOptions, resolve
 from tests.unit.kubernetes_server import ApiServer, serving
 from tests.unit.limits import Limits
 from tests.unit.stand_in import StandIns

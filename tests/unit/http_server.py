@@ -6,7 +6,7 @@ import ssl
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Optional, Type
+from typing import Any
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -15,7 +15,7 @@ class HttpServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # those that ask in one moment; the usual 5 lets others try again a second later
 
-    def __init__(self, handler: Type[BaseHTTPRequestHandler], tls: Optional[ssl.SSLContext] = None) -> None:
+    def __init__(self, handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         if tls is not None:
             # A client that does not greet keeps its own thread waiting, and not the one that accepts.

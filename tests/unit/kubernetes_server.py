@@ -16,10 +16,11 @@ import socket
 import ssl
 import subprocess
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
@@ -38,11 +39,11 @@ V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
 GOODBYE_SECONDS = 10.0
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-Query = Dict[str, List[str]]
-Reply = Tuple[int, Any]
+Query = dict[str, list[str]]
+Reply = tuple[int, Any]
 
 
-def make_certificate(folder: Path) -> Tuple[Path, Path]:
+def make_certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that is its own authority, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
@@ -72,12 +73,12 @@ def make_certificate(folder: Path) -> Tuple[Path, Path]:
 def pod(
     name: str,
     namespace: str = "default",
-    labels: Optional[Dict[str, str]] = None,
+    labels: dict[str, str] | None = None,
     node: str = "node1",
     containers: Sequence[str] = ("main",),
-    states: Optional[Dict[str, Dict[str, Any]]] = None,
+    states: dict[str, dict[str, Any]] | None = None,
     **status: Any,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """A pod as the API server has it, whose containers run unless `states` says otherwise."""
     made = []
     for number, container in enumerate(containers):
@@ -99,31 +100,31 @@ def of(one: Any, kind: str, name: str, **labels: str) -> Any:
     return one
 
 
-def waiting(reason: str, message: str = "") -> Dict[str, Any]:
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
     return {"waiting": {"reason": reason, "message": message}}
 
 
-def status(code: int, reason: str, message: str) -> Dict[str, Any]:
+def status(code: int, reason: str, message: str) -> dict[str, Any]:
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
 
 
 class ApiServer:
     """Answers `pods` to every list and runs commands; has other `replies` for paths (without first /)."""
 
-    def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
-        self.pods: List[Dict[str, Any]] = []
-        self.replies: Dict[str, Callable[[Query], Reply]] = {}
-        self.headers: Dict[str, str] = {}
+    def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
+        self.pods: list[dict[str, Any]] = []
+        self.replies: dict[str, Callable[[Query], Reply]] = {}
+        self.headers: dict[str, str] = {}
         self.guid = _GUID
         self.protocols: Sequence[str] = (V5, V4)
-        self.environment: Optional[Dict[str, str]] = None
-        self.refuse_exec: Optional[Reply] = None
-        self.exec_status: Optional[Dict[str, Any]] = None
-        self.asked: List[Tuple[str, Query]] = []
-        self.tokens: List[str] = []
-        self.running: List[subprocess.Popen[bytes]] = []
-        self.connections: List[_Wire] = []
-        context: Optional[ssl.SSLContext] = None
+        self.environment: dict[str, str] | None = None
+        self.refuse_exec: Reply | None = None
+        self.exec_status: dict[str, Any] | None = None
+        self.asked: list[tuple[str, Query]] = []
+        self.tokens: list[str] = []
+        self.running: list[subprocess.Popen[bytes]] = []
+        self.connections: list[_Wire] = []
+        context: ssl.SSLContext | None = None
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
@@ -132,7 +133,7 @@ class ApiServer:
         self.scheme = self.url.partition(":")[0]
         self._server.start()
 
-    def kubeconfig(self, folder: Path, cluster: Optional[Dict[str, Any]] = None, **user: Any) -> str:
+    def kubeconfig(self, folder: Path, cluster: dict[str, Any] | None = None, **user: Any) -> str:
         """A kubeconfig file for it, with the namespace `default`."""
         config = {
             "current-context": "test",
@@ -158,7 +159,7 @@ class ApiServer:
 
 
 @contextlib.contextmanager
-def serving(certificate: Optional[Tuple[Path, Path]] = None) -> Iterator[ApiServer]:
+def serving(certificate: tuple[Path, Path] | None = None) -> Iterator[ApiServer]:
     server = ApiServer(certificate)
     try:
         yield server
@@ -166,7 +167,7 @@ def serving(certificate: Optional[Tuple[Path, Path]] = None) -> Iterator[ApiServ
         server.close()
 
 
-def _handler(api: ApiServer) -> Type[BaseHTTPRequestHandler]:
+def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
@@ -274,7 +275,7 @@ class _Wire:
 class _Session:
     """One command: its streams on channels, as the API server has them."""
 
-    def __init__(self, api: ApiServer, wire: _Wire, command: List[str]) -> None:
+    def __init__(self, api: ApiServer, wire: _Wire, command: list[str]) -> None:
         self._api = api
         self._wire = wire
         self._command = command
@@ -316,7 +317,7 @@ class _Session:
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
             self._wire.send(self._frames.send(BytesMessage(bytes((channel,)) + data)))
 
-    def _finish(self, words: Dict[str, Any]) -> None:
+    def _finish(self, words: dict[str, Any]) -> None:
         self._send(3, json.dumps(words).encode())
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
             self._wire.send(self._frames.send(CloseConnection(1000)))
@@ -343,7 +344,7 @@ class _Session:
             process.stdin.close()
 
 
-def _ended(code: int) -> Dict[str, Any]:
+def _ended(code: int) -> dict[str, Any]:
     if code == 0:
         return {"status": "Success", "metadata": {}}
     causes = [{"reason": "ExitCode", "message": str(code if code > 0 else 128 - code)}]

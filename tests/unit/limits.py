@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import List, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -30,7 +30,7 @@ class Limits:
     """Those of all visits to hosts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._dogs: List[Watchdog] = []
+        self._dogs: list[Watchdog] = []
         dogs = self._dogs
 
         class Known(Watchdog):
@@ -50,7 +50,7 @@ class Limits:
 
     def pass_when(self, fleet: Fleet, seconds: float, **stages: Sequence[str]) -> None:
         """Let time pass once, as soon as each of these hosts has come to the last of these stages."""
-        seen: List[HostProgress] = []
+        seen: list[HostProgress] = []
         passed = False
 
         def listen(step: HostProgress) -> None:

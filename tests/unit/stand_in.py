@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect import HostProgress, Listener, Queue, Reach, Stop, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
-from hprofiler.transports import LocalTransport
+from hprofiler.transport import LocalTransport
 
 HERE = Host("here", "localhost")
 SAMPLING = Sampling(("cpu",), 99, 0.1)
@@ -115,7 +116,7 @@ class StandIns:
             path.unlink(missing_ok=True)
 
 
-def _every(item: FileBlob) -> Dict[str, FileBlob]:
+def _every(item: FileBlob) -> dict[str, FileBlob]:
     return {"x86_64": item, "aarch64": item}
 
 
@@ -138,7 +139,7 @@ class Sink:
     """Keeps the sizes of profiles and files, by host, pid and event or file name."""
 
     def __init__(self) -> None:
-        self.sizes: Dict[Tuple[str, int, str], int] = {}
+        self.sizes: dict[tuple[str, int, str], int] = {}
 
     def profile(
         self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
@@ -156,16 +157,16 @@ class Fleet:
 
     transport = Named
 
-    def __init__(self, stand_ins: StandIns, timeout: float, bodies: Dict[str, str]) -> None:
+    def __init__(self, stand_ins: StandIns, timeout: float, bodies: dict[str, str]) -> None:
         self.hosts = [Host(name, "localhost") for name in bodies]
         binaries = stand_ins.binaries(f"exec({bodies!r}[os.environ['STAND_IN']])")
         self.reach = Reach(Named, binaries, timeout=timeout)
         self.sink = Sink()
         self.sampling = SAMPLING
-        self.progress: List[HostProgress] = []
+        self.progress: list[HostProgress] = []
         self.listener: Listener = self.progress.append
         self.stop = Stop()
 
-    def collect(self) -> Dict[str, HostResult]:
+    def collect(self) -> dict[str, HostResult]:
         results = collect(self.hosts, ANY, self.sampling, self.reach, self.sink, self.listener, self.stop)
         return {result.host.name: result for result in results}

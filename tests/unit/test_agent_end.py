@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-from typing import Optional
 
 import pytest
 
 from hprofiler.agent.talk import how_it_ended
-from hprofiler.transports.base import SOME_SIGNAL
+from hprofiler.transport.base import SOME_SIGNAL
 
 
 @pytest.mark.parametrize(
@@ -24,6 +23,6 @@ from hprofiler.transports.base import SOME_SIGNAL
         (-999, "the agent ended with status -999", False),
     ],
 )
-def test_how_it_ended(status: Optional[int], told: str, help_is_offered: bool) -> None:
+def test_how_it_ended(status: int | None, told: str, help_is_offered: bool) -> None:
     how, remedy = how_it_ended(status)
     assert how == told and ("dmesg" in remedy) is help_is_offered

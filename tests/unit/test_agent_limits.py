@@ -6,8 +6,9 @@ import argparse
 
 import pytest
 
-from hprofiler.cli import care_options, numbers
-from hprofiler.cli.parser import parse
+from hprofiler.cli.options import numbers
+from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, check_only, collect
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet

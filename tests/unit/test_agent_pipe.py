@@ -6,7 +6,7 @@ import pytest
 
 from hprofiler.agent.events import Listed
 from hprofiler.agent.pipe import HEADER, chosen, listing, pids_of_pipe
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from tests.unit.stand_in import local
 
 PROCESSES = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.agent import AgentSession, ProfileHeader, Witness
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Process
 from tests.lab.procs import wait_for
 from tests.unit.stand_in import ANY, SAMPLING, local

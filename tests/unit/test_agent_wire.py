@@ -13,8 +13,8 @@ from hprofiler.agent.checks import parse_audited
 from hprofiler.agent.events import parse_found, parse_hello, parse_record_event, parse_sources
 from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent, Wire, decode
-from hprofiler.errors import HostError
-from hprofiler.text import printable
+from hprofiler.base.errors import HostError
+from hprofiler.base.text import printable
 
 HELLO = {
     "host": {

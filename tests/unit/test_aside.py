@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from queue import SimpleQueue
-from typing import List
 
 import pytest
 
-from hprofiler.aside import TooLate, in_order, many, within
+from hprofiler.base.background import TooLate, in_order, many, within
 
 PATIENCE = 60.0
 
 
 def test_what_is_done_in_time() -> None:
-    dropped: List[int] = []
+    dropped: list[int] = []
     assert within(PATIENCE, lambda: 7, dropped.append) == 7
     with pytest.raises(ZeroDivisionError):
         within(PATIENCE, lambda: 1 // 0, dropped.append)
@@ -53,7 +52,7 @@ def test_in_order_a_few_are_begun_before_the_first_is_taken() -> None:
 
     found = in_order(work, range(100), 3)
     first = threading.Thread(target=lambda: taken.append(next(found)))
-    taken: List[int] = []
+    taken: list[int] = []
     first.start()
     assert sorted(begun.get(timeout=PATIENCE) for _ in range(3)) == [0, 1, 2]
     go_on.set()

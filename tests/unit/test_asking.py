@@ -9,8 +9,8 @@ import select
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator, Tuple
 
 import pytest
 
@@ -32,7 +32,7 @@ print("given:", *given)
 
 
 @contextmanager
-def asked(words: str = ASKS) -> Iterator[Tuple[subprocess.Popen[bytes], int, int]]:
+def asked(words: str = ASKS) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
     """A program on a terminal of its own, and both ends of that."""
     ours, theirs = pty.openpty()
     program = subprocess.Popen(

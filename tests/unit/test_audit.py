@@ -10,21 +10,22 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any
 
 import pytest
 
 from hprofiler.agent.checks import Audited, AuditEntry, parse_audited
 from hprofiler.agent.wire import BadEvent
+from hprofiler.base.errors import HostError, UsageError
+from hprofiler.base.passwords import hide_values
 from hprofiler.collect import Audit
 from hprofiler.collect.audit import VisitAudit, in_words
-from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host, Sampling, Status
-from hprofiler.passwords import hide_values
-from hprofiler.transports.ssh.connector import SshConnector
-from hprofiler.transports.ssh.options import SshOptions
+from hprofiler.transport.ssh.connector import SshConnector
+from hprofiler.transport.ssh.options import SshOptions
 from tests.unit.stand_in import Fleet, Named, StandIns
 
 PATIENCE = 60
@@ -32,18 +33,16 @@ RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', 
 ENTRY = {"time": 1e9, "what": "attach", "pid": 7, "detail": "load /tmp/x.so"}
 
 
-def hprofiler(
-    *words: object, before: Optional[Callable[[], None]] = None
-) -> subprocess.CompletedProcess[str]:
+def hprofiler(*words: object, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hprofiler", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=before)
 
 
-def lines(path: Path) -> List[Dict[str, Any]]:
+def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def audited(stand_ins: StandIns, body: str) -> List[Dict[str, Any]]:
+def audited(stand_ins: StandIns, body: str) -> list[dict[str, Any]]:
     out = io.StringIO()
     fleet = Fleet(stand_ins, 60.0, {"a": body})
     fleet.reach = replace(fleet.reach, audit=Audit(out, run="r"))
@@ -168,7 +167,7 @@ def test_a_record_that_is_not_the_users_own_is_refused(tmp_path):
 
 
 def test_a_full_disk_ends_the_record_and_nothing_else():
-    lost: List[str] = []
+    lost: list[str] = []
     with open("/dev/full", "w") as full:
         audit = Audit(full, lost.append)
         for _ in range(3):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import pytest
 
+from hprofiler.base.errors import HostError
 from hprofiler.collect import Care, collect
 from hprofiler.collect.canaries import TRIES, Canaries, Kind
-from hprofiler.errors import HostError
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
@@ -31,7 +31,7 @@ def test_one_canary_speaks_for_its_kind():
 
 def test_the_others_wait_for_it():
     canaries, begun, over = Canaries(), threading.Event(), threading.Event()
-    told: List[str] = []
+    told: list[str] = []
 
     def watch() -> str:
         begun.set()
@@ -112,10 +112,10 @@ class Flock:
     def __init__(
         self,
         stand_ins: StandIns,
-        versions: Dict[int, str],
-        end: Tuple[str, str],
+        versions: dict[int, str],
+        end: tuple[str, str],
         failing: Sequence[int] = (),
-        engines: Optional[Dict[int, str]] = None,
+        engines: dict[int, str] | None = None,
     ) -> None:
         self._told = stand_ins.folder / "canaries"
         self._told.write_text("")
@@ -137,21 +137,21 @@ class Flock:
         )
 
     @property
-    def canaries(self) -> List[int]:
+    def canaries(self) -> list[int]:
         return [pid for pid, _ in self.recorded_alone]
 
     @property
-    def recorded_alone(self) -> List[Tuple[int, str]]:
+    def recorded_alone(self) -> list[tuple[int, str]]:
         """Pids, and the engines that were to record them."""
         lines = [line.split() for line in self._told.read_text().splitlines()]
         return [(int(pid), engine) for pid, engine in lines]
 
     @property
-    def recorded(self) -> List[int]:
+    def recorded(self) -> list[int]:
         return [one.process.pid for result in self.results for one in result.recordings]
 
     @property
-    def reasons(self) -> List[str]:
+    def reasons(self) -> list[str]:
         return [line.reason for result in self.results for line in result.outcomes]
 
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import pytest
 
-from hprofiler.cli import care_options
-from hprofiler.cli import options as chosen
-from hprofiler.cli.parser import parse
+from hprofiler.base.errors import HostError, UsageError
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options.parser import parse
 from hprofiler.collect import Care, collect
 from hprofiler.collect.care import refuse_busy
-from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host, HostFacts, Target
-from hprofiler.resolvers import Located
+from hprofiler.resolve import Located
 from tests.unit.stand_in import ANY, Fleet
 
 
-def hprofiler(
-    *words: object, before: Optional[Callable[[], None]] = None
-) -> subprocess.CompletedProcess[str]:
+def hprofiler(*words: object, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     """The command line, as a user runs it; `before` is called in its process."""
     command = [sys.executable, "-m", "hprofiler", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=before)

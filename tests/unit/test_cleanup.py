@@ -13,10 +13,10 @@ import pytest
 
 from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent
-from hprofiler.cli import cleanup
-from hprofiler.cli.asking import floor
-from hprofiler.cli.cleanup import clean_up
-from hprofiler.cli.exits import Exit
+from hprofiler.cli.commands import cleanup
+from hprofiler.cli.commands.cleanup import clean_up
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.prompt import floor
 from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler import cli, resources
-from hprofiler.cli.exits import Exit
-from hprofiler.cli.options import local_reach, sampling, selector
-from hprofiler.cli.parser import VERBS, parse
-from hprofiler.errors import HprofilerError, UsageError
+from hprofiler import cli
+from hprofiler.base import resources
+from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.cli.options.objects import local_reach, sampling, selector
+from hprofiler.cli.options.parser import VERBS, parse
+from hprofiler.cli.terminal.exit_codes import Exit
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent

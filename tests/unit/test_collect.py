@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from hprofiler.base.errors import RunFolderError
 from hprofiler.collect import Reach, comeback, find_only
-from hprofiler.errors import RunFolderError
 from hprofiler.model import Host, Selector, Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Callable, Iterator, List, Optional, Tuple
 
 import pytest
 
 from hprofiler.agent import MAX_RECORDED
+from hprofiler.base.errors import HostError
 from hprofiler.collect import fetching
 from hprofiler.collect.care import USUAL
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.visit import Visit
-from hprofiler.errors import HostError
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
 from tests.unit.stand_in import SAMPLING, Fleet, Named, Sink, StandIns
@@ -103,7 +103,7 @@ SHORT_AND_LAST = 2
 
 @pytest.mark.parametrize("taken", [0, 1, None], ids=["nothing", "a piece", "all"])
 def test_a_machine_that_is_slow_to_keep_what_came_gives_no_host_up(
-    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch, taken: Optional[int]
+    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch, taken: int | None
 ) -> None:
     """Nor does one that waits long for a turn to convert: all limits are over, and were not the host's."""
     sends = "profile(7, b'a' * 600_000); profile(7, b'b', event='alloc', source='alloc'); "
@@ -252,13 +252,13 @@ class Waiting:
     """Limits that are over when the test says so."""
 
     def __init__(self) -> None:
-        self.set: List[Tuple[float, Callable[[], None]]] = []
+        self.set: list[tuple[float, Callable[[], None]]] = []
 
     def after(self, seconds: float, action: Callable[[], None]) -> int:
         self.set.append((seconds, action))
         return len(self.set)
 
-    def cancel(self, number: Optional[int]) -> None:
+    def cancel(self, number: int | None) -> None:
         pass
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from hprofiler.app.run import RunRequest, run
 from hprofiler.collect import find_only
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status, Target
-from hprofiler.resolvers import Located
-from hprofiler.run import RunRequest, run
+from hprofiler.resolve import Located
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
 
 ALL = Selector("application_1_0001", "containers", {})
@@ -144,7 +144,8 @@ outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
     fleet = Fleet(stand_ins, 60.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
     known = {f"container_1_0001_01_00000{n}": {PROCESS: f"executor {n}"} for n in range(2, 9)}
     hosts = [
-        replace(host, containers=containers) for host, containers in zip(fleet.hosts, ({ONE: {}}, known))
+        replace(host, containers=containers)
+        for host, containers in zip(fleet.hosts, ({ONE: {}}, known), strict=False)
     ]
     located = Located(Target("yarn", "app"), hosts)
     result = run(

@@ -7,23 +7,23 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 import pytest
 
 from hprofiler.agent import CheckedProcess, ProcessOutcome
-from hprofiler.cli import options as chosen
-from hprofiler.cli import ps
-from hprofiler.cli.doctor import verdict
-from hprofiler.cli.exits import Exit
-from hprofiler.cli.parser import parse
-from hprofiler.cli.run import exit_code
+from hprofiler.app.run import RunRequest, run
+from hprofiler.cli.commands import ps
+from hprofiler.cli.commands.doctor import verdict
+from hprofiler.cli.commands.run import exit_code
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options.parser import parse
+from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import HostChecked, Reach, Stop, check_only, find_only
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
-from hprofiler.resolvers import Located
-from hprofiler.run import RunRequest, run
-from hprofiler.transports import Channel, ExecConnector, NoShell
+from hprofiler.resolve import Located
+from hprofiler.transport import Channel, ExecConnector, NoShell
 from tests.unit.kubernetes_server import serving, status
 from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
 from tests.viewer.made_profile import made_profile
@@ -32,7 +32,7 @@ ALL = Selector("k8s:x", "containers", {})
 MAIN, SIDE, OTHER, LAST = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
 
 
-def known(pod: str, container: str, **more: str) -> Dict[str, str]:
+def known(pod: str, container: str, **more: str) -> dict[str, str]:
     return {"namespace": "ns", "pod": pod, "container": container, **more}
 
 
@@ -107,7 +107,9 @@ def test_ps_has_columns(
         said = capsys.readouterr()
         lines = said.out.splitlines()
         assert lines[0].split() == [head, "PID", "USER", "JVM", "PROCESS", "COMMAND"]
-        assert len({line.index(word) for line, word in zip(lines, ("JVM", "JDK", "JDK"))}) == 1, said.out
+        assert (
+            len({line.index(word) for line, word in zip(lines, ("JVM", "JDK", "JDK"), strict=False)}) == 1
+        ), said.out
         assert said.err == f"2 processes {told}\n"
 
 
@@ -119,14 +121,16 @@ def seen(text: str) -> int:
 @pytest.mark.parametrize("name", ["web-" + "x" * 300 + "-7", "宿主" * 30, "e\u0301" * 50, "", "web"])
 @pytest.mark.parametrize("columns", [120, None])
 def test_a_long_cell_hides_no_other(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, columns: Optional[int]
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, columns: int | None
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: columns is not None)
     monkeypatch.setenv("COLUMNS", str(columns or 80))
     rows = [("CONTAINER", "PID", "COMMAND"), (name, "7", "java " + "y" * 300), ("b", "12345", "java Main")]
     ps._print_rows(rows)
     lines = capsys.readouterr().out.splitlines()
-    before = {seen(line[: line.index(word)]) for line, word in zip(lines, ("COMMAND", "java", "java"))}
+    before = {
+        seen(line[: line.index(word)]) for line, word in zip(lines, ("COMMAND", "java", "java"), strict=False)
+    }
     assert len(before) == 1, lines
     if columns:
         assert all(seen(line) <= columns for line in lines) and before.pop() < 60
@@ -267,7 +271,7 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
         shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
         ways = {
             host.name: ExecConnector(connect(Access(one.kubeconfig(tmp_path))))
-            for host, one in zip(hosts, (server, shut))
+            for host, one in zip(hosts, (server, shut), strict=False)
         }
         reach = Reach(lambda host: ways[host.name].transport(host), stand_ins.binaries(body))
         located = Located(Target("kubernetes", "k8s:x"), hosts)

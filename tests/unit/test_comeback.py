@@ -14,8 +14,8 @@ from queue import SimpleQueue
 import pytest
 
 from hprofiler.agent import talk
+from hprofiler.base.errors import HostError
 from hprofiler.collect import Audit, comeback
-from hprofiler.errors import HostError
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, Named, StandIns
 

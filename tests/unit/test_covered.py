@@ -6,14 +6,13 @@ import base64
 import re
 from html import unescape
 from pathlib import Path
-from typing import Dict
 
 import pytest
 
 from hprofiler.report import make_report
 from hprofiler.report.diff import compare_paths, two_runs, write_picture
 from hprofiler.report.words import duration_in_words, part_of_time
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -42,7 +41,7 @@ def test_a_part_is_never_told_as_if_it_were_all() -> None:
     assert part_of_time(7290, 7300) == "7290 of 7300 s"
 
 
-def run_of(path: Path, seconds: Dict[int, float], interrupted: bool = False) -> RunFolder:
+def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:
     """Two hosts of one process each, recorded for so long; n2 has one more that failed."""
     hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
     hosts[1].fails("failed", "no room", pid=13)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import pytest
 
 from hprofiler.agent import Ended, ProcessOutcome
+from hprofiler.app.run import coverage_of
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 from hprofiler.report.facts import read_facts
 from hprofiler.report.words import coverage
-from hprofiler.run import coverage_of
 
 PROCESS = Process("n1", 7, 1, 0, "u", "web")
 WHOLE = Recording(PROCESS, "cpu", "perf", "perf_events", 1, Samples(9, 9, 0), 60.0)
 
 
-def lines_of(status: Status, ended: Optional[Ended], recorded: bool = True) -> List[Outcome]:
+def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list[Outcome]:
     ledger = Ledger("n1", ["cpu"])
     ledger.found([PROCESS])
     if recorded:
@@ -39,7 +39,7 @@ def lines_of(status: Status, ended: Optional[Ended], recorded: bool = True) -> L
     ],
 )
 def test_it_is_known_how_long_it_lasted(
-    status: Status, ended: Optional[Ended], gone: bool, seconds: Optional[float]
+    status: Status, ended: Ended | None, gone: bool, seconds: float | None
 ) -> None:
     """By what the agent tells of it, whatever its words look like."""
     (line,) = lines_of(status, ended)
@@ -55,14 +55,14 @@ def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
     assert (covered.processes_recorded, covered.processes_short, covered.complete) == (0, 0, False)
 
 
-def host(name: str, *seconds: Optional[float]) -> Dict[str, Any]:
+def host(name: str, *seconds: float | None) -> dict[str, Any]:
     pids = range(7, 7 + len(seconds))
     return {
         "name": name,
         "recordings": [{"event": "cpu", "process": {"pid": pid, "label": "web"}} for pid in pids],
         "outcomes": [
             {"pid": pid, "status": "degraded", "label": "web", "seconds": lasted}
-            for pid, lasted in zip(pids, seconds)
+            for pid, lasted in zip(pids, seconds, strict=False)
         ],
     }
 
@@ -80,7 +80,7 @@ def host(name: str, *seconds: Optional[float]) -> Dict[str, Any]:
         ),
     ],
 )
-def test_the_report_says_for_how_long(hosts: List[Dict[str, Any]], told: str) -> None:
+def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts})
     assert coverage(facts) == (told, False)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any
 
 import pytest
 
 from hprofiler.agent import AgentSession
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
-from hprofiler.transports import Debugging, ExecConnector, ExecTransport
+from hprofiler.transport import Debugging, ExecConnector, ExecTransport
 from tests.unit.kubernetes_server import ID, ApiServer, pod, serving, status, waiting
 from tests.unit.stand_in import StandIns
 
@@ -27,9 +28,9 @@ def server() -> Iterator[ApiServer]:
         yield made
 
 
-def adding(server: ApiServer, target: Dict[str, Any], state: Dict[str, Any]) -> List[Dict[str, Any]]:
+def adding(server: ApiServer, target: dict[str, Any], state: dict[str, Any]) -> list[dict[str, Any]]:
     """Let debug containers be added to a pod, which then have this state; those that were."""
-    made: List[Dict[str, Any]] = []
+    made: list[dict[str, Any]] = []
 
     def added(query: Any) -> Any:
         made.extend(query["body"][0]["spec"]["ephemeralContainers"])
@@ -73,8 +74,8 @@ class Beside:
         self.server = server
         self.target = pod("one")
         self.added = threading.Event()
-        self.process: List[subprocess.Popen[bytes]] = []
-        self.state: Dict[str, Any] = RUNS
+        self.process: list[subprocess.Popen[bytes]] = []
+        self.state: dict[str, Any] = RUNS
         self._end_file = folder / "end"
         server.pods = [self.target]
         server.environment = {

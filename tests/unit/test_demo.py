@@ -11,20 +11,19 @@ import sys
 import tempfile
 from html import escape
 from pathlib import Path
-from typing import List
 
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.demo import DemoJob, running_job
-from hprofiler.demo.demo import HOT_METHODS
-from hprofiler.demo.jdk import find_jdk
-from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.app.demo import DemoJob, running_job
+from hprofiler.app.demo.demo import HOT_METHODS
+from hprofiler.app.demo.jdk import find_jdk
+from hprofiler.base.errors import HprofilerError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def command_line(pid: int) -> List[str]:
+def command_line(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
 
 
@@ -33,7 +32,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def folders(temp: Path) -> List[Path]:
+def folders(temp: Path) -> list[Path]:
     return sorted(temp.glob("hprofiler-demo-*"))
 
 
@@ -49,8 +48,8 @@ class Interruption(BaseException):
 
 
 def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
-    jobs: List[DemoJob] = []
-    steps: List[str] = []
+    jobs: list[DemoJob] = []
+    steps: list[str] = []
     with pytest.raises(Interruption), running_job(steps.append) as job:
         jobs.append(job)
         assert [step.split(" ")[0] for step in steps] == ["compiling", "starting"]
@@ -90,7 +89,7 @@ def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
 def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
     code = (
         "import sys\n"
-        "from hprofiler.demo import running_job\n"
+        "from hprofiler.app.demo import running_job\n"
         "with running_job() as job:\n"
         "    print(*(process.pid for process in job.processes), flush=True)\n"
         "    sys.stdin.read()\n"
@@ -136,7 +135,7 @@ def test_jdk_of_the_path_behind_a_link(tmp_path: Path, monkeypatch: pytest.Monke
 def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("hprofiler.demo.jdk.JVM_FOLDER", tmp_path / "jvm")
+    monkeypatch.setattr("hprofiler.app.demo.jdk.JVM_FOLDER", tmp_path / "jvm")
     with pytest.raises(UsageError, match="no JDK was found") as caught:
         find_jdk()
     assert "default-jdk-headless" in caught.value.remedy
@@ -165,8 +164,8 @@ def test_a_broken_jdk_is_quoted(
 
 def test_a_jvm_that_never_gets_ready(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(temp / "jdk", "exit 0", "exec tail -f /dev/null")))
-    monkeypatch.setattr("hprofiler.demo.demo.END_SECONDS", 0.1)
-    monkeypatch.setattr("hprofiler.demo.demo.START_SECONDS", 0.2)
+    monkeypatch.setattr("hprofiler.app.demo.demo.END_SECONDS", 0.1)
+    monkeypatch.setattr("hprofiler.app.demo.demo.START_SECONDS", 0.2)
     with pytest.raises(HprofilerError, match="not ready within"), running_job():
         pass
     assert folders(temp) == []
@@ -176,7 +175,7 @@ def test_a_jvm_that_does_not_heed_its_end_is_killed(temp: Path, monkeypatch: pyt
     monkeypatch.setenv(
         "JAVA_HOME", str(fake_jdk(temp / "jdk", "exit 0", "echo ready; exec tail -f /dev/null"))
     )
-    monkeypatch.setattr("hprofiler.demo.demo.END_SECONDS", 0.1)
+    monkeypatch.setattr("hprofiler.app.demo.demo.END_SECONDS", 0.1)
     with running_job() as job:
         pass
     for process in job.processes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.errors import ProfileError, UsageError
+from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.report.diff import compare_paths, lines, told_apart
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, make_run

@@ -10,16 +10,16 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 
 from hprofiler.agent import CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.agent.checks import parse_checked
 from hprofiler.agent.wire import BadEvent
-from hprofiler.cli.doctor import _record, verdict
-from hprofiler.cli.exits import Exit
-from hprofiler.cli.findings import print_canaries, print_table
+from hprofiler.cli.commands.doctor import _record, verdict
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.findings_table import print_canaries, print_table
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.collect.checking import ahead
 from hprofiler.collect.libraries import versions, wanted
@@ -66,7 +66,7 @@ def test_what_a_terminal_would_obey_is_not_told():
     assert "\x1b" not in finding.text and len(finding.text) < 9000
 
 
-def check_by(stand_ins: StandIns, bodies: Dict[str, str]):
+def check_by(stand_ins: StandIns, bodies: dict[str, str]):
     fleet = Fleet(stand_ins, 60.0, bodies)
     checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach)
     return {host.host.name: host for host in checked}

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from hprofiler.event_names import OWN, caution_of, doubt_of, known_as
-from hprofiler.measures import measure_of
+from hprofiler.model.event_names import OWN, caution_of, doubt_of, known_as
+from hprofiler.model.measures import measure_of
 
 
 @pytest.mark.parametrize(

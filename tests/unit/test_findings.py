@@ -9,7 +9,7 @@ import re
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import measure_of
+from hprofiler.model.measures import measure_of
 from hprofiler.report import make_report
 from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import read_facts

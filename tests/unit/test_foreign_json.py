@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from hprofiler import foreign_json
+from hprofiler.base import bounded_json as foreign_json
 from hprofiler.kubernetes.problems import said
-from hprofiler.resolvers.yarn import rest
-from hprofiler.store import RunFolder
+from hprofiler.resolve.yarn import rest
+from hprofiler.runfolder import RunFolder
 
 DIGITS = b"9" * 5000
 """More than Python 3.11 reads as a whole number, and earlier ones in less than the square of their time."""

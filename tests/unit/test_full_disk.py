@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Iterator, List
 
 import pytest
 
-from hprofiler import store
+from hprofiler import runfolder as store
+from hprofiler.base.errors import HprofilerError, PicturesError
 from hprofiler.cli import main
-from hprofiler.cli.parser import parse
-from hprofiler.cli.run import record
-from hprofiler.errors import HprofilerError, PicturesError
+from hprofiler.cli.commands.run import record
+from hprofiler.cli.options.parser import parse
 from hprofiler.model import Target
-from hprofiler.resolvers import Located
-from hprofiler.store import RunFolder, room
+from hprofiler.resolve import Located
+from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import disk_reserve as room
 from tests.unit.stand_in import ANY, Fleet, StandIns
 from tests.viewer.made_profile import made_profile
 
@@ -35,7 +36,7 @@ def taken(folder: RunFolder) -> int:
     return os.fstat(file.fileno()).st_blocks * 512 if file else 0
 
 
-def names(folder: RunFolder) -> List[str]:
+def names(folder: RunFolder) -> list[str]:
     return sorted(os.listdir(folder.path))
 
 
@@ -50,7 +51,7 @@ def test_room_is_kept_until_run_json_is_written(
         monkeypatch.setattr(os, "posix_fallocate", refuse)
     folder = RunFolder.create(tmp_path / "run")
     assert taken(folder) >= room._ROOM and names(folder) == ["run.json"]
-    kept_meanwhile: List[int] = []
+    kept_meanwhile: list[int] = []
     replacing = store.replacing
 
     def noting(path: Path) -> object:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any
 
 import pytest
 
-from hprofiler.cli import kubernetes_options, main, yarn_options
-from hprofiler.cli import options as chosen
-from hprofiler.cli.parser import parse
-from hprofiler.errors import UsageError
-from hprofiler.transports import Debugging
+from hprofiler.base.errors import UsageError
+from hprofiler.cli import main
+from hprofiler.cli.options import kubernetes as kubernetes_options
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.parser import parse
+from hprofiler.transport import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waiting
 
 MEANINGS = [
@@ -33,7 +36,7 @@ MEANINGS = [
 
 
 @pytest.mark.parametrize(("words", "asked", "kind"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS])
-def test_what_j_means(words: List[str], asked: Optional[Tuple[str, ...]], kind: str) -> None:
+def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str) -> None:
     options = parse(words)
     assert kubernetes_options.asked_for(options) == asked
     assert yarn_options.asked_for(options) is None
@@ -53,7 +56,7 @@ def test_what_j_means(words: List[str], asked: Optional[Tuple[str, ...]], kind: 
         ["--debug-container", "busybox"],
     ],
 )
-def test_options_that_want_pods(words: List[str]) -> None:
+def test_options_that_want_pods(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"is for pods, and -j names none"):
         kubernetes_options.asked_for(parse(["-j", "java", *words]))
 
@@ -67,14 +70,14 @@ def test_options_that_want_pods(words: List[str]) -> None:
         (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match narrows to processes", "name pods with -j"),
     ],
 )
-def test_words_for_pods_in_other_places(words: List[str], said: str, remedy: str) -> None:
+def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         chosen.selector(parse(words))
     assert remedy in caught.value.remedy
 
 
 @pytest.mark.parametrize("words", [["java", "kafka"], ["k8s:pod/a", "java"], ["java", "k8s:pod/a"]])
-def test_one_selector_but_for_pods(words: List[str], capsys: Any) -> None:
+def test_one_selector_but_for_pods(words: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(["-j", words[0], "-j", words[1]])
     assert ended.value.code == 2
@@ -100,7 +103,7 @@ def test_options_that_exclude_each_other() -> None:
     ("words", "ssh"),
     [([], False), (["--user", "me"], True), (["--host-map", "a=b"], True), (["--yes"], False)],
 )
-def test_when_ssh_is_configured(words: List[str], ssh: bool) -> None:
+def test_when_ssh_is_configured(words: list[str], ssh: bool) -> None:
     assert kubernetes_options.cluster(parse(["-j", "k8s:x", *words])).ssh_configured is ssh
 
 

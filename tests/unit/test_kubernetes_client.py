@@ -10,14 +10,15 @@ import socket
 import stat
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any
 
 import pytest
 import yaml
 
-from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect, login
 from hprofiler.kubernetes import cluster as client
 from hprofiler.kubernetes.commands import exit_status
@@ -35,7 +36,7 @@ def server() -> Iterator[ApiServer]:
 
 
 def written(folder: Path, name: str = "config", **members: Any) -> str:
-    whole: Dict[str, Any] = {
+    whole: dict[str, Any] = {
         "current-context": "one",
         "contexts": [
             {"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "first"}},
@@ -99,7 +100,7 @@ def test_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         configured(None, None, {"KUBECONFIG": str(tmp_path / "absent")})
 
 
-def plugin(folder: Path, body: str) -> Dict[str, Any]:
+def plugin(folder: Path, body: str) -> dict[str, Any]:
     """A credential plugin, as a kubeconfig names it: beside the file."""
     program = folder / "login"
     program.write_text(f"#!{sys.executable}\nimport json, os, sys\n{body}\n")
@@ -249,7 +250,7 @@ def test_an_answer_without_end(server: ApiServer, tmp_path: Path, monkeypatch: p
 
 
 def test_long_lists_come_in_pages(server: ApiServer, tmp_path: Path) -> None:
-    def page(query: Dict[str, Any]) -> Any:
+    def page(query: dict[str, Any]) -> Any:
         assert query["limit"] == ["500"]
         first = "continue" not in query
         return 200, {"items": [pod("a" if first else "b")], "metadata": {"continue": "next" if first else ""}}

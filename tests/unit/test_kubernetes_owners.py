@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Set
-
 import pytest
 
-from hprofiler.errors import UsageError
+from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import KubernetesError
-from hprofiler.resolvers.kubernetes.listing import label_selector
+from hprofiler.resolve.kubernetes.listing import label_selector
 from tests.unit.conftest import Locate
 from tests.unit.kubernetes_server import ApiServer, of, pod, status
 
@@ -50,7 +48,7 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
         ("cronjob/web", {"in the night"}),
     ],
 )
-def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: Set[str]) -> None:
+def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: set[str]) -> None:
     """Whatever else a workload's selector matches."""
     kind = "" if "job" in asked else asked.replace("/", "s/")
     path = f"apis/apps/v1/namespaces/default/{kind}"

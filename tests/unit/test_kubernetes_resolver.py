@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.kubernetes import KubernetesError
 from hprofiler.model import Status
-from hprofiler.resolvers import TooMany
-from hprofiler.resolvers.host_names import HostEntry
-from hprofiler.resolvers.kubernetes.asked import Asked, parse
-from hprofiler.resolvers.kubernetes.pods import read
+from hprofiler.resolve import TooMany
+from hprofiler.resolve.host_names import HostEntry
+from hprofiler.resolve.kubernetes.asked import Asked, parse
+from hprofiler.resolve.kubernetes.pods import read
 from tests.unit.conftest import Locate
 from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
 
@@ -61,7 +61,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("typed", "query"), ASKED)
-def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, query: Dict[str, Any]) -> None:
+def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, query: dict[str, Any]) -> None:
     server.pods = [of(pod("a-1"), "Job", "nightly"), of(pod("a-2"), "Job", "nightly-29387520")]
     locate(typed, namespace="data")
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
@@ -76,7 +76,7 @@ def test_all_namespaces_and_fields(server: ApiServer, locate: Locate) -> None:
 
 
 def test_the_second_operator_of_spark(server: ApiServer, locate: Locate) -> None:
-    def only_the_second(query: Dict[str, List[str]]) -> Any:
+    def only_the_second(query: dict[str, list[str]]) -> Any:
         asked = query["labelSelector"] == ["spark.operator/spark-app-name=pi"]
         return 200, {"items": [pod("pi-exec-1")] if asked else []}
 
@@ -97,7 +97,7 @@ def test_several_at_once(server: ApiServer, locate: Locate) -> None:
 
 
 def test_one_of_several_that_finds_nobody(server: ApiServer, locate: Locate) -> None:
-    def only_a(query: Dict[str, List[str]]) -> Any:
+    def only_a(query: dict[str, list[str]]) -> Any:
         is_a = query.get("fieldSelector") == ["metadata.name=a"]
         return 200, {"items": [pod("a", containers=["main"])] if is_a else []}
 
@@ -224,7 +224,7 @@ def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
     assert lines["evicted"].status is Status.IDLE
 
 
-OVER: List[Any] = [
+OVER: list[Any] = [
     # phase, the pod's own words, the container's state, what is said
     (
         {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
@@ -330,7 +330,7 @@ anything: Any = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), anything), anything, anything)
-def test_any_answer_is_pods_or_none(made: Dict[str, Any], labels: Any, states: Any) -> None:
+def test_any_answer_is_pods_or_none(made: dict[str, Any], labels: Any, states: Any) -> None:
     whole = pod("a", labels={"x": "y"})
     whole["metadata"]["labels"] = labels
     whole["status"]["containerStatuses"][0]["state"] = states

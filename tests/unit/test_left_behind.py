@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import List, Sequence
 
 import pytest
 
+from hprofiler.base.errors import HostError
 from hprofiler.collect import HostProgress, Reach, recording
 from hprofiler.collect.ledger import Ledger
-from hprofiler.errors import HostError
 from hprofiler.model import Process, Recording, Samples, Status
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -24,7 +24,7 @@ def test_what_a_worker_keeps_meanwhile_does_not_spoil_the_result(
     stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = Fleet(stand_ins, 600.0, {"a": HALF})
-    ledgers: List[Ledger] = []
+    ledgers: list[Ledger] = []
     numbers = itertools.count()
 
     class Busy(Process):

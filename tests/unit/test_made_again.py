@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, Named, StandIns
 from tests.unit.test_comeback import LEFT

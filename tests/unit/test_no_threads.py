@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Callable, Iterator, Tuple
 
 import pytest
 
@@ -50,7 +50,7 @@ def fleet(tmp_path) -> Iterator[MakeFleet]:
     stand_ins.clean()
 
 
-def told(result: HostResult) -> Tuple[Outcome, ...]:
+def told(result: HostResult) -> tuple[Outcome, ...]:
     return tuple(line for line in result.outcomes if line.pid is None)
 
 

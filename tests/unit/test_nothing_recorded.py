@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any
 
 import pytest
 
-from hprofiler.cli.run import print_summary
+from hprofiler.app.run import RunRequest, run
+from hprofiler.cli.commands.run import print_summary
 from hprofiler.collect import HostProgress
 from hprofiler.model import Selector, Target
 from hprofiler.report import make_report
-from hprofiler.resolvers import Located
-from hprofiler.run import RunRequest, run
+from hprofiler.resolve import Located
 from tests.unit.limits import Limits
 from tests.unit.stand_in import ANY, Fleet, StandIns
 from tests.viewer.made_run import MadeHost, make_run
@@ -29,15 +30,15 @@ DOCTOR = "  see what is in the way with: hprofiler doctor … (same -j and host 
 
 
 @pytest.fixture
-def closing_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., List[str]]]:
+def closing_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., list[str]]]:
     """What the terminal says of a run over such hosts, from the verdict on and without the ledger's place."""
     stand_ins = StandIns(tmp_path)
 
     def said(
-        bodies: Dict[str, str],
+        bodies: dict[str, str],
         selector: Selector = ANY,
         before: Callable[[Fleet], None] = lambda fleet: None,
-    ) -> List[str]:
+    ) -> list[str]:
         fleet = Fleet(stand_ins, 60.0, bodies)
         before(fleet)
         located = Located(Target("hosts", "x"), fleet.hosts)
@@ -61,7 +62,7 @@ def closing_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterato
     ],
 )
 def test_where_no_process_matches_it_says_where_was_searched(
-    closing_words: Any, selector: Selector, hints: List[str]
+    closing_words: Any, selector: Selector, hints: list[str]
 ) -> None:
     assert closing_words({"a": IDLE, "b": IDLE}, selector) == [
         "no process matches 'any'; searched a, b",

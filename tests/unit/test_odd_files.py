@@ -7,8 +7,8 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, List, Optional
 
 import pytest
 
@@ -19,7 +19,7 @@ NOTHING = "text:no-such-thing-anywhere"
 
 
 def hprofiler(
-    *words: object, before: Optional[Callable[[], None]] = None, **named: str
+    *words: object, before: Callable[[], None] | None = None, **named: str
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hprofiler", *map(str, words)]
     return subprocess.run(
@@ -54,7 +54,7 @@ def test_a_folder_of_settings_with_a_name_that_no_folder_has() -> None:
     ],
     ids=lambda words: " ".join(words).replace(LONG, "LONG"),
 )
-def test_names_that_make_no_sense(words: List[str], folded: Path) -> None:
+def test_names_that_make_no_sense(words: list[str], folded: Path) -> None:
     done = hprofiler(*words, before=lambda: os.chdir(folded.parent))
     assert done.returncode == 2 and done.stderr.startswith("hprofiler: "), done
     assert os.listdir(folded.parent) == ["a.folded"]
@@ -84,7 +84,7 @@ def test_a_full_disk_is_that_of_the_run_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [[], ["--exclude", "x"], ["--flamechart"]], ids=" ".join)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_input_that_does_not_come_may_be_waited_for_no_longer(
-    more: List[str], number: int, code: int, tmp_path: Path
+    more: list[str], number: int, code: int, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "hprofiler", "convert", "-", *more, "-o", str(tmp_path / "x.svg")]
     waits = subprocess.Popen(

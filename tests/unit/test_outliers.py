@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Outliers, Profile
-from hprofiler.cli.run import print_json, print_summary
-from hprofiler.errors import RunFolderError, UsageError
+from hprofiler.app.run import RunResult, coverage_of
+from hprofiler.base.errors import RunFolderError, UsageError
+from hprofiler.cli.commands.run import print_json, print_summary
 from hprofiler.model import Selector
 from hprofiler.report import find_outliers, make_report, outliers_table
-from hprofiler.run import RunResult, coverage_of
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Dict, Optional, Tuple
 
 import pytest
 
 from hprofiler._flamegraph import Profile, ViewerData
-from hprofiler.measures import measure_of
+from hprofiler.model.measures import measure_of
 from hprofiler.report import make_report, write_page
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.unit.test_diff import hprofiler as compare
 from tests.viewer.block import Stacks, carried, described, read_block
 from tests.viewer.made_run import MadeHost, make_run
@@ -37,12 +36,12 @@ def folder(tmp_path) -> RunFolder:
     return make_run(tmp_path / "run", hosts, events=("cpu", "alloc"))
 
 
-def by_column(page: Path) -> Dict[Tuple[str, str, int, Optional[str]], Stacks]:
+def by_column(page: Path) -> dict[tuple[str, str, int, str | None], Stacks]:
     """The columns by event, host, pid and thread group."""
     record, block = described(page), carried(page)
     assert len(record["columns"]) == len(block.columns)
-    found: Dict[Tuple[str, str, int, Optional[str]], Stacks] = {}
-    for told, stacks in zip(record["columns"], block.columns):
+    found: dict[tuple[str, str, int, str | None], Stacks] = {}
+    for told, stacks in zip(record["columns"], block.columns, strict=False):
         process = record["processes"][told["process"]]
         thread = None if told["thread"] is None else record["threads"][told["thread"]]
         host = record["hosts"][process["host"]]["name"]
@@ -53,7 +52,7 @@ def by_column(page: Path) -> Dict[Tuple[str, str, int, Optional[str]], Stacks]:
 
 def stacks_of(profile: Profile) -> Stacks:
     """A profile's stacks with the first value, tiers together."""
-    found: Counter[Tuple[str, ...]] = Counter()
+    found: Counter[tuple[str, ...]] = Counter()
     for stack in profile.paths(annotate=False):
         found[tuple(stack.frames)] += stack.values[0]
     return +found
@@ -67,7 +66,7 @@ def test_every_part_of_a_run_is_a_column(folder):
     assert columns["alloc", "n1", 4701, None] == {("make", "byte[]"): 4096}
     assert len(columns) == 8 and ("alloc", "n1", 4702, None) not in columns
     for event in ("cpu", "alloc"):
-        together: Counter[Tuple[str, ...]] = Counter()
+        together: Counter[tuple[str, ...]] = Counter()
         for key, stacks in columns.items():
             together.update(stacks if key[0] == event else {})
         cluster = Profile.read(folder.cluster_dir / f"{event}.folded")

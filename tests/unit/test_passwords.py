@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
-from hprofiler.passwords import hide_in_word, hide_logins, hide_values
 from tests.unit.yarn_server import APP, Server, application_paths, container
 
 HIDDEN = [

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.errors import UsageError
-from hprofiler.paths import at_home, usual
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import at_home, usual
 from tests.needed import lacking
 
 NOBODY = 54321

@@ -7,7 +7,6 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
-from typing import List
 
 import pytest
 
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prog
 
 
 def run(program: Path, by_loader: bool, *arguments: Path) -> subprocess.CompletedProcess[bytes]:
-    command: List[object] = [LOADER, program] if by_loader else [program]
+    command: list[object] = [LOADER, program] if by_loader else [program]
     return subprocess.run([*map(str, command), *map(str, arguments)], capture_output=True)
 
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.errors import RunFolderError
-from hprofiler.event_names import OWN
+from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Status
+from hprofiler.model.event_names import OWN
 from hprofiler.report import hottest, make_report, write_page
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 TWO = [

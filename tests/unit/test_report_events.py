@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Dict
 
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.cli.run import why_empty
-from hprofiler.errors import RunFolderError
+from hprofiler.base.errors import RunFolderError
+from hprofiler.cli.commands.run import why_empty
 from hprofiler.report import make_report
-from hprofiler.store import RUN_FILE, RunFolder
+from hprofiler.runfolder import RUN_FILE, RunFolder
 from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -41,12 +40,12 @@ def visible(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", text).replace("\u202f", " "))
 
 
-def sections(page) -> Dict[str, str]:
+def sections(page) -> dict[str, str]:
     """What is visible of each event's own section, by event."""
     html = page.read_text()
     parts = re.split(r'<section class="of-event" data-event="(\d+)">', html)
     names = [event["name"] for event in described(page)["events"]]
-    return {names[int(number)]: visible(part) for number, part in zip(parts[1::2], parts[2::2])}
+    return {names[int(number)]: visible(part) for number, part in zip(parts[1::2], parts[2::2], strict=False)}
 
 
 def test_all_events_are_in_one_page_and_have_pictures(folder):

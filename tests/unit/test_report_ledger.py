@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 
@@ -17,8 +17,8 @@ TIMINGS = {"connect": 0.312, "prepare": 1.5, "clean": 0.0}
 
 
 def ledger_of(
-    tmp_path: Path, host: Dict[str, Any], recording: Dict[str, Any], **made: Any
-) -> List[List[str]]:
+    tmp_path: Path, host: dict[str, Any], recording: dict[str, Any], **made: Any
+) -> list[list[str]]:
     """The cells of the ledger's rows; the host's record and each recording's have these members, too."""
     folder = make_run(
         tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"}, **made)], events=("cpu", "alloc")
@@ -48,7 +48,7 @@ def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
 
 def test_what_hosts_took_is_with_the_first_word_of_it(tmp_path: Path) -> None:
     host = {"bytes_sent": 1024, "bytes_received": 2048}
-    outcomes: List[Dict[str, object]] = [
+    outcomes: list[dict[str, object]] = [
         {"host": "n1", "status": "degraded", "stage": "start", "reason": "began late"},
         {"host": "n1", "status": "degraded", "stage": "clean", "reason": "left behind"},
     ]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hprofiler.errors import PicturesError
+from hprofiler.base.errors import PicturesError
 from hprofiler.report import make_report
 from hprofiler.report.description import PageData
 from tests.unit.test_report import two_hosts

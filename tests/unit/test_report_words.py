@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.measures import (
+from hprofiler.model.measures import (
     amount,
     counted,
     duration,
@@ -15,14 +15,7 @@ from hprofiler.measures import (
     summed,
 )
 from hprofiler.report.facts import clean, read_facts
-from hprofiler.report.words import (
-    coverage,
-    followed_by,
-    moment,
-    over_hosts,
-    package_length,
-    percent,
-)
+from hprofiler.report.words import coverage, followed_by, moment, over_hosts, package_length, percent
 
 
 @pytest.mark.parametrize(

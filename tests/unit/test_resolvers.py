@@ -6,24 +6,23 @@ import io
 import socket
 import sys
 from pathlib import Path
-from typing import List, Optional, Tuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hprofiler.errors import UsageError
+from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, Target
-from hprofiler.resolvers import RESOLVERS, Located, TargetOptions, resolve
+from hprofiler.resolve import RESOLVERS, Located, TargetOptions, resolve
 
-Row = Tuple[str, str, Optional[str], Optional[int]]
+Row = tuple[str, str, str | None, int | None]
 
 
-def rows(hosts: List[Host]) -> List[Row]:
+def rows(hosts: list[Host]) -> list[Row]:
     return [(host.name, host.address, host.user, host.port) for host in hosts]
 
 
-def names(text: str) -> List[str]:
+def names(text: str) -> list[str]:
     return [host.name for host in resolve(TargetOptions(hosts=text)).hosts]
 
 
@@ -64,7 +63,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("text", "expanded"), RANGES, ids=[case[0] for case in RANGES])
-def test_range(text: str, expanded: List[str]) -> None:
+def test_range(text: str, expanded: list[str]) -> None:
     assert names(text) == expanded
 
 

@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
-from hprofiler.cli.run import exit_code
-from hprofiler.errors import HprofilerError
+from hprofiler.app.run import RunRequest, run
+from hprofiler.base.errors import HprofilerError
+from hprofiler.cli.commands.run import exit_code
 from hprofiler.model import Outcome, Status, Target
-from hprofiler.resolvers import Located
-from hprofiler.run import RunRequest, run
-from hprofiler.store import RunFolder
+from hprofiler.resolve import Located
+from hprofiler.runfolder import RunFolder
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 IDLE = "hello(); found(); read()"
@@ -88,7 +88,7 @@ def test_ctrl_c_while_run_json_is_written_counts(tmp_path, stand_ins, monkeypatc
 
 
 def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):
-    monkeypatch.setattr("hprofiler.run._CAME_SECONDS", 0.1)
+    monkeypatch.setattr("hprofiler.app.run._CAME_SECONDS", 0.1)
     never = threading.Event()
     reason = "what began during the recording is not known: no answer within 0.1 s"
     assert recorded(lambda: never.wait(60)) == [reason]

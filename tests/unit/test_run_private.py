@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
+from hprofiler.app.run import RunRequest, run
 from hprofiler.model import Target
-from hprofiler.resolvers import Located
-from hprofiler.run import RunRequest, run
+from hprofiler.resolve import Located
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 BODY = """

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.cli.doctor import verdict
-from hprofiler.cli.exits import Exit
+from hprofiler.app.run import coverage_of
+from hprofiler.cli.commands.doctor import verdict
+from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import check_only, find_only
 from hprofiler.collect.machines import Machines, Visitor
 from hprofiler.model import HostFacts, Process, Status
-from hprofiler.run import coverage_of
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
 AGENT = {"label": f"agent-{'0' * 64}"}

@@ -7,14 +7,13 @@ import re
 import sys
 import threading
 from queue import SimpleQueue
-from typing import List, Tuple
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from hprofiler.cli.progress import LiveDisplay, PlainLines, display
-from hprofiler.cli.seeking import Seeking
+from hprofiler.cli.terminal.progress import LiveDisplay, PlainLines, display
+from hprofiler.cli.terminal.reconnect_notice import Seeking
 from hprofiler.collect import HostProgress
 
 PATIENCE = 30
@@ -24,8 +23,8 @@ AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
 SOUGHT = re.compile(r"host3: the connection was lost; looking for its agent \(\d+ s of 30\)")
 
 
-def seeking(every: float) -> Tuple[Seeking, SimpleQueue[List[str]]]:
-    said: SimpleQueue[List[str]] = SimpleQueue()
+def seeking(every: float) -> tuple[Seeking, SimpleQueue[list[str]]]:
+    said: SimpleQueue[list[str]] = SimpleQueue()
     return Seeking(every, said.put), said
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 
-from hprofiler.errors import SelectorError
-from hprofiler.selection import load_selectors, parse_selector, selector_directories
+from hprofiler.base.errors import SelectorError
+from hprofiler.selectors.selection import load_selectors, parse_selector, selector_directories
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 
@@ -47,7 +47,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("desc", "typed", "query"), QUERIES, ids=[case[0] for case in QUERIES])
-def test_query(desc: str, typed: str, query: Dict[str, Any]) -> None:
+def test_query(desc: str, typed: str, query: dict[str, Any]) -> None:
     selector = parse_selector(typed, [SHIPPED])
     assert selector.query == query
     assert selector.kind == query["kind"]
@@ -143,7 +143,7 @@ def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_yaml_is_imported_only_when_a_file_is_read() -> None:
     code = (
-        "import sys; from hprofiler.selection import parse_selector; "
+        "import sys; from hprofiler.selectors.selection import parse_selector; "
         "parse_selector('pid:1', []); sys.exit('yaml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

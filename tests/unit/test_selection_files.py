@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.errors import SelectorError
-from hprofiler.selection import load_selectors
-from hprofiler.selector_file import MAX_FILE_BYTES, read_selector_file
+from hprofiler.base.errors import SelectorError
+from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
+from hprofiler.selectors.selection import load_selectors
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 NAMES = [

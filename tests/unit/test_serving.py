@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hprofiler.cli.serving import PageServer
-from hprofiler.errors import UsageError
+from hprofiler.base.errors import UsageError
+from hprofiler.cli.terminal.serve import PageServer
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent

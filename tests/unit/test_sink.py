@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.errors import HostError, ProfileError
+from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording, Samples
-from hprofiler.sink import FolderSink
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.sink import FolderSink
 from tests.lab.chaos import bombs
 from tests.viewer.made_profile import made_profile
 
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder, sent):
 
 def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
     busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
-    monkeypatch.setattr("hprofiler.sink._CONVERSIONS", 2)
+    monkeypatch.setattr("hprofiler.runfolder.sink._CONVERSIONS", 2)
     sink = FolderSink(folder)
     take = Profile.open
 
@@ -132,7 +132,7 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
                 busy -= 1
             return profile
 
-    monkeypatch.setattr("hprofiler.sink.Profile", Watched)
+    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Watched)
     hosts = [Host(f"n{number}", "localhost") for number in range(8)]
     threads = [threading.Thread(target=sink.profile, args=(host, RECORDING, pieces(sent))) for host in hosts]
     for thread in threads:
@@ -143,7 +143,7 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
 
 
 def test_a_turn_is_waited_for_in_the_queue(folder, sent, monkeypatch):
-    monkeypatch.setattr("hprofiler.sink._CONVERSIONS", 1)
+    monkeypatch.setattr("hprofiler.runfolder.sink._CONVERSIONS", 1)
     sink, take, seen = FolderSink(folder), Profile.open, []
     first, queues, let_go = threading.Event(), threading.Event(), threading.Event()
 
@@ -161,7 +161,7 @@ def test_a_turn_is_waited_for_in_the_queue(folder, sent, monkeypatch):
         yield
         seen.append(let_go.is_set())
 
-    monkeypatch.setattr("hprofiler.sink.Profile", Held)
+    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Held)
     holds = threading.Thread(target=sink.profile, args=(HOST, RECORDING, pieces(sent)))
     waits = threading.Thread(
         target=sink.profile, args=(Host("n2", "localhost"), RECORDING, pieces(sent), queue)
@@ -230,7 +230,7 @@ def test_few_nodes_with_long_names_have_their_turn_alone(folder, monkeypatch):
             alone.append(sink._large.locked())
             return take(path, format, **size)
 
-    monkeypatch.setattr("hprofiler.sink.Profile", Watched)
+    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Watched)
     sink.profile(HOST, CPU, pieces(bombs.long_names(125, 64_000)))
     sink.profile(HOST, CPU, pieces(bombs.long_names(250, 64_000)))
     assert alone == [False, False, True]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Callable
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports import SshConnector, SshOptions
-from hprofiler.transports.ssh import connector
-from hprofiler.transports.ssh.attempt import Attempt
-from hprofiler.transports.ssh.jumps import Jumps
+from hprofiler.transport import SshConnector, SshOptions
+from hprofiler.transport.ssh import connector
+from hprofiler.transport.ssh.attempt import Attempt
+from hprofiler.transport.ssh.jumps import Jumps
 from tests.lab.procs import PATIENCE, wait_for
 
 

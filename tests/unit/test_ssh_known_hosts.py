@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from hprofiler.errors import HostError
-from hprofiler.transports.ssh.known_hosts import KnownHosts, Verdict
+from hprofiler.base.errors import HostError
+from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
 
 KEY = b"\x00\x00\x00\x0bssh-ed25519" + b"a" * 36
 OTHER = b"\x00\x00\x00\x0bssh-ed25519" + b"b" * 36

@@ -6,19 +6,19 @@ import getpass
 import socket
 import threading
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Callable, List
 
 import paramiko
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports.ssh import handshake
-from hprofiler.transports.ssh.attempt import Attempt
-from hprofiler.transports.ssh.keys import Credential
-from hprofiler.transports.ssh.options import SshOptions
-from hprofiler.transports.ssh.route import RouteFinder
+from hprofiler.transport.ssh import handshake
+from hprofiler.transport.ssh.attempt import Attempt
+from hprofiler.transport.ssh.keys import Credential
+from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import RouteFinder
 from tests.lab.procs import PATIENCE
 
 KEYS = [Credential(f"key {name}", paramiko.ECDSAKey.generate()) for name in ("a", "b")]
@@ -28,7 +28,7 @@ class Server(paramiko.ServerInterface):
     """`look` at each key that is offered; `offered` counts all that was."""
 
     def __init__(self) -> None:
-        self.offered: List[str] = []
+        self.offered: list[str] = []
         self.look: Callable[[], int] = lambda: paramiko.AUTH_FAILED
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:

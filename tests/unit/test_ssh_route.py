@@ -8,15 +8,14 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import List
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports.ssh.connector import SshConnector
-from hprofiler.transports.ssh.options import SshOptions
-from hprofiler.transports.ssh.route import RouteFinder
+from hprofiler.transport.ssh.connector import SshConnector
+from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import RouteFinder
 from tests.lab.procs import PATIENCE
 
 N1 = Host("n1", "n1")
@@ -91,7 +90,7 @@ def test_match_exec_leaves_stdin_to_others_meanwhile(find, tmp_path, monkeypatch
         os.mkfifo(fifo)
     once = f"if mkdir {tmp_path}/once; then echo > {begun}; cat {goes_on}; fi 2>/dev/null"
     config = f'Match exec "{once}; true"\n  Port 2200\n'  # paramiko looks twice
-    ports: List[int] = []
+    ports: list[int] = []
     other = threading.Thread(target=lambda: ports.append(find(config).port), daemon=True)
     other.start()
     waiting = threading.Thread(target=begun.read_bytes, daemon=True)

@@ -6,18 +6,17 @@ import errno
 import getpass
 import os
 import socket
-from typing import List
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports.ssh import sockets
-from hprofiler.transports.ssh.options import SshOptions
-from hprofiler.transports.ssh.route import RouteFinder
+from hprofiler.transport.ssh import sockets
+from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import RouteFinder
 
 
-def refusing(monkeypatch, *failures: int) -> List[int]:
+def refusing(monkeypatch, *failures: int) -> list[int]:
     """The first connections fail so; gives what is left of the failures."""
     left = list(failures)
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import List
 
 import pytest
 
@@ -61,7 +60,7 @@ def test_so_do_the_other_signals(number: int, code: int) -> None:
         (["-j", "java", "--frobnicate"], "--frobnicate"),
     ],
 )
-def test_a_wrong_option_is_told_in_two_lines(words: List[str], told: str) -> None:
+def test_a_wrong_option_is_told_in_two_lines(words: list[str], told: str) -> None:
     ended = hprofiler(*words)
     first, second = ended.stderr.splitlines()
     assert ended.returncode == 2 and first.startswith("hprofiler: ") and told in first

@@ -6,9 +6,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Callable
 
 import pytest
 

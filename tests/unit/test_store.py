@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.errors import RunFolderError
+from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Outcome, Status
-from hprofiler.store import RunFolder, replacing, safe_name
+from hprofiler.runfolder import RunFolder, replacing, safe_name
 
 
 def test_new_run_goes_beside_an_old_one(tmp_path):

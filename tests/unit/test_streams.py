@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict
 
 import pytest
 
@@ -59,7 +58,7 @@ def test_json_is_json_where_stderr_is_closed(words: str, tmp_path: Path) -> None
     [{"PYTHONIOENCODING": "latin-1"}, {"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"}],
     ids=["latin-1", "posix"],
 )
-def test_narrow_encodings(words: str, named: Dict[str, str], tmp_path: Path) -> None:
+def test_narrow_encodings(words: str, named: dict[str, str], tmp_path: Path) -> None:
     done = shell(words, "", tmp_path, **named)
     assert done.stdout and "Traceback" not in done.stderr and done.returncode in (0, 4), done
 
@@ -75,7 +74,7 @@ GREW = "main;cold 50\nmain;hot 50\n", "main;cold 1000\nmain;hot 9000\n"
 @pytest.mark.parametrize("streams", ["| true", "2>/dev/full", "| head -c 10", "2>&1 | true"])
 def test_what_is_not_read_changes_no_exit_code(streams: str, tmp_path: Path) -> None:
     """A pipeline in CI that looks at the first lines alone must not pass because of it."""
-    for name, stacks in zip(("before", "after"), GREW):
+    for name, stacks in zip(("before", "after"), GREW, strict=False):
         (tmp_path / f"{name}.folded").write_text(stacks)
     diff = f"{sys.executable} -m hprofiler diff before.folded after.folded --fail-over 5% --json"
     command = ["sh", "-c", f"({diff}; echo $? > code) {streams}"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict
 
 import pytest
 
 from hprofiler.report import make_report
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 from tests.unit.test_cli import hprofiler
 from tests.unit.test_covered import subtitle
 from tests.viewer.made_run import MadeHost, make_run
@@ -122,7 +121,7 @@ def test_a_recording_that_an_engine_wrote_is_of_its_process(tmp_path):
     assert told(tmp_path, recording, "--from", "folded") == "1 of 5 processes on 1 of 3 hosts"
 
 
-DAMAGED: Dict[str, str] = {
+DAMAGED: dict[str, str] = {
     "brackets": "[" * 200_000,
     "none": "",
     "another format": '{"format": 1}',

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Iterator, List, Set, Tuple
 
 import pytest
 
-from hprofiler.cli.progress import PlainLines
+from hprofiler.cli.terminal.progress import PlainLines
 from hprofiler.collect import HostProgress, teller
 from hprofiler.collect.teller import Teller
 from hprofiler.model import Status
@@ -35,11 +35,11 @@ def test_hosts_are_recorded_while_nobody_reads_what_is_told(stand_ins: StandIns)
                 all_kept.set()
             return kept
 
-    names: Set[str] = set()
+    names: set[str] = set()
     all_kept = threading.Event()
     fleet = Fleet(stand_ins, 600.0, dict.fromkeys("abc", GOOD))
     fleet.sink = Counting()
-    waited: List[bool] = []
+    waited: list[bool] = []
 
     def listen(step: HostProgress) -> None:
         fleet.progress.append(step)
@@ -74,7 +74,7 @@ def test_the_second_stop_ends_it_while_nobody_reads_what_is_told(stand_ins: Stan
 def test_what_is_told_is_told_in_order_before_the_end_and_nothing_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heard: List[int] = []
+    heard: list[int] = []
     with Teller(heard.append) as patient:
         for number in range(1000):
             patient.tell(number)
@@ -96,7 +96,7 @@ def test_what_is_told_is_told_in_order_before_the_end_and_nothing_after_it(
 
 
 @pytest.fixture
-def full() -> Iterator[Tuple[int, int]]:
+def full() -> Iterator[tuple[int, int]]:
     """Both ends of a pipe that takes nothing more."""
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -110,7 +110,7 @@ def full() -> Iterator[Tuple[int, int]]:
 
 
 def test_a_line_that_nobody_takes_holds_no_lock_of_the_stream(
-    full: Tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    full: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, write = full
     free = threading.Event()
@@ -133,7 +133,7 @@ def test_a_line_that_nobody_takes_holds_no_lock_of_the_stream(
     assert is_free and told.lstrip(b"\0") == b"a: failed: x\ny"
 
 
-def test_ctrl_c_ends_a_run_whose_lines_nobody_takes(full: Tuple[int, int], tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_whose_lines_nobody_takes(full: tuple[int, int], tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hprofiler", "-j", "text:no-such-thing-anywhere", "-o", "out"]
     run = subprocess.Popen(words, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=full[1], stderr=full[1])
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Dict
 
 import pytest
 
@@ -27,12 +26,12 @@ def of_run(event: str, profile: Profile, *engines: str) -> Telling:
     return telling(facts, profile)
 
 
-def own_values(told: Telling) -> Dict[str, int]:
+def own_values(told: Telling) -> dict[str, int]:
     """The methods with a value of their own."""
     return {one.name: one.self_value for one in told.profile.top(20) if one.self_value}
 
 
-def told(event: str, *stacks: str) -> Dict[str, int]:
+def told(event: str, *stacks: str) -> dict[str, int]:
     return own_values(of_run(event, Profile.from_bytes("\n".join(stacks).encode(), "folded")))
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import replace
-from typing import List
 
 import pytest
 
-from hprofiler.cli.lines import ended, say, width
-from hprofiler.cli.told import (
+from hprofiler.cli.terminal.ledger import (
     host_records,
     outcome_record,
     print_degraded,
     print_failures,
     print_reasons,
 )
+from hprofiler.cli.terminal.lines import ended, say, width
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 
 
@@ -51,7 +50,7 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
     ],
 )
 def test_reasons_of_what_went_well_are_told_once(
-    reasons: List[str], told: List[str], capsys: pytest.CaptureFixture[str]
+    reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_reasons([host(*reasons), host("failed", status=Status.FAILED)])
     assert capsys.readouterr().err.splitlines() == told
@@ -122,7 +121,7 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_no_words_of_a_host_are_taken_for_our_own_marks(
-    reasons: List[str], told: List[str], capsys: pytest.CaptureFixture[str]
+    reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_failures([("n1", reason, "") for reason in reasons], "report.html")
     assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()[1:]] == told

@@ -6,34 +6,34 @@ import hashlib
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, Tuple
 
 import pytest
 
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.kubernetes.commands import start
 from hprofiler.model import Host
-from hprofiler.transports import ExecConnector, ExecTransport
+from hprofiler.transport import ExecConnector, ExecTransport
 from tests.unit.kubernetes_server import ID, V4, ApiServer, make_certificate, serving, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Path, Path]:
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(params=["http", "https"])
-def server(request: pytest.FixtureRequest, certificate: Tuple[Path, Path]) -> Iterator[ApiServer]:
+def server(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[ApiServer]:
     with serving(certificate if request.param == "https" else None) as made:
         yield made
 
 
 @pytest.fixture
-def transport(server: ApiServer, certificate: Tuple[Path, Path], tmp_path: Path) -> Iterator[ExecTransport]:
+def transport(server: ApiServer, certificate: tuple[Path, Path], tmp_path: Path) -> Iterator[ExecTransport]:
     cluster = {"certificate-authority": str(certificate[0])} if server.scheme == "https" else {}
     made = connect(Access(server.kubeconfig(tmp_path, cluster)))
     transport = ExecConnector(made).transport(CONTAINER)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.cli.run import print_summary
-from hprofiler.errors import SelectorError
+from hprofiler.app.run import RunResult, coverage_of
+from hprofiler.base.errors import SelectorError
+from hprofiler.cli.commands.run import print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.report.roots import ANY_ROOT, patterns
-from hprofiler.run import RunResult, coverage_of
-from hprofiler.selection import job_roots, load_selectors, parse_selector
-from hprofiler.selector_file import read_selector_file
+from hprofiler.selectors.rule_file import read_selector_file
+from hprofiler.selectors.selection import job_roots, load_selectors, parse_selector
 from tests.viewer.made_run import MadeHost, make_run
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"

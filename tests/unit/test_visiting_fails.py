@@ -6,17 +6,18 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from hprofiler.agent import AgentBinaries, AgentSession, bootstrap, visiting
-from hprofiler.errors import HostError
+from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
-from hprofiler.transports import ExecConnector, ExecTransport
+from hprofiler.transport import ExecConnector, ExecTransport
 from tests.unit.kubernetes_server import ID, V4, ApiServer, serving
 from tests.unit.stand_in import StandIns
 
@@ -56,7 +57,7 @@ def holds(server: ApiServer, folder: Path, tools: Sequence[str]) -> None:
     server.environment = {"PATH": str(folder / "bin"), "HOME": str(folder)}
 
 
-def left(server: ApiServer) -> List[Path]:
+def left(server: ApiServer) -> list[Path]:
     """What is left of those whose names were sent to the container."""
     for process in server.running:
         process.wait(60)
@@ -108,7 +109,7 @@ def test_a_second_command_that_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     holds(server, tmp_path, BARE)
-    opened: List[str] = []
+    opened: list[str] = []
 
     def once(command: str) -> Any:
         opened.append(command)

@@ -6,15 +6,16 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any
 
 import pytest
 
-from hprofiler.cli import main, yarn_options
-from hprofiler.cli import options as chosen
-from hprofiler.cli.parser import parse
-from hprofiler.errors import UsageError
-from hprofiler.resolvers import TooMany
+from hprofiler.base.errors import UsageError
+from hprofiler.cli import main
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.parser import parse
+from hprofiler.resolve import TooMany
 from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container, small_cluster
 
 C = ["-c", "http://rm:8088"]
@@ -49,7 +50,7 @@ MEANINGS = [
 @pytest.mark.parametrize(
     ("words", "asked", "selector"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS]
 )
-def test_what_j_means(words: List[str], asked: Optional[str], selector: Optional[str]) -> None:
+def test_what_j_means(words: list[str], asked: str | None, selector: str | None) -> None:
     options = parse(words)
     assert yarn_options.asked_for(options) == asked
     assert yarn_options.selector_text(options) == selector
@@ -93,7 +94,7 @@ def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
         (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
     ],
 )
-def test_what_makes_no_sense(words: List[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_makes_no_sense(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ps", *words]) == 2
     assert reason in capsys.readouterr().err
 
@@ -111,7 +112,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def located(words: List[str], monkeypatch: pytest.MonkeyPatch, typed: Optional[str] = None) -> Any:
+def located(words: list[str], monkeypatch: pytest.MonkeyPatch, typed: str | None = None) -> Any:
     """The hosts, with what is typed on a terminal; None: there is none."""
     monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
     monkeypatch.setattr(sys, "stderr", Terminal())

@@ -6,18 +6,19 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
-from hprofiler.errors import UsageError
-from hprofiler.resolvers import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolvers.host_names import MAX_HOSTS
-from hprofiler.resolvers.yarn import rest
-from hprofiler.resolvers.yarn.locating import running_applications
-from hprofiler.resolvers.yarn.rest import YarnError
+from hprofiler.base.errors import UsageError
+from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
+from hprofiler.resolve.host_names import MAX_HOSTS
+from hprofiler.resolve.yarn import rest
+from hprofiler.resolve.yarn.locating import running_applications
+from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.yarn_server import (
     APP,
     CLUSTER,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, Optional, Tuple
 
 import pytest
 
-from hprofiler.errors import UsageError
-from hprofiler.resolvers.host_map import parse_host_map
-from hprofiler.resolvers.host_names import HostEntry
-from hprofiler.resolvers.yarn.ids import attempt_of, belongs, container_id, is_application_id
-from hprofiler.resolvers.yarn.rest import base_urls, shown
-from hprofiler.resolvers.yarn.site import configured, is_configured
+from hprofiler.base.errors import UsageError
+from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_names import HostEntry
+from hprofiler.resolve.yarn.ids import attempt_of, belongs, container_id, is_application_id
+from hprofiler.resolve.yarn.rest import base_urls, shown
+from hprofiler.resolve.yarn.site import configured, is_configured
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ SITES = [
 
 @pytest.mark.parametrize(("desc", "properties", "bases"), SITES, ids=[case[0] for case in SITES])
 def test_yarn_site(
-    tmp_path: Path, desc: str, properties: Dict[str, str], bases: Optional[Tuple[str, ...]]
+    tmp_path: Path, desc: str, properties: dict[str, str], bases: tuple[str, ...] | None
 ) -> None:
     items = "".join(
         f"<property><name>{n}</name><value> {v} </value></property>" for n, v in properties.items()

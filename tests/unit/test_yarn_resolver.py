@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterator, List
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from hprofiler.errors import UsageError
+from hprofiler.base.errors import UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
-from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
-from hprofiler.resolvers.host_map import parse_host_map
-from hprofiler.resolvers.host_names import HostEntry
-from hprofiler.resolvers.yarn.rest import YarnError
+from hprofiler.resolve import Located, TargetOptions, TooMany, YarnOptions, resolve
+from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_names import HostEntry
+from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.yarn_server import (
     APP,
     CLUSTER,
@@ -40,7 +41,7 @@ def locate(server: Server, asked: str = APP, **options: Any) -> Located:
     return resolve(TargetOptions(application=asked, yarn=YarnOptions(server.url, **options)))
 
 
-def containers(located: Located) -> Dict[str, List[str]]:
+def containers(located: Located) -> dict[str, list[str]]:
     return {host.name: list(host.containers) for host in located.hosts}
 
 
@@ -223,7 +224,7 @@ def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> Non
     """It may give labels of its own application's containers, and nothing else."""
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
     foreign = executor("1", 77, "evil")
-    odd: List[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
+    odd: list[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
     server.set({f"{PROXY}/allexecutors": [liar, foreign, *odd]})
     located = locate(server)
     assert [host.name for host in located.hosts] == ["n1", "n2"]
@@ -259,7 +260,7 @@ def two(server: Server) -> Server:
         ("queue=root.nightly,user=etl", ["n1", "n2"]),
     ],
 )
-def test_by_filter(two: Server, asked: str, hosts: List[str]) -> None:
+def test_by_filter(two: Server, asked: str, hosts: list[str]) -> None:
     two.set(
         {
             f"{CLUSTER}/apps": {
@@ -400,7 +401,7 @@ def test_an_old_resource_manager_has_the_nodes_asked() -> None:
     assert len(busy.asked) == len(other.asked) == len(broken.asked) == 1
 
 
-def node_containers() -> List[Dict[str, Any]]:
+def node_containers() -> list[dict[str, Any]]:
     return [
         {"id": container_id(2), "state": "RUNNING"},
         {"id": container_id(3), "state": "COMPLETE"},

@@ -6,11 +6,11 @@ import gzip
 import json
 import socket
 import threading
-from typing import Any, List
+from typing import Any
 
 import pytest
 
-from hprofiler.resolvers.yarn import rest
+from hprofiler.resolve.yarn import rest
 from tests.unit.test_yarn_errors import STANDBY, locate, refusal
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, container_id, small_cluster
 
@@ -68,10 +68,10 @@ def test_a_redirect_is_not_read() -> None:
     head = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:%d/\r\nContent-Length: 99\r\n\r\n"
     with Server({"*": Answer({})}) as there, socket.create_server(("127.0.0.1", 0)) as listening:
         answered = threading.Thread(target=lambda: connections.append(listening.accept()[0]))
-        connections: List[socket.socket] = []
+        connections: list[socket.socket] = []
         answered.start()
         asks = threading.Thread(target=lambda: found.append(rest.Rest().get(address)))
-        found: List[Any] = []
+        found: list[Any] = []
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         asks.start()
         answered.join(30)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any
 
 from tests.unit.http_server import HttpServer
 
@@ -19,13 +20,13 @@ PROXY = f"/proxy/{APP}/api/v1/applications/{APP}"
 class Answer:
     """What a path is answered with; `body` as JSON unless it is bytes."""
 
-    def __init__(self, body: Any, status: int = 200, headers: Optional[Mapping[str, str]] = None) -> None:
+    def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.status = status
         self.headers = dict(headers or {})
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
-Gate = Callable[[Mapping[str, str]], Tuple[Optional[Answer], Mapping[str, str]]]
+Gate = Callable[[Mapping[str, str]], tuple[Answer | None, Mapping[str, str]]]
 """From a request's headers: what it is refused with, if it is, and headers of the answer."""
 
 
@@ -33,12 +34,12 @@ class Server:
     """Answers from `paths` (path without the query); all else is a 404 as YARN's. A context manager."""
 
     def __init__(
-        self, paths: Optional[Mapping[str, Any]] = None, tls: Any = None, gate: Optional[Gate] = None
+        self, paths: Mapping[str, Any] | None = None, tls: Any = None, gate: Gate | None = None
     ) -> None:
-        self.paths: Dict[str, Answer] = {}
+        self.paths: dict[str, Answer] = {}
         self.set(paths or {})
-        self.asked: List[Tuple[str, str]] = []
-        self.headers: List[Mapping[str, str]] = []
+        self.asked: list[tuple[str, str]] = []
+        self.headers: list[Mapping[str, str]] = []
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -90,7 +91,7 @@ def container_id(number: int, app: str = APP, attempt: int = 1) -> str:
     return f"container_e17_{app.partition('_')[2]}_{attempt:02}_{number:06}"
 
 
-def app(identity: str = APP, **members: Any) -> Dict[str, Any]:
+def app(identity: str = APP, **members: Any) -> dict[str, Any]:
     usual = {
         "id": identity,
         "user": "etl",
@@ -107,12 +108,12 @@ def app(identity: str = APP, **members: Any) -> Dict[str, Any]:
     return {**usual, **members}
 
 
-def attempt(number: int = 1, identity: str = APP, state: str = "RUNNING") -> Dict[str, Any]:
+def attempt(number: int = 1, identity: str = APP, state: str = "RUNNING") -> dict[str, Any]:
     name = f"appattempt_{identity.partition('_')[2]}_{number:06}"
     return {"id": number, "appAttemptId": name, "appAttemptState": state, "nodeId": "n1:8041"}
 
 
-def container(number: int, node: str, state: str = "RUNNING", identity: str = APP) -> Dict[str, Any]:
+def container(number: int, node: str, state: str = "RUNNING", identity: str = APP) -> dict[str, Any]:
     return {
         "containerId": container_id(number, identity),
         "containerState": state,
@@ -121,9 +122,7 @@ def container(number: int, node: str, state: str = "RUNNING", identity: str = AP
     }
 
 
-def executor(
-    identity: str, number: Optional[int], node: str, tasks: int = 0, **members: Any
-) -> Dict[str, Any]:
+def executor(identity: str, number: int | None, node: str, tasks: int = 0, **members: Any) -> dict[str, Any]:
     base = f"http://{node}:8042/node/containerlogs/{container_id(number or 0)}/etl"
     logs = {} if number is None else {"stdout": f"{base}/stdout?start=-4096", "stderr": f"{base}/stderr"}
     return {
@@ -136,8 +135,8 @@ def executor(
 
 
 def application_paths(
-    containers: List[Dict[str, Any]], identity: str = APP, **members: Any
-) -> Dict[str, Any]:
+    containers: list[dict[str, Any]], identity: str = APP, **members: Any
+) -> dict[str, Any]:
     """All that the ResourceManager says of one application, without its Spark driver."""
     name = attempt(1, identity)["appAttemptId"]
     return {
@@ -147,11 +146,11 @@ def application_paths(
     }
 
 
-def spark_paths(executors: List[Dict[str, Any]], stages: List[int]) -> Dict[str, Any]:
+def spark_paths(executors: list[dict[str, Any]], stages: list[int]) -> dict[str, Any]:
     return {f"{PROXY}/allexecutors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
 
 
-def small_cluster() -> Dict[str, Any]:
+def small_cluster() -> dict[str, Any]:
     """A driver on n1, executors on n1 and n2."""
     containers = [container(1, "n1"), container(2, "n2"), container(3, "n1"), container(4, "n3", "COMPLETE")]
     executors = [executor("driver", 1, "n1"), executor("1", 2, "n2", tasks=1), executor("2", 3, "n1")]

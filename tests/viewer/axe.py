@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tarfile
-from typing import List
 
 from selenium import webdriver
 
@@ -35,7 +34,7 @@ def source() -> str:
     return (folder / "axe.min.js").read_text(encoding="utf-8")
 
 
-def faults(driver: webdriver.Chrome) -> List[str]:
+def faults(driver: webdriver.Chrome) -> list[str]:
     """What is seriously wrong, or worse, with the page as it stands."""
     if not driver.execute_script("return typeof axe === 'object'"):
         driver.execute_script(f"{source()}\nwindow.axe = axe;")

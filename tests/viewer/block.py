@@ -8,9 +8,9 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
-Stacks = Dict[Tuple[str, ...], int]
+Stacks = dict[tuple[str, ...], int]
 
 
 @dataclass
@@ -18,12 +18,12 @@ class Block:
     """How many nodes the tree has, each column's self values by stack, modules of native and kernel names."""
 
     nodes: int
-    columns: List[Stacks]
-    modules: Dict[str, str]
-    kernel: Dict[str, str]
+    columns: list[Stacks]
+    modules: dict[str, str]
+    kernel: dict[str, str]
 
 
-def described(page: Path) -> Dict[str, Any]:
+def described(page: Path) -> dict[str, Any]:
     """The page's description."""
     found = re.search(r'<script type="application/json" id="hprofiler-page">(.*?)</script>', page.read_text())
     assert found is not None
@@ -72,7 +72,7 @@ class _Reader:
         self.at += length
         return self.data[self.at - length : self.at]
 
-    def numbers(self) -> List[int]:
+    def numbers(self) -> list[int]:
         """The numbers that a piece is made of."""
         piece = _Reader(self.take(self.number()))
         found = []
@@ -81,8 +81,8 @@ class _Reader:
         return found
 
 
-def _names(reader: _Reader) -> List[str]:
-    names: List[bytes] = []
+def _names(reader: _Reader) -> list[str]:
+    names: list[bytes] = []
     for _ in range(reader.number()):
         shared = reader.number()
         names.append((names[-1][:shared] if shared else b"") + reader.take(reader.number()))
@@ -90,20 +90,23 @@ def _names(reader: _Reader) -> List[str]:
     return [name.decode() for name in names]
 
 
-def _modules(reader: _Reader, names: List[str]) -> List[Dict[str, str]]:
+def _modules(reader: _Reader, names: list[str]) -> list[dict[str, str]]:
     texts = [reader.take(reader.number()).decode() for _ in range(reader.number())]
     pieces = [reader.numbers(), reader.numbers()]
     assert texts and all(len(numbers) == len(names) for numbers in pieces)
-    return [{name: texts[number - 1] for name, number in zip(names, numbers) if number} for numbers in pieces]
+    return [
+        {name: texts[number - 1] for name, number in zip(names, numbers, strict=False) if number}
+        for numbers in pieces
+    ]
 
 
-def _stacks(reader: _Reader, names: List[str]) -> List[Tuple[str, ...]]:
+def _stacks(reader: _Reader, names: list[str]) -> list[tuple[str, ...]]:
     """Each node's stack."""
     frames = [(names[reader.number()], reader.number()) for _ in range(reader.number())]
     count = reader.number()
     frame_of, children = reader.numbers(), reader.numbers()
     assert (len(frame_of), len(children)) == (count - 1, count)
-    stacks: List[Tuple[str, ...]] = [()]
+    stacks: list[tuple[str, ...]] = [()]
     waiting = [[0, children[0]]]
     for node, frame in enumerate(frame_of, 1):
         while waiting[-1][1] == 0:
@@ -115,13 +118,13 @@ def _stacks(reader: _Reader, names: List[str]) -> List[Tuple[str, ...]]:
     return stacks
 
 
-def _column(reader: _Reader, stacks: List[Tuple[str, ...]]) -> Stacks:
+def _column(reader: _Reader, stacks: list[tuple[str, ...]]) -> Stacks:
     entries = reader.number()
     steps, values = reader.numbers(), reader.numbers()
     assert len(steps) == len(values) == entries and all(values)
     node = 0
     column: Stacks = {}
-    for step, value in zip(steps, values):
+    for step, value in zip(steps, values, strict=False):
         node += step
         # Tiers of one method are nodes of their own.
         column[stacks[node]] = column.get(stacks[node], 0) + value

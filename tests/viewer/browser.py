@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -32,7 +32,7 @@ SWITCHES = [
 ]
 
 
-def browser_programs() -> List[str]:
+def browser_programs() -> list[str]:
     """The programs these tests need that are missing."""
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
@@ -112,7 +112,7 @@ class Viewer:
         self.until("return !document.getElementById('tooltip').hidden")
         return self.text("tooltip")
 
-    def color(self, share: float, depth: int) -> List[int]:
+    def color(self, share: float, depth: int) -> list[int]:
         """Red, green and blue at a frame's lower edge, where no name is written."""
         self.still()
         return list(
@@ -153,13 +153,13 @@ class Viewer:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         (SCREENSHOTS / f"{name}.png").write_bytes(base64.b64decode(picture))
 
-    def complaints(self) -> List[str]:
+    def complaints(self) -> list[str]:
         """What the console says: errors and refusals, but not its advice on how the tests read the canvas."""
         return [
             entry["message"] for entry in self.driver.get_log("browser") if entry["source"] != "rendering"
         ]
 
-    def requests(self) -> List[str]:
+    def requests(self) -> list[str]:
         """Addresses asked for beside the page itself and data within it."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import List
-
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -18,7 +16,7 @@ def choose_scope(viewer: Viewer, typed: str) -> None:
     viewer.until("return document.getElementById('scope-list').hidden")
 
 
-def listed_scopes(viewer: Viewer) -> List[str]:
+def listed_scopes(viewer: Viewer) -> list[str]:
     """The names that the open list shows; it is closed again."""
     viewer.element("scope-input").click()
     options = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option bdi")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any
 
 from websocket import WebSocket, create_connection
 
@@ -26,7 +27,7 @@ _PREFERENCES = {
 }
 
 
-def firefox_program() -> Optional[str]:
+def firefox_program() -> str | None:
     return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
@@ -34,7 +35,7 @@ class Firefox:
     """One tab; `complaints` are what pages wrote to the console as an error or a warning."""
 
     def __init__(self, socket: WebSocket) -> None:
-        self.complaints: List[str] = []
+        self.complaints: list[str] = []
         self._socket = socket
         self._asked = 0
         self._ask("session.new", capabilities={})
@@ -53,16 +54,16 @@ class Firefox:
         assert answer["type"] == "success", answer
         return answer["result"].get("value")
 
-    def _ask(self, method: str, **parameters: Any) -> Dict[str, Any]:
+    def _ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._asked += 1
         self._socket.send(json.dumps({"id": self._asked, "method": method, "params": parameters}))
         while True:
-            told: Dict[str, Any] = json.loads(self._socket.recv())
+            told: dict[str, Any] = json.loads(self._socket.recv())
             if told.get("method") == "log.entryAdded" and told["params"]["level"] in ("error", "warn"):
                 self.complaints.append(told["params"]["text"])
             if told.get("id") == self._asked:
                 assert told["type"] == "success", told
-                result: Dict[str, Any] = told["result"]
+                result: dict[str, Any] = told["result"]
                 return result
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Sequence
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import measure_of
+from hprofiler.model.measures import measure_of
 
 _SUFFIX = re.compile(r"_\[[0-9a-z]\]$")
 
@@ -29,9 +29,9 @@ def made_profile(event: str, folded: str, frequency: int = 300) -> Profile:
     return Profile.from_bytes(_pprof(measure.columns, samples), "pprof", threads="groups")
 
 
-def _pprof(columns: Sequence[Tuple[str, str]], samples: Sequence[Tuple[List[str], List[int]]]) -> bytes:
-    strings: Dict[str, int] = {"": 0}
-    frames: Dict[str, int] = {}
+def _pprof(columns: Sequence[tuple[str, str]], samples: Sequence[tuple[list[str], list[int]]]) -> bytes:
+    strings: dict[str, int] = {"": 0}
+    frames: dict[str, int] = {}
     out = b""
     for name, unit in columns:
         out += message(1, number(1, _id(strings, name)) + number(2, _id(strings, unit)))
@@ -50,7 +50,7 @@ def _pprof(columns: Sequence[Tuple[str, str]], samples: Sequence[Tuple[List[str]
     return out + b"".join(message(6, text.encode()) for text in strings)
 
 
-def _id(table: Dict[str, int], text: str) -> int:
+def _id(table: dict[str, int], text: str) -> int:
     return table.setdefault(text, len(table))
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Union
 
 from hprofiler._flamegraph import Profile
-from hprofiler.store import FORMAT, RunFolder
+from hprofiler.runfolder import FORMAT, RunFolder
 from tests.viewer.made_profile import made_profile
 
 FREQUENCY = 300
 DURATION = 60
-Content = Union[str, bytes]
+Content = str | bytes
 INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall": 10_000_000}
 
 
@@ -21,22 +21,22 @@ class MadeHost:
     """A host of a made-up run: folded text (or pprof) of CPU time by pid, ledger lines, other events."""
 
     name: str
-    processes: Dict[int, Content] = field(default_factory=dict)
-    outcomes: List[Dict[str, object]] = field(default_factory=list)
-    events: Dict[str, Dict[int, Content]] = field(default_factory=dict)
+    processes: dict[int, Content] = field(default_factory=dict)
+    outcomes: list[dict[str, object]] = field(default_factory=list)
+    events: dict[str, dict[int, Content]] = field(default_factory=dict)
 
-    def recorded(self, event: str) -> Dict[int, Content]:
+    def recorded(self, event: str) -> dict[int, Content]:
         return self.processes if event == "cpu" else self.events.get(event, {})
 
-    def fails(self, status: str, reason: str, remedy: str = "", pid: Optional[int] = None) -> MadeHost:
+    def fails(self, status: str, reason: str, remedy: str = "", pid: int | None = None) -> MadeHost:
         stage = "find" if status == "idle" else "start" if pid else "connect"
-        line: Dict[str, object] = {"host": self.name, "status": status, "stage": stage, "reason": reason}
+        line: dict[str, object] = {"host": self.name, "status": status, "stage": stage, "reason": reason}
         self.outcomes.append({**line, "remedy": remedy, "pid": pid, "label": ""})
         return self
 
 
 def make_run(
-    path: Path, hosts: List[MadeHost], selector: str = "spark-executor", events: Sequence[str] = ("cpu",)
+    path: Path, hosts: list[MadeHost], selector: str = "spark-executor", events: Sequence[str] = ("cpu",)
 ) -> RunFolder:
     """A run folder with these hosts; no report yet."""
     folder = RunFolder.create(path)
@@ -46,7 +46,7 @@ def make_run(
     return folder
 
 
-def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> List[Dict[str, object]]:
+def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[dict[str, object]]:
     """Write the host's profiles; what run.json says of them."""
     recordings = []
     for event in events:
@@ -65,7 +65,7 @@ def _profile(event: str, content: Content) -> Profile:
     return made_profile(event, content)
 
 
-def _record(hosts: List[Dict[str, object]], selector: str, events: Sequence[str]) -> Dict[str, object]:
+def _record(hosts: list[dict[str, object]], selector: str, events: Sequence[str]) -> dict[str, object]:
     return {
         "format": FORMAT,
         "hprofiler": "0.1.0",
@@ -96,7 +96,7 @@ def _record(hosts: List[Dict[str, object]], selector: str, events: Sequence[str]
     }
 
 
-def _host(host: MadeHost, recordings: List[Dict[str, object]]) -> Dict[str, object]:
+def _host(host: MadeHost, recordings: list[dict[str, object]]) -> dict[str, object]:
     return {
         "name": host.name,
         "address": host.name,
@@ -110,7 +110,7 @@ def _host(host: MadeHost, recordings: List[Dict[str, object]]) -> Dict[str, obje
     }
 
 
-def _recording(host: str, event: str, pid: int, profile: Profile) -> Dict[str, object]:
+def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, object]:
     taken = profile.total(0)
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(

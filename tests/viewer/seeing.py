@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -48,7 +47,7 @@ def copied_stack(viewer: Viewer) -> str:
     return str(viewer.element("search").get_attribute("value"))
 
 
-def table(viewer: Viewer, id: str) -> List[List[str]]:
+def table(viewer: Viewer, id: str) -> list[list[str]]:
     """The texts of a table's rows."""
     rows = viewer.driver.execute_script(
         "return [...document.querySelectorAll(`#${arguments[0]}-body tr`)].map("
@@ -58,7 +57,7 @@ def table(viewer: Viewer, id: str) -> List[List[str]]:
     return [[cell.replace("\u202f", " ") for cell in row] for row in rows]
 
 
-def names(viewer: Viewer, id: str, column: int) -> List[str]:
+def names(viewer: Viewer, id: str, column: int) -> list[str]:
     return [row[column] for row in table(viewer, id)]
 
 
@@ -73,20 +72,20 @@ def sorted_by(viewer: Viewer, id: str, key: str) -> str:
     )
 
 
-def lines(viewer: Viewer, share: float, depth: int) -> List[str]:
+def lines(viewer: Viewer, share: float, depth: int) -> list[str]:
     """A frame's tooltip."""
     return viewer.hover(share, depth).splitlines()
 
 
-def told(viewer: Viewer, share: float, depth: int) -> Dict[str, str]:
+def told(viewer: Viewer, share: float, depth: int) -> dict[str, str]:
     """A frame's tooltip: its name as "", and each of its lines."""
     viewer.hover(share, depth)
     cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
     cells = [cell.replace("\u202f", " ") for cell in cells]
-    return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2]))}
+    return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2], strict=False))}
 
 
-def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
+def rows_by_name(viewer: Viewer) -> dict[str, list[str]]:
     """Of each method its change, its own change, and both sides' totals."""
     return {row[5]: [row[0], *row[2:5]] for row in table(viewer, "changes")}
 
@@ -103,16 +102,16 @@ def choose(viewer: Viewer, id: str, typed: str, down: int) -> None:
     viewer.press(*[Keys.ARROW_DOWN] * down, Keys.ENTER)
 
 
-def is_match(color: List[int]) -> bool:
+def is_match(color: list[int]) -> bool:
     """Violet: what a search found."""
     red, green, blue = color
     return red > green + 20 and blue > green + 20
 
 
-def is_red(color: List[int]) -> bool:
+def is_red(color: list[int]) -> bool:
     """Faint ones, too, which may be chance."""
     return color[0] > color[2] + 15
 
 
-def is_blue(color: List[int]) -> bool:
+def is_blue(color: list[int]) -> bool:
     return color[2] > color[0] + 15

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Dict, Iterator
 from urllib.parse import quote
 
 import pytest
@@ -58,7 +58,7 @@ def wrong_expression(viewer: Viewer) -> None:
     viewer.press("(")
 
 
-OVER: Dict[str, Callable[[Viewer], None]] = {
+OVER: dict[str, Callable[[Viewer], None]] = {
     "scopes": listed_scopes,
     "save": saving,
     "keys": keys,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, Union
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -17,20 +16,20 @@ from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.seeing import table
 
 # Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
-Events = Dict[int, Union[str, bytes]]
+Events = dict[int, str | bytes]
 N1: Events = {
     101: "[worker];a;hot_[j] 60\n[GC Thread#N];gc 40\n",
     102: "[worker];a;hot_[j] 20\n[worker];a;cold_[j] 80\n",
 }
 N2: Events = {201: "[worker];a;cold_[j] 100\n"}
-ALLOCATED: List[Events] = [{101: "a;make 1048576\n"}, {201: "a;make 3145728\n"}]
+ALLOCATED: list[Events] = [{101: "a;make 1048576\n"}, {201: "a;make 3145728\n"}]
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hosts = [
         MadeHost(name, processes, events={"alloc": allocated})
-        for name, processes, allocated in zip(("n1", "n2"), (N1, N2), ALLOCATED)
+        for name, processes, allocated in zip(("n1", "n2"), (N1, N2), ALLOCATED, strict=False)
     ]
     run = make_run(tmp_path_factory.mktemp("choosing") / "run", hosts, events=("cpu", "alloc", "lock"))
     return make_report(run.path).page
@@ -263,7 +262,7 @@ def test_what_has_no_room_in_the_legend_is_summed_up(viewer: Viewer, tmp_path: P
     assert list(shares.items())[-1] == ("6 others", "2.1 %") and len(shares) == 15
 
 
-def legend(viewer: Viewer) -> Dict[str, str]:
+def legend(viewer: Viewer) -> dict[str, str]:
     items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li:not(:first-child)")
     texts = [item.text.replace("\u202f", " ") for item in items]
     return {label: f"{share} %" for label, share in (text[:-2].rsplit(" ", 1) for text in texts)}

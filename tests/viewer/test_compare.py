@@ -150,7 +150,7 @@ def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> Non
         "return [...document.querySelectorAll('#changes-body .delta')].map("
         "(bar) => Number(bar.style.getPropertyValue('--share')))"
     )
-    by_name = dict(zip(names(viewer, "changes", 5), shares))
+    by_name = dict(zip(names(viewer, "changes", 5), shares, strict=False))
     assert by_name == {
         "m": 1.0,
         **dict.fromkeys("xyz", pytest.approx(1 / 3)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Set
 from xml.etree import ElementTree
 
 import pytest
@@ -57,12 +57,12 @@ def save(viewer: Viewer, downloads: Path, kind: str) -> Path:
     raise AssertionError(f"nothing was saved: {list(downloads.iterdir())}")
 
 
-def expected(hosts: List[str]) -> bytes:
+def expected(hosts: list[str]) -> bytes:
     texts = [text for host in hosts for text in PROCESSES[host].values()]
     return Profile.merged([Profile.from_bytes(text.encode(), "folded") for text in texts]).to_folded()
 
 
-def frames_of(folded: bytes) -> Set[str]:
+def frames_of(folded: bytes) -> set[str]:
     return {frame for line in folded.decode().splitlines() for frame in line.rpartition(" ")[0].split(";")}
 
 
@@ -133,7 +133,7 @@ def test_a_mean_is_saved_in_whole_numbers(viewer: Viewer, page: Path, downloads:
     assert kernel == pytest.approx(55.5 / 2 * 7 / 57, abs=1)
 
 
-def titles(file: Path) -> Dict[str, float]:
+def titles(file: Path) -> dict[str, float]:
     """The frames of a picture: width by title."""
     root = ElementTree.parse(file).getroot()
     groups = root.findall(f"{SVG}g")

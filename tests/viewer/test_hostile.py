@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, List
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -133,7 +133,7 @@ def test_search_zoom_and_keys_work_on_them(unharmed: Viewer, page: Path) -> None
 
 def test_scopes_are_listed_and_chosen(unharmed: Viewer, page: Path) -> None:
     unharmed.open(page)
-    names: List[str] = listed_scopes(unharmed)
+    names: list[str] = listed_scopes(unharmed)
     assert f"n1{IMAGE}" in names
     choose_scope(unharmed, "n2<")
     assert "scope=host" in unharmed.state()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -161,7 +160,7 @@ def reopened_rows(viewer: Viewer, page: Path, rows: int) -> None:
     assert len(table(viewer, "methods")) == rows
 
 
-def open_folds(viewer: Viewer) -> List[bool]:
+def open_folds(viewer: Viewer) -> list[bool]:
     return list(
         viewer.driver.execute_script(
             "return [...document.querySelectorAll('#run-panel details')].map((one) => one.open)"

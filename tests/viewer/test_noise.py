@@ -6,7 +6,6 @@ import re
 import zlib
 from base64 import b64encode
 from pathlib import Path
-from typing import Dict, List, Optional
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -27,7 +26,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return three_hosts(tmp_path_factory.mktemp("noise") / "run")
 
 
-def run_of(folder: Path, counts: List[int], event: str = "cpu") -> Path:
+def run_of(folder: Path, counts: list[int], event: str = "cpu") -> Path:
     """Processes that spend so many samples in hot, besides others; the last one is alone on its host."""
     job = f"{';'.join(TASK)};work"
     texts = [f"{job};hot {count}\n{job};hot;hot 7\n{job};cold 400\n{job};few 3\nz 9\n" for count in counts]
@@ -39,7 +38,7 @@ def run_of(folder: Path, counts: List[int], event: str = "cpu") -> Path:
     return make_run(folder, hosts, events=(event,)).path
 
 
-def _recorded(event: str, processes: Dict[int, str]) -> Dict[str, Dict]:
+def _recorded(event: str, processes: dict[int, str]) -> dict[str, dict]:
     return {"processes": processes} if event == "cpu" else {"events": {event: processes}}
 
 
@@ -59,7 +58,7 @@ def until_told(viewer: Viewer) -> str:
     return viewer.driver.find_element(By.CSS_SELECTOR, ".noise-note").text
 
 
-def points(noise: Optional[float]) -> str:
+def points(noise: float | None) -> str:
     assert noise is not None
     size = noise * 100
     return f"±{size:.1f} points" if size >= 1 else f"±{size:.2f} points"
@@ -73,7 +72,7 @@ def points(noise: Optional[float]) -> str:
     ],
 )
 def test_the_page_has_the_noise_of_the_command_line(
-    viewer: Viewer, tmp_path: Path, before: List[int], after: List[int], told: str
+    viewer: Viewer, tmp_path: Path, before: list[int], after: list[int], told: str
 ) -> None:
     sides = [run_of(tmp_path / name, counts) for name, counts in (("old", before), ("new", after))]
     changes = compared(viewer, *sides, tmp_path / "x.html")
@@ -102,7 +101,7 @@ def test_one_process_on_each_side_is_counted_alone(viewer: Viewer, tmp_path: Pat
     assert {row[5]: row[NOISE] for row in table(viewer, "changes")} == noise
 
 
-def sides_of(tmp_path: Path, **texts: str) -> List[Path]:
+def sides_of(tmp_path: Path, **texts: str) -> list[Path]:
     sides = []
     for name, text in texts.items():
         (tmp_path / f"{name}.folded").write_text(text)
@@ -241,7 +240,7 @@ def chain(depth: int, columns: int) -> bytes:
     """A page's data: one stack of that many frames, each with a sample of its own in every column."""
     names = [f"n{number}".encode() for number in range(10, 60)]
 
-    def piece(numbers: List[int]) -> bytes:
+    def piece(numbers: list[int]) -> bytes:
         packed = b"".join(map(varint, numbers))
         return varint(len(packed)) + packed
 
@@ -251,7 +250,7 @@ def chain(depth: int, columns: int) -> bytes:
     column = varint(depth) + piece([1] * depth) * 2
     parts = [texts, frames, tree, column * columns]
     counts = [len(names), len(names), depth + 1, columns]
-    return b"HPV3" + b"".join(varint(count) + part for count, part in zip(counts, parts))
+    return b"HPV3" + b"".join(varint(count) + part for count, part in zip(counts, parts, strict=False))
 
 
 def test_deep_stacks_leave_the_page_alive(viewer: Viewer, page: Path, tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List
 
 import pytest
 
@@ -36,7 +36,7 @@ def paper(viewer: Viewer) -> Iterator[None]:
         viewer.driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
 
 
-def from_the_top(viewer: Viewer, *ids: str) -> List[str]:
+def from_the_top(viewer: Viewer, *ids: str) -> list[str]:
     """Those of these elements that have a place on paper, from the top."""
     tops = {id: viewer.element(id).rect["y"] for id in ids if viewer.element(id).is_displayed()}
     return sorted(tops, key=lambda id: tops[id])
@@ -56,7 +56,7 @@ PANELS = ("graph-panel", "methods-panel", "hosts-panel", "compare-panel", "run-p
     ],
 )
 def test_paper_begins_with_the_view_and_has_a_graph(
-    viewer: Viewer, page: Path, view: str, order: List[str]
+    viewer: Viewer, page: Path, view: str, order: list[str]
 ) -> None:
     show(viewer, page, view)
     with paper(viewer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List
 from urllib.parse import quote
 
 import pytest
@@ -401,5 +400,5 @@ def test_amounts_are_written_as_on_the_rest_of_the_page(viewer: Viewer, tmp_path
     assert viewer.text("wider") == f"calls of {method}"
 
 
-def is_grey(color: List[int]) -> bool:
+def is_grey(color: list[int]) -> bool:
     return max(color) - min(color) < 12

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List, Set
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -218,7 +217,7 @@ def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path
     ],
 )
 def test_methods_sort_by_columns_both_ways(
-    viewer: Viewer, page: Path, key: str, way: str, order: List[str]
+    viewer: Viewer, page: Path, key: str, way: str, order: list[str]
 ) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
@@ -232,7 +231,7 @@ def test_methods_sort_by_columns_both_ways(
 
 
 @pytest.mark.parametrize(("key", "first"), [("hosts", {"a", "b", "c"}), ("most", {"c", "d"})])
-def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: Set[str]) -> None:
+def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: set[str]) -> None:
     viewer.open(page, f"view=methods&sort={key}")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     assert set(names(viewer, "methods", 2)[: len(first)]) == first
@@ -418,7 +417,7 @@ def test_several_hosts_are_not_listed_by_process(viewer: Viewer, page: Path) -> 
     assert not viewer.element("processes").is_displayed()
 
 
-def host_names(viewer: Viewer) -> List[str]:
+def host_names(viewer: Viewer) -> list[str]:
     cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody td:first-child")
     return [cell.text for cell in cells]
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Optional
 
-from hprofiler.errors import UsageError
-from hprofiler.event_names import known_as
-from hprofiler.measures import Column
+from hprofiler.base.errors import UsageError
+from hprofiler.base.text import printable
+from hprofiler.model.event_names import known_as
+from hprofiler.model.measures import Column
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
 from hprofiler.report.diff.page import TwoRuns, in_picture
 from hprofiler.report.diff.several import WHY, fewest, hidden, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
-from hprofiler.store import replacing
-from hprofiler.text import printable
+from hprofiler.runfolder import replacing
 
 __all__ = [
     "WHY",
@@ -37,10 +36,10 @@ __all__ = [
 def compare_paths(
     before: Path,
     after: Path,
-    event: Optional[str],
+    event: str | None,
     absolute: bool,
     listener: Listener,
-    page: Optional[TwoRuns] = None,
+    page: TwoRuns | None = None,
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
 
@@ -54,7 +53,9 @@ def compare_paths(
         page.begin(chosen, sources[0].events[chosen], facts)
     takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
     column = _value(sources, chosen, absolute)
-    first, second = (one.read(chosen, column, listener, taker) for one, taker in zip(sources, takers))
+    first, second = (
+        one.read(chosen, column, listener, taker) for one, taker in zip(sources, takers, strict=False)
+    )
     return compare(chosen, first, second, absolute)
 
 
@@ -63,7 +64,7 @@ def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
     return TwoRuns(title, (printable(before.name or str(before)), printable(after.name or str(after))))
 
 
-def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
+def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
     before, after = sources
     both = [event for event, column in before.events.items() if after.events.get(event) == column]
     for name in filter(None, (wanted, known_as(wanted or ""))):  # a file may call a value of its own so

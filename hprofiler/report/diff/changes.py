@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Callable, List, Optional, Tuple
 
 from hprofiler._flamegraph import Change, Diff
 from hprofiler.report.diff.room import Room, Share
@@ -23,7 +23,7 @@ class Moved:
 
     before: float
     after: float
-    noise: Optional[float]
+    noise: float | None
 
     @property
     def change(self) -> float:
@@ -64,7 +64,7 @@ class Changes:
     before: Side
     after: Side
     absolute: bool
-    methods: Tuple[MethodChange, ...]
+    methods: tuple[MethodChange, ...]
     noise: Noise
     diff: Diff
 
@@ -73,23 +73,23 @@ class Changes:
         """What 100 % is: 1 for shares, the amount before for amounts."""
         return float(self.before.spread.total) if self.absolute else 1.0
 
-    def grew(self, kind: str) -> List[MethodChange]:
+    def grew(self, kind: str) -> list[MethodChange]:
         """Methods whose own cost ("own"), or total, grew beyond noise, the most first.
 
         Of totals only those that tell more than the own cost does.
         """
         return self._beyond(kind, lambda moved: moved.change)
 
-    def shrank(self, kind: str) -> List[MethodChange]:
+    def shrank(self, kind: str) -> list[MethodChange]:
         return self._beyond(kind, lambda moved: -moved.change)
 
-    def _beyond(self, kind: str, size: Callable[[Moved], float]) -> List[MethodChange]:
+    def _beyond(self, kind: str, size: Callable[[Moved], float]) -> list[MethodChange]:
         found = [one for one in self.methods if one.of(kind).beyond and size(one.of(kind)) > 0]
         if kind == "total":
             found = [one for one in found if abs(one.total.change - one.own.change) > _SAME * self.whole]
         return sorted(found, key=lambda one: (-size(one.of(kind)), one.name))
 
-    def largest(self, kind: str) -> List[MethodChange]:
+    def largest(self, kind: str) -> list[MethodChange]:
         """Every method that changed, chance or not, the most first."""
         changed = [one for one in self.methods if one.of(kind).change]
         return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
@@ -101,7 +101,7 @@ class Changes:
         shares = [Share(one.name, one.own.before, one.own.after, one.own.noise) for one in methods]
         return Room(shares, self.before.spread.samples, self.after.spread.samples)
 
-    def grew_over(self, limit: float) -> List[MethodChange]:
+    def grew_over(self, limit: float) -> list[MethodChange]:
         """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
 
         What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
@@ -109,11 +109,11 @@ class Changes:
         """
         return self._over(limit, lambda moved: moved.noise is None or moved.beyond)
 
-    def may_have_grown_over(self, limit: float) -> List[MethodChange]:
+    def may_have_grown_over(self, limit: float) -> list[MethodChange]:
         """Methods that would have grown by more than this part of the whole if it were not within noise."""
         return self._over(limit, lambda moved: moved.noise is not None and not moved.beyond)
 
-    def _over(self, limit: float, counts: Callable[[Moved], bool]) -> List[MethodChange]:
+    def _over(self, limit: float, counts: Callable[[Moved], bool]) -> list[MethodChange]:
         def over(moved: Moved, room: float = 1.0) -> bool:
             return counts(moved) and moved.after - moved.before * room > limit * self.whole
 
@@ -126,11 +126,11 @@ class Changes:
         found = [one for one in self.methods if grew(one)]
         return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
 
-    def appeared(self, limit: int) -> List[Change]:
+    def appeared(self, limit: int) -> list[Change]:
         """Paths that are only after, and more than chance, the largest first."""
         return list(islice(filter(self._is_no_chance, self.diff.appeared(_EVERYTHING)), limit))
 
-    def vanished(self, limit: int) -> List[Change]:
+    def vanished(self, limit: int) -> list[Change]:
         """Paths that are only before; where shares are compared their amounts are of the whole after."""
         return list(islice(filter(self._is_no_chance, self.diff.vanished(_EVERYTHING)), limit))
 
@@ -153,6 +153,6 @@ def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Ch
     return Changes(event, before, after, absolute, tuple(methods), noise, diff)
 
 
-def _moved(name: str, which: str, sides: Tuple[Spread, Spread], noise: Noise) -> Moved:
+def _moved(name: str, which: str, sides: tuple[Spread, Spread], noise: Noise) -> Moved:
     before, after = (side.cost(which, name) / (1 if noise.absolute else side.total) for side in sides)
     return Moved(before, after, noise.of(which, name))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile
-from hprofiler.measures import Column, measure_of
+from hprofiler.model.measures import Column, measure_of
 from hprofiler.report import page as pages
 from hprofiler.report.description import Covered, PageData, PageEvent, PageProcess
 from hprofiler.report.diff.changes import Changes, MethodChange
@@ -28,7 +28,7 @@ _ROUNDING = 1e-3
 class TwoRuns:
     """Takes each side's profiles as they are read; `names` are what the sides are called in the page."""
 
-    def __init__(self, title: str, names: Tuple[str, str]) -> None:
+    def __init__(self, title: str, names: tuple[str, str]) -> None:
         before, after = names
         self._names = names if before != after else ("before", "after")
         self._data = PageData(title or " → ".join(self._names), self._names)
@@ -51,8 +51,8 @@ class TwoRuns:
         self,
         run: int,
         profile: Profile,
-        host: Optional[HostFacts] = None,
-        recording: Optional[RecordingFacts] = None,
+        host: HostFacts | None = None,
+        recording: RecordingFacts | None = None,
     ) -> None:
         """A process's profile, threads as outermost frames where they are known; or a file's."""
         if not profile.total():
@@ -91,7 +91,7 @@ def in_picture(changes: Changes) -> str:
     return f"{changes.before.in_picture()} → {changes.after.in_picture()}"
 
 
-def _common_second(events: Sequence[PageEvent]) -> Optional[Tuple[str, str, float]]:
+def _common_second(events: Sequence[PageEvent]) -> tuple[str, str, float] | None:
     """What a sample stands for, where it stands for the same in both runs: not at 99 Hz and at 300 Hz."""
     known = [one.second for one in events if one.second is not None]
     if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
@@ -117,7 +117,7 @@ def _table(changes: Changes, kind: str, rows: Sequence[MethodChange]) -> str:
 
 def _row(changes: Changes, one: MethodChange, kind: str) -> str:
     moved = one.of(kind)
-    cells: List[str] = [
+    cells: list[str] = [
         amount_of(changes, moved.before),
         amount_of(changes, moved.after),
         change_of(changes, moved.change),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 # Of so many samples a share tells how much larger or smaller it became; where nobody knows how many there
 # were, a share of so much.
@@ -30,7 +31,7 @@ class Share(NamedTuple):
     name: str
     before: float
     after: float
-    noise: Optional[float]
+    noise: float | None
 
     @property
     def middle(self) -> float:
@@ -47,10 +48,10 @@ class Room:
         least = [_SAMPLES / samples if samples else _SHARE for samples in (before, after)]
         telling = [one for one in shares if one.before >= least[0] and one.after >= least[1]]
         telling.sort(key=lambda one: one.after / one.before)
-        self._shares: Dict[str, Tuple[float, float]] = {one.name: (one.before, one.after) for one in shares}
+        self._shares: dict[str, tuple[float, float]] = {one.name: (one.before, one.after) for one in shares}
         self._times = [one.after / one.before for one in telling]
-        self._weights: Dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in telling}
-        self._upto: List[float] = list(accumulate(self._weights.values()))
+        self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in telling}
+        self._upto: list[float] = list(accumulate(self._weights.values()))
         self._sums = (sum(one.before for one in telling), sum(one.after for one in telling))
         self._noise = math.hypot(self._of_the_median(telling), max(map(_pushed_by, shares), default=0.0))
 
@@ -75,7 +76,7 @@ class Room:
     def without(self, name: str) -> float:
         """As all methods but this one have it, chance or not; 1 where too few of them tell."""
         own, weight = self._shares.get(name, (0.0, 0.0)), self._weights.get(name, 0.0)
-        for whole, share in zip(self._sums, own):
+        for whole, share in zip(self._sums, own, strict=False):
             if whole - (share if weight else 0.0) < _ENOUGH * (1 - share):
                 return 1.0
         left = self._upto[-1] - weight if self._upto else 0.0

@@ -6,7 +6,7 @@ than what counting samples makes of them, in the same program on the same host.
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 from hprofiler.report.diff.changes import Changes, MethodChange
 
@@ -16,7 +16,7 @@ WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 def told_apart(
     changes: Changes, grown: Sequence[MethodChange]
-) -> Tuple[List[MethodChange], List[MethodChange]]:
+) -> tuple[list[MethodChange], list[MethodChange]]:
     """Methods that surely grew, and those of which it cannot be told.
 
     It can where half or more of what the method costs after is of roles with `FEWEST` processes on both
@@ -28,7 +28,7 @@ def told_apart(
     return sure, [one for one in grown if one not in sure]
 
 
-def hidden(changes: Changes, limit: float) -> Optional[Tuple[MethodChange, float]]:
+def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:
     """The method that grew the most by more than `limit`, and the noise that hides it, as parts of the whole.
 
     Only where a run has fewer than `FEWEST` processes: the spread of more than that tells what is chance.

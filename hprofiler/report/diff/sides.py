@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Union
 
 from hprofiler._flamegraph import Profile
-from hprofiler.aside import interruptibly
-from hprofiler.errors import ProfileError, UsageError
-from hprofiler.measures import Column, amount, counted, measure_of
-from hprofiler.mistaken import refuse_no_profile
+from hprofiler.base.background import interruptibly
+from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.paths import is_folder, is_there
+from hprofiler.base.text import printable
 from hprofiler.model import Outcome
-from hprofiler.paths import is_folder, is_there
+from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.report.covered import run_covered, sampled
 from hprofiler.report.diff.spread import Spread
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.reading import Names, Reader, unreadable
 from hprofiler.report.words import coverage
-from hprofiler.store import RunFolder, is_run_file
-from hprofiler.text import printable
+from hprofiler.runfolder import RunFolder, is_run_file
+from hprofiler.runfolder.input_checks import refuse_no_profile
 
 # Told the side, how many profiles of it were read, and of how many.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
-Taker = Callable[[Profile, Optional[HostFacts], Optional[RecordingFacts]], None]
+Taker = Callable[[Profile, HostFacts | None, RecordingFacts | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
@@ -42,10 +42,10 @@ class Side:
     """
 
     name: str
-    merged: Optional[Profile] = None
-    facts: Optional[RunFacts] = None
+    merged: Profile | None = None
+    facts: RunFacts | None = None
     spread: Spread = field(default_factory=Spread)
-    problems: List[Outcome] = field(default_factory=list)
+    problems: list[Outcome] = field(default_factory=list)
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
         """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
@@ -93,13 +93,13 @@ class Side:
         return f"{self.name} ({', '.join([*self._amounts(), *self.covered])})"
 
     @property
-    def covered(self) -> List[str]:
+    def covered(self) -> list[str]:
         """ "3 of 4 processes on 1 of 1 host" and "99 Hz for 60 s"; of a file nothing is known."""
         if self.facts is None:
             return []
         return [run_covered(self.facts, len(self.problems)), sampled(self.facts)]
 
-    def _amounts(self) -> List[str]:
+    def _amounts(self) -> list[str]:
         told = [amount(self.spread.total, self.column)]
         if self.column[1] != "count" and self.spread.samples:
             told.append(counted(self.spread.samples, "samples"))
@@ -113,17 +113,17 @@ class RunSource:
         self._folder = RunFolder.open(path)
         self.name = printable(str(self._folder.path))
         self.facts = read_facts(self._folder.run)
-        self.events: Dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
+        self.events: dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
 
     def has(self, event: str) -> bool:
         """There are recordings of it, which may be without a sample."""
         return any(host.recordings for host in self.facts.of(event).hosts)
 
-    def column(self, event: str, in_time: bool) -> Optional[Column]:
+    def column(self, event: str, in_time: bool) -> Column | None:
         """What of an event is compared; None where it is not known in time."""
         return _column(event, in_time)
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Optional[Taker] = None) -> Side:
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
         facts = self.facts.of(event)
         reader = Reader(self._folder, facts, Names(threads=taker is not None))
@@ -136,7 +136,7 @@ def _column(event: str, in_time: bool) -> Column:
     return measure_of(event).columns[1] if in_time and event in _TIMES else measure_of(event).column
 
 
-def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, taker: Optional[Taker]) -> None:
+def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, taker: Taker | None) -> None:
     facts = side.facts
     assert facts is not None
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
@@ -186,7 +186,7 @@ class FileSource:
     def has(self, event: str) -> bool:
         return event in self.events
 
-    def column(self, event: str, in_time: bool) -> Optional[Column]:
+    def column(self, event: str, in_time: bool) -> Column | None:
         """What of an event is compared; None where it is not known in time."""
         if not in_time or event not in _TIMES:
             return self.events[event]
@@ -196,7 +196,7 @@ class FileSource:
     def _profile_has(self, column: Column) -> bool:
         return column in self._profile.values and self._profile.total(column[0]) > 0
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Optional[Taker] = None) -> Side:
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         """The file's value of an event, whose name may be the value's own."""
         side = Side(self.name)
         profile = self._profile.canonical()
@@ -212,7 +212,7 @@ class FileSource:
         return self._profile.total(column[0]) if known else 0
 
 
-Source = Union[RunSource, FileSource]
+Source = RunSource | FileSource
 
 
 def open_side(path: Path) -> Source:

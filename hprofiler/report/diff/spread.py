@@ -7,8 +7,8 @@ Processes of unlike roles (a driver, executors) are compared within their own ki
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from hprofiler._flamegraph import Profile
 
@@ -42,7 +42,7 @@ class Kind:
     def __init__(self) -> None:
         self.parts = 0
         self._whole = Sums()
-        self._sums: Dict[str, Dict[str, Sums]] = {"own": {}, "all": {}}
+        self._sums: dict[str, dict[str, Sums]] = {"own": {}, "all": {}}
 
     @property
     def freedom(self) -> int:
@@ -62,7 +62,7 @@ class Kind:
     def names(self) -> Iterable[str]:
         return self._sums["all"]
 
-    def sums(self, which: str, name: str) -> Optional[Sums]:
+    def sums(self, which: str, name: str) -> Sums | None:
         return self._sums[which].get(name)
 
     def by_chance(self, sums: Sums) -> float:
@@ -86,7 +86,7 @@ class Kind:
                 yield self.between(sums) / chance
 
 
-def _add(to: Dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
+def _add(to: dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
     sums = to.get(name)
     if sums is None:
         sums = to[name] = Sums()
@@ -101,7 +101,7 @@ class Spread:
         self.samples = 0
         self.total = 0
         self.known = True
-        self.kinds: Dict[str, Kind] = {}
+        self.kinds: dict[str, Kind] = {}
         self._sampled = 0.0
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
@@ -117,7 +117,7 @@ class Spread:
         self._sampled += whole * per_sample
         self.kinds.setdefault(kind, Kind()).add(profile, per_sample)
 
-    def names(self) -> Set[str]:
+    def names(self) -> set[str]:
         return {name for kind in self.kinds.values() for name in kind.names()}
 
     @property
@@ -142,13 +142,13 @@ class Spread:
         # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
         return max(sampled * (1 - share), self.per_sample**2) / self.total**2
 
-    def times(self, which: str, name: str) -> Optional[float]:
+    def times(self, which: str, name: str) -> float | None:
         """How many times what chance makes a method varies; None where nothing tells."""
         several = [(kind, sums) for kind, sums in self._all(which, name) if kind.parts > 1]
         chance = sum(kind.by_chance(sums) for kind, sums in several)
         return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
 
-    def _all(self, which: str, name: str) -> List[Tuple[Kind, Sums]]:
+    def _all(self, which: str, name: str) -> list[tuple[Kind, Sums]]:
         found = ((kind, kind.sums(which, name)) for kind in self.kinds.values())
         return [(kind, sums) for kind, sums in found if sums is not None]
 
@@ -165,9 +165,9 @@ class Noise:
         self._limit = _limit(_POOLED + freedom) if freedom else SIGMAS
         self.counted_alone = not freedom
         # Of paths, which are many.
-        self._times_by_name: Dict[str, List[float]] = {}
+        self._times_by_name: dict[str, list[float]] = {}
 
-    def of(self, which: str, name: str) -> Optional[float]:
+    def of(self, which: str, name: str) -> float | None:
         """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
         if not self.known:
             return None
@@ -176,7 +176,7 @@ class Noise:
         alike = self._evenly([side.cost(which, name) / self._whole(side) for side in self._sides])
         return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
 
-    def of_path(self, name: str, parts: Sequence[float]) -> Optional[float]:
+    def of_path(self, name: str, parts: Sequence[float]) -> float | None:
         """A path's change beyond this is none of chance's, by its parts of both sides; None as for `of`.
 
         `name` is of its last frame: paths to a method vary from process to process as it does itself.
@@ -184,15 +184,17 @@ class Noise:
         if not self.known:
             return None
         times = self._times_of(name)
-        chance = (self._spread(part) / self._certainty(side) for part, side in zip(parts, self._sides))
+        chance = (
+            self._spread(part) / self._certainty(side) for part, side in zip(parts, self._sides, strict=False)
+        )
         return self._limit * math.sqrt(max(_scaled(chance, times), _scaled(self._evenly(parts), times)))
 
-    def _times_of(self, name: str) -> List[float]:
+    def _times_of(self, name: str) -> list[float]:
         if name not in self._times_by_name:
             self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
         return self._times_by_name[name]
 
-    def _evenly(self, parts: Sequence[float]) -> List[float]:
+    def _evenly(self, parts: Sequence[float]) -> list[float]:
         """Each side's variance if both have the same part, as both together tell it.
 
         A side of few samples that has none of it is as uncertain as the other makes it.
@@ -221,7 +223,7 @@ class Noise:
 
 
 def _scaled(values: Iterable[float], factors: Iterable[float]) -> float:
-    return sum(value * factor for value, factor in zip(values, factors))
+    return sum(value * factor for value, factor in zip(values, factors, strict=False))
 
 
 def _pooled(kinds: Iterable[Kind]) -> float:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change
-from hprofiler.measures import amount, duration, measure_of, named_by
+from hprofiler.base.text import printable
+from hprofiler.model.measures import amount, duration, measure_of, named_by
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
 from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
 from hprofiler.report.words import percent, plain, short_name
-from hprofiler.text import printable
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
@@ -23,7 +23,7 @@ AS_LONG = 0.02
 _ROOM = 0.05
 
 
-def lines(compared: Changes, top: int) -> List[str]:
+def lines(compared: Changes, top: int) -> list[str]:
     """The methods that changed beyond noise, at most `top` of each kind."""
     text = [*_head(compared)]
     kinds = kinds_of(compared)
@@ -36,7 +36,7 @@ def lines(compared: Changes, top: int) -> List[str]:
     return text
 
 
-def kinds_of(compared: Changes) -> List[Tuple[str, str, List[MethodChange]]]:
+def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
     """What stands above each table, which cost it is of, and its rows: "more, by itself", "own", ..."""
     found = []
     for kind, words in _KINDS.items():
@@ -45,7 +45,7 @@ def kinds_of(compared: Changes) -> List[Tuple[str, str, List[MethodChange]]]:
     return found
 
 
-def _head(compared: Changes) -> List[str]:
+def _head(compared: Changes) -> list[str]:
     sides = f"{compared.before.in_words()} → {compared.after.in_words()}"
     measure = measure_of(compared.event)
     what = measure.title if compared.absolute else f"shares of {measure.share_of}"
@@ -78,7 +78,7 @@ def _about_noise(compared: Changes) -> str:
     return "noise is what samples, and the spread over processes, make of it"
 
 
-def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> List[str]:
+def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:
     if not rows:
         return []
     text = ["", f"{head}:", _heads(compared)]
@@ -111,7 +111,7 @@ def change_of(compared: Changes, value: float) -> str:
     return f"{'+' if value > 0 else '-'}{points_of(compared, abs(value))}"
 
 
-def noise_of(compared: Changes, noise: Optional[float]) -> str:
+def noise_of(compared: Changes, noise: float | None) -> str:
     return "?" if noise is None else f"±{points_of(compared, noise)}"
 
 
@@ -127,7 +127,7 @@ def _unit(compared: Changes, value: float) -> str:
     return f"{value:,.0f}" if unit == "count" else amount(value, (name, unit))
 
 
-def _nothing(compared: Changes, top: int) -> List[str]:
+def _nothing(compared: Changes, top: int) -> list[str]:
     largest = compared.largest("own")[: _WITHIN_SHOWN if compared.noise.known else top]
     if not largest:
         return ["", "nothing changed"]
@@ -136,7 +136,7 @@ def _nothing(compared: Changes, top: int) -> List[str]:
     return text + [_row(compared, one.name, one.own) for one in largest]
 
 
-def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> List[str]:
+def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> list[str]:
     if not paths:
         return []
     text = ["", f"{head}, with all that it calls:"]
@@ -156,7 +156,7 @@ def _name(name: str) -> str:
 
 def record(
     compared: Changes, top: int, failed: Sequence[MethodChange], unsure: Sequence[MethodChange] = ()
-) -> Dict[str, object]:
+) -> dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
     beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
@@ -180,7 +180,7 @@ def _source(compared: Changes) -> str:
     return "counting" if compared.noise.counted_alone else "processes"
 
 
-def _side(side: Side) -> Dict[str, object]:
+def _side(side: Side) -> dict[str, object]:
     return {
         "name": side.name,
         "total": side.spread.total,
@@ -191,11 +191,11 @@ def _side(side: Side) -> Dict[str, object]:
     }
 
 
-def _method(one: MethodChange) -> Dict[str, object]:
+def _method(one: MethodChange) -> dict[str, object]:
     return {"method": one.name, "self": _moved(one.own), "total": _moved(one.total)}
 
 
-def _moved(moved: Moved) -> Dict[str, Optional[object]]:
+def _moved(moved: Moved) -> dict[str, object | None]:
     return {
         "before": moved.before,
         "after": moved.after,
@@ -205,6 +205,6 @@ def _moved(moved: Moved) -> Dict[str, Optional[object]]:
     }
 
 
-def _path(compared: Changes, one: Change) -> Dict[str, object]:
+def _path(compared: Changes, one: Change) -> dict[str, object]:
     cost = one.total_after or one.total_before
     return {"path": list(one.path), "total": cost if compared.absolute else cost / compared.diff.after_total}

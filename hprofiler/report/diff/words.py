@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
-
-from hprofiler.measures import measure_of
+from hprofiler.model.measures import measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange
 from hprofiler.report.diff.texts import amount_of, points_of
 from hprofiler.report.findings import MOST, Finding
@@ -12,7 +10,7 @@ from hprofiler.report.findings.answers import about
 from hprofiler.report.words import percent
 
 
-def findings(changes: Changes) -> List[Finding]:
+def findings(changes: Changes) -> list[Finding]:
     """The largest change first; growth before gains, own costs before totals; at most `MOST`."""
     grew, shrank = changes.grew("own"), changes.shrank("own")
     found = [_finding(changes, one, "own") for one in (*grew[:2], *shrank[:2])]

@@ -6,8 +6,8 @@ gives its findings, or none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Callable, List, Sequence
 
 from hprofiler._flamegraph import Profile
 from hprofiler.model import Outcome
@@ -47,7 +47,7 @@ def findings(
     compared: Compared,
     evidence: Evidence,
     problems: Sequence[Outcome] = (),
-) -> List[Finding]:
+) -> list[Finding]:
     """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
 
     `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
@@ -60,7 +60,7 @@ def findings(
     return [_bounded(one) for one in found[:MOST]]
 
 
-def _told_by(rule: Callable[[Subject], List[Finding]], subject: Subject) -> List[Finding]:
+def _told_by(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
     """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
     try:
         return rule(subject)
@@ -68,7 +68,7 @@ def _told_by(rule: Callable[[Subject], List[Finding]], subject: Subject) -> List
         return []
 
 
-def plain_findings(profile: Profile) -> List[Finding]:
+def plain_findings(profile: Profile) -> list[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
     subject = Subject(None, profile, Compared(), None, ())
     if not subject.methods:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
-
-from hprofiler.event_names import is_method
+from hprofiler.model.event_names import is_method
 from hprofiler.report.findings.subject import Finding, Subject
 from hprofiler.report.words import percent, short_name
 
@@ -44,7 +42,7 @@ def _for_whom(subject: Subject) -> str:
     return f", most of it for {shown(owner)}"
 
 
-def who_does_it(subject: Subject) -> List[Finding]:
+def who_does_it(subject: Subject) -> list[Finding]:
     """The method of the job's own that allocates or waits most, where the answer is a class."""
     if subject.event not in _DOES or subject.owner is not None or not subject.walk.owners:
         return []
@@ -55,7 +53,7 @@ def who_does_it(subject: Subject) -> List[Finding]:
     return [about(f"{_DOES[subject.event]} ", name, f": {percent(share, 1)}.")]
 
 
-def families(subject: Subject) -> List[Finding]:
+def families(subject: Subject) -> list[Finding]:
     """Well-known code that takes much of the whole, and that the answer does not tell."""
     if not subject.of_doing:
         return []
@@ -66,7 +64,7 @@ def families(subject: Subject) -> List[Finding]:
     return []
 
 
-def hottest_itself(subject: Subject) -> List[Finding]:
+def hottest_itself(subject: Subject) -> list[Finding]:
     """The hottest method, where the answer tells another."""
     hottest = subject.hottest
     share = hottest.self_value / subject.total

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Dict, Iterable
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
@@ -38,7 +38,7 @@ class Evidence:
 
     def __init__(self, facts: RunFacts) -> None:
         self._tells = facts.event == "cpu"
-        self.hosts: Dict[str, Work] = {}
+        self.hosts: dict[str, Work] = {}
 
     def add(self, host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
         """A process's profile, the value shown first; groups of threads may be its outermost frames."""

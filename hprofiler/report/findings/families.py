@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
 
 from hprofiler.report.words import package_length
 
@@ -20,7 +19,7 @@ class Family:
     name: str
     points: str
     doing: str
-    patterns: Tuple[str, ...]
+    patterns: tuple[str, ...]
 
 
 # An earlier family wins a name that two could have. What calls back into anybody's code (proxies, reflection,
@@ -222,7 +221,7 @@ _FAMILY = re.compile(
 )
 
 
-def family_of(name: str) -> Optional[Family]:
+def family_of(name: str) -> Family | None:
     """The family of a method, by its name; None for one of none."""
     found = _FAMILY.match(name)
     return FAMILIES[int(str(found.lastgroup)[1:])] if found else None
@@ -235,11 +234,11 @@ def is_own(name: str, kind: str) -> bool:
 
 
 # Frames and thread groups of the JVM's own work; patterns of the core's regular expressions.
-GC: List[str] = [
+GC: list[str] = [
     r"^\[(?:GC |G1 |ParGC|Parallel GC|Gang worker|Concurrent Mark|Shenandoah"
     r"|[ZX](?:Worker|Driver|Director|Stat|Unmapper|Uncommitter))",
     r"^(?:GangWorker|AbstractGangWorker|WorkerThread|GCTaskThread|ConcurrentGCThread|ConcurrentMarkSweepThread"
     r"|ConcurrentMarkThread|ConcurrentG1RefineThread|G1ServiceThread|ZWorkerThread)::",
     r"^VM_(?:\w*(?:Collect|GC)\w*|CMS_\w+|G1\w+|Shenandoah\w*|[ZX]\w*Operation|[ZX]Mark\w*|[ZX]Reloc\w*)::",
 ]
-JIT: List[str] = [r"^\[(?:C[12] Compiler|JVMCI|Libgraal)", r"^(?:CompileBroker|CompilerThread)::"]
+JIT: list[str] = [r"^\[(?:C[12] Compiler|JVMCI|Libgraal)", r"^(?:CompileBroker|CompilerThread)::"]

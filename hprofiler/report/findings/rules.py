@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import List, Optional, Tuple
 
-from hprofiler.measures import counted
+from hprofiler.base.text import without_pids
 from hprofiler.model import Outcome, Status
+from hprofiler.model.measures import counted
 from hprofiler.report.comparison import Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts
 from hprofiler.report.findings.answers import shown
@@ -15,7 +15,6 @@ from hprofiler.report.findings.evidence import summed
 from hprofiler.report.findings.subject import Finding, Subject
 from hprofiler.report.outliers import sentence, who
 from hprofiler.report.words import percent
-from hprofiler.text import without_pids
 
 _FEW = 100
 _GARBAGE = 0.1
@@ -46,7 +45,7 @@ _BROKEN = re.compile(
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
 
-def few_samples(subject: Subject) -> List[Finding]:
+def few_samples(subject: Subject) -> list[Finding]:
     """So few samples that shares say little."""
     samples = subject.samples
     if not 0 < samples < _FEW:
@@ -59,7 +58,7 @@ def few_samples(subject: Subject) -> List[Finding]:
     return [Finding(f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
 
 
-def kinds_of_wait(subject: Subject) -> List[Finding]:
+def kinds_of_wait(subject: Subject) -> list[Finding]:
     """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
     waits = [subject.methods[kind] for kind in _KINDS_OF_WAIT if kind in subject.methods]
     if subject.event != "offcpu" or not waits:
@@ -69,7 +68,7 @@ def kinds_of_wait(subject: Subject) -> List[Finding]:
     return [Finding(f"By kind of wait{subject.told.besides}: {told}.")]
 
 
-def profiler(subject: Subject) -> List[Finding]:
+def profiler(subject: Subject) -> list[Finding]:
     """How much of what was sampled is the profiler's own work."""
     own = subject.told.profiler
     if not own:
@@ -78,7 +77,7 @@ def profiler(subject: Subject) -> List[Finding]:
     return [Finding(f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}.")]
 
 
-def missing(subject: Subject) -> List[Finding]:
+def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
     every = subject.facts.hosts if subject.facts else ()
     hosts = [host for host in every if not host.idle and not host.needless]
@@ -104,7 +103,7 @@ def _failed(host: HostFacts) -> bool:
     )
 
 
-def _told_missing(host: HostFacts) -> List[Outcome]:
+def _told_missing(host: HostFacts) -> list[Outcome]:
     """What failed there, and what is said of processes that are not recorded, were it a note.
 
     Where processes are lost with their host they say why, and the host has nothing to add.
@@ -139,7 +138,7 @@ def _cut(reason: str) -> str:
     return f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
 
 
-def unlike(subject: Subject) -> List[Finding]:
+def unlike(subject: Subject) -> list[Finding]:
     """A host or process that is unlike the others, and why."""
     odd = subject.compared.odd_hosts
     if odd:
@@ -153,7 +152,7 @@ def unlike(subject: Subject) -> List[Finding]:
     return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].key)]
 
 
-def _method(one: Unlike) -> Optional[str]:
+def _method(one: Unlike) -> str | None:
     telling = one.telling
     return telling.name if telling and not telling.name.startswith("(rare ") else None
 
@@ -172,7 +171,7 @@ def _work_of(subject: Subject, odd: Unlike) -> str:
     return ""
 
 
-def broken(subject: Subject) -> List[Finding]:
+def broken(subject: Subject) -> list[Finding]:
     """Stacks of JVMs that perf could not follow."""
     recordings = {
         (host.name, one.pid): one
@@ -201,16 +200,16 @@ def _broken_share(outcome: Outcome, event: str) -> float:
     return 0.0
 
 
-def garbage(subject: Subject) -> List[Finding]:
+def garbage(subject: Subject) -> list[Finding]:
     return _own_work(subject, "gc", _GARBAGE, "garbage collection takes {share} of CPU time.")
 
 
-def compilers(subject: Subject) -> List[Finding]:
+def compilers(subject: Subject) -> list[Finding]:
     text = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
     return _own_work(subject, "jit", _COMPILERS, text)
 
 
-def kernel(subject: Subject) -> List[Finding]:
+def kernel(subject: Subject) -> list[Finding]:
     """Most time in the kernel, and who calls it."""
     found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
     if not found:
@@ -224,7 +223,7 @@ def kernel(subject: Subject) -> List[Finding]:
     return [Finding(f"{before}{called}{after}", caller, at=at) if named else Finding(before + after)]
 
 
-def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Finding]:
+def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:
     if subject.evidence is None:
         return []
     share = subject.evidence.cluster().share(kind)
@@ -234,7 +233,7 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Find
     return [Finding(told[:1].upper() + told[1:])]
 
 
-def idle_threads(subject: Subject) -> List[Finding]:
+def idle_threads(subject: Subject) -> list[Finding]:
     """How much of the time no sentence and no table is about, and of about how many threads that was."""
     every, busy, left = subject.cluster, subject.told.profile, subject.told.idle
     if not left:
@@ -250,7 +249,7 @@ def idle_threads(subject: Subject) -> List[Finding]:
     return [Finding(f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}.")]
 
 
-def idle(subject: Subject) -> List[Finding]:
+def idle(subject: Subject) -> list[Finding]:
     """Processes that hardly use the CPU."""
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
     seconds, cpu = _seconds(recordings)
@@ -263,5 +262,5 @@ def idle(subject: Subject) -> List[Finding]:
     return [Finding(f"{text} What they wait for: -e offcpu.")]
 
 
-def _seconds(recordings: List[RecordingFacts]) -> Tuple[float, float]:
+def _seconds(recordings: list[RecordingFacts]) -> tuple[float, float]:
     return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)

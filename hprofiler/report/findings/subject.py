@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Dict, Optional, Sequence
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.event_names import is_each_one
-from hprofiler.measures import Measure, ends_in_classes, measure_of
 from hprofiler.model import Outcome
+from hprofiler.model.event_names import is_each_one
+from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings.evidence import Evidence
@@ -39,10 +39,10 @@ class Finding:
     """
 
     text: str
-    method: Optional[str] = None
-    host: Optional[str] = None
+    method: str | None = None
+    host: str | None = None
     with_calls: bool = False
-    at: Optional[int] = None
+    at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Owner:
 class Subject:
     """An event with samples; without facts and evidence a profile of which nothing else is known."""
 
-    facts: Optional[RunFacts]
+    facts: RunFacts | None
     cluster: Profile
     compared: Compared
-    evidence: Optional[Evidence]
+    evidence: Evidence | None
     problems: Sequence[Outcome]
 
     @property
@@ -77,7 +77,7 @@ class Subject:
         return telling(self.facts, self.cluster) if self.facts else plain_telling(self.cluster)
 
     @cached_property
-    def methods(self) -> Dict[str, Method]:
+    def methods(self) -> dict[str, Method]:
         """All methods of what tells, hottest by self first."""
         return {one.name: one for one in self.told.profile.top(_EVERYTHING)}
 
@@ -100,7 +100,7 @@ class Subject:
         return next(iter(self.methods.values()))
 
     @cached_property
-    def owner(self) -> Optional[Owner]:
+    def owner(self) -> Owner | None:
         """The innermost method of the job's own that most is below, where much of that is well-known code."""
         if not self.of_doing:
             return None

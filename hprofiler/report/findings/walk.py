@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report.findings.families import Family, family_of, is_own
@@ -16,7 +16,7 @@ class _Place(NamedTuple):
     """Where a node is: below which own method, in which family, called by which frame outside the kernel."""
 
     owner: str = ""
-    family: Optional[Family] = None
+    family: Family | None = None
     caller: str = ""
 
 
@@ -35,13 +35,13 @@ class Walk:
         self.families: Counter[Family] = Counter()
         self.kernel_callers: Counter[str] = Counter()
         # Name, parent, place and cost of each node; the root is the first.
-        self._tree: List[Tuple[str, int, _Place, int]] = [("", 0, _ROOT, 0)]
-        self._known: Dict[Tuple[str, str], Tuple[bool, Optional[Family]]] = {}
+        self._tree: list[tuple[str, int, _Place, int]] = [("", 0, _ROOT, 0)]
+        self._known: dict[tuple[str, str], tuple[bool, Family | None]] = {}
         self._walk(profile, classes)
 
-    def below(self, method: str) -> Dict[Family, int]:
+    def below(self, method: str) -> dict[Family, int]:
         """What each family costs below a method."""
-        inside: List[bool] = []
+        inside: list[bool] = []
         costs: Counter[Family] = Counter()
         for name, parent, place, cost in self._tree:
             inside.append(name == method or (bool(inside) and inside[parent]))

@@ -7,9 +7,9 @@ import contextlib
 import random
 import signal
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Callable, Iterator, List, Sequence, Tuple
 
 from tests.lab import hosts
 from tests.lab.chaos import ground as grounds
@@ -26,7 +26,7 @@ _SHOWN = 600
 """Characters of a complaint; the report has all of it."""
 
 
-def alone(seed: int, name: str, ground: Ground) -> Tuple[Fault, ...]:
+def alone(seed: int, name: str, ground: Ground) -> tuple[Fault, ...]:
     """A fault by itself, at a moment that is sure to come."""
     chance = random.Random(f"{seed} {name}")
     while True:
@@ -35,7 +35,7 @@ def alone(seed: int, name: str, ground: Ground) -> Tuple[Fault, ...]:
             return (fault,)
 
 
-def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> Tuple[Fault, ...]:
+def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> tuple[Fault, ...]:
     """The faults of the trial of this number: one, or two of different kinds. Always the same ones."""
     chance = random.Random(f"{seed} {number}")
     names = sorted(only or ALL)
@@ -48,12 +48,12 @@ def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> Tuple[
     return (first, ALL[second](ground, chance))
 
 
-def interrupted(stage: str, chance: random.Random, ground: Ground) -> Tuple[Fault, ...]:
+def interrupted(stage: str, chance: random.Random, ground: Ground) -> tuple[Fault, ...]:
     """Ctrl-C in this part of a run, at another moment each time that it is asked for."""
     return (InterruptIn(stage, ground, chance),)
 
 
-def trials(options: argparse.Namespace) -> Iterator[Tuple[int, Callable[[Ground], Sequence[Fault]]]]:
+def trials(options: argparse.Namespace) -> Iterator[tuple[int, Callable[[Ground], Sequence[Fault]]]]:
     """Each trial's number, and what makes its faults."""
     if options.interrupts:
         for number, stage in enumerate(STAGES, 1):
@@ -75,7 +75,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _unwind)
-    lines: List[report.Line] = []
+    lines: list[report.Line] = []
     with contextlib.ExitStack() as stack:
         ground = stack.enter_context(grounds.made())
         for number, faults in trials(options):

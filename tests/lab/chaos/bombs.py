@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Dict, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 MAGIC = b"HPT1"
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
@@ -17,7 +17,7 @@ def compact(
     callees: Iterable[int],
     new_callees: Iterable[int],
     selves: Sequence[Iterable[int]],
-    labels: Dict[str, str] = {},  # noqa: B006 (nobody changes it)
+    labels: dict[str, str] = {},  # noqa: B006 (nobody changes it)
 ) -> bytes:
     """A profile of CPU time. `names` in byte order; the others are the tree's columns."""
     return packed(

@@ -8,8 +8,9 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Optional, Sequence
+from typing import IO
 
 from tests.lab import procs
 
@@ -73,6 +74,6 @@ class Debugger:
             said += chunk.decode("utf-8", "replace")
 
 
-def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe

@@ -6,7 +6,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Dict, FrozenSet, List, Optional
+from typing import TYPE_CHECKING
 
 from tests.lab.coordinator import Running
 
@@ -70,17 +70,17 @@ def while_recording(chance: random.Random, duration: float) -> Moment:
 class Excuse:
     """What a fault may cost. Without one everything has to be there, and exit code 0."""
 
-    hosts: FrozenSet[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
     """Hosts whose data may be missing or short, where the ledger says so with a reason."""
-    codes: FrozenSet[int] = NEVER
+    codes: frozenset[int] = NEVER
     """Exit codes that are right besides the one that follows from the ledger."""
-    kept: FrozenSet[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     """Those of the hosts whose data may be short and not missing."""
     everything: bool = False
     """There may be no run folder, or nothing in it: the coordinator itself was ended."""
-    ended: FrozenSet[str] = frozenset()
+    ended: frozenset[str] = frozenset()
     """Hosts whose burner is gone."""
-    still: FrozenSet[str] = frozenset()
+    still: frozenset[str] = frozenset()
     """Hosts whose burner stood still, by the fault's own doing."""
 
     def __or__(self, other: Excuse) -> Excuse:
@@ -106,8 +106,8 @@ class Circumstances:
 
     duration: float = 2.0
     timeout: float = 20.0
-    options: List[str] = field(default_factory=list)
-    environment: Dict[str, str] = field(default_factory=dict)
+    options: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 class Fault(ABC):
@@ -128,13 +128,13 @@ class Fault(ABC):
         self.ground = ground
         self.chance = chance
         self.host = chance.choice(ground.names)
-        self.lasts: Optional[float] = None
+        self.lasts: float | None = None
         """Seconds from `begin` to `end`; None: until the run is over."""
-        self.moment: Optional[Moment] = self.choose_moment()
+        self.moment: Moment | None = self.choose_moment()
         self.struck = False
         self._mended = False
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         """When it strikes; BEFORE: before the start."""
         return any_moment(self.chance, Circumstances.duration)
 
@@ -145,7 +145,7 @@ class Fault(ABC):
         """Change what the command is given; what is on the hosts is there."""
 
     @abstractmethod
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         """Break it. `running` is None where the moment is BEFORE."""
 
     def end(self) -> None:  # noqa: B027  (some leave nothing to mend)
@@ -161,7 +161,7 @@ class Fault(ABC):
         """What it may have cost, asked when the run is over."""
         return Excuse()
 
-    def complaints(self) -> List[str]:
+    def complaints(self) -> list[str]:
         """What else ought to be and is not, asked at the end; empty when all is well."""
         return []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
 
 from tests.burners.burner import Burner, Counters
 from tests.lab import cache, hosts, procs
@@ -34,9 +34,9 @@ class Ground:
         self.lab = lab
         self.coordinator = Coordinator(lab, folder)
         self.names = list(ROLES)
-        self.burners: Dict[str, Burner] = {}
-        self._usual: Dict[str, float] = {}
-        self._special: Dict[str, List[str]] = {}
+        self.burners: dict[str, Burner] = {}
+        self._usual: dict[str, float] = {}
+        self._special: dict[str, list[str]] = {}
         self.control = Burner(wrap=lambda argv: [*TIED, *lab.coord.command(argv, "yarn")], load=CONTROL_LOAD)
         self.mend()
         first = self.run()  # from now on the agent is there
@@ -79,12 +79,12 @@ class Ground:
         )
         self._usual[name] = _pace(_burnt(burner, _QUIET))
 
-    def command(self, duration: float, timeout: float) -> List[str]:
+    def command(self, duration: float, timeout: float) -> list[str]:
         """The main job on all hosts."""
         sampling = ["-f", str(FREQUENCY), "-t", f"{duration:g}", "--timeout", f"{timeout:g}"]
         return [*sampling, "-j", JOB, "-h", ALL, *USER]
 
-    def start(self, duration: float, timeout: float, *more: str, **options: Dict[str, str]) -> Running:
+    def start(self, duration: float, timeout: float, *more: str, **options: dict[str, str]) -> Running:
         """Start the main job."""
         return self.coordinator.start(*self.command(duration, timeout), *more, **options)  # type: ignore[arg-type]
 
@@ -100,17 +100,17 @@ class Ground:
         """The same, of the next tenth of a second of CPU time. TimeoutError: it does not run any more."""
         return _pace(_burnt(self.burners[name], 1e8))
 
-    def counters(self) -> Dict[str, Counters]:
+    def counters(self) -> dict[str, Counters]:
         """Of the burners that live, and of the control."""
         living = {name: burner for name, burner in self.burners.items() if burner.outer.alive()}
         return {name: burner.counters() for name, burner in {**living, CONTROL: self.control}.items()}
 
-    def left(self) -> List[str]:
+    def left(self) -> list[str]:
         """What is left on the hosts: processes, files, sockets, profilers that run."""
         living = [burner for burner in self.burners.values() if burner.outer.alive()]
         return self.witness.leftovers() or active_profilers(living)
 
-    def wait_until_clean(self, seconds: float) -> List[str]:
+    def wait_until_clean(self, seconds: float) -> list[str]:
         """Wait so long for nothing to be left; what is."""
         try:
             procs.wait_for("clean hosts", lambda: not self.left(), seconds)
@@ -135,7 +135,7 @@ def _pace(burnt: Counters) -> float:
 
 
 @contextlib.contextmanager
-def made(keep: Optional[Path] = None) -> Iterator[Ground]:
+def made(keep: Path | None = None) -> Iterator[Ground]:
     """A ground for the block; the runs' folders are below `keep`, or gone afterwards."""
     workshop = Path(tempfile.mkdtemp(prefix="hprofiler-chaos-"))
     workshop.chmod(0o755)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tests.burners.burner import Burner
 from tests.lab import attach
@@ -96,10 +96,10 @@ class Trend:
     points: int
 
     @classmethod
-    def of(cls, points: Sequence[Tuple[float, float]]) -> Trend:
+    def of(cls, points: Sequence[tuple[float, float]]) -> Trend:
         """Least squares; at least three points, not all at one place."""
         count = len(points)
-        middle_x, middle_y = (sum(values) / count for values in zip(*points))
+        middle_x, middle_y = (sum(values) / count for values in zip(*points, strict=False))
         spread = sum((x - middle_x) ** 2 for x, _ in points)
         slope = sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
         errors = sum((y - middle_y - slope * (x - middle_x)) ** 2 for x, y in points)
@@ -116,7 +116,7 @@ class Trend:
         return math.sqrt(free * math.expm1(exponent))
 
 
-BOUNDS: Dict[str, float] = {
+BOUNDS: dict[str, float] = {
     "memory": 3072,
     "native": 2048,
     "threads": 0.0,
@@ -126,26 +126,26 @@ BOUNDS: Dict[str, float] = {
 }
 """What a loop may add. HotSpot keeps path and options of every agent that was ever loaded, some 200 bytes
 for each of the four times that a recording asks async-profiler something; beside that nothing may stay."""
-ONCE: Dict[str, float] = {"memory": 12 << 20, "native": 8 << 20, "threads": 1, "files": 1, "mappings": 12}
+ONCE: dict[str, float] = {"memory": 12 << 20, "native": 8 << 20, "threads": 1, "files": 1, "mappings": 12}
 """What may come once, however many loops there are: what a compiler takes, and glibc keeps."""
 SLOWER = 0.05
 """The part of its pace that a JVM may have lost after all loops."""
 
 
-def settled(seen: Sequence[Tuple[int, Holdings]]) -> List[Tuple[int, Holdings]]:
+def settled(seen: Sequence[tuple[int, Holdings]]) -> list[tuple[int, Holdings]]:
     """Without the warm-up."""
     last = seen[-1][0]
     return [(loop, held) for loop, held in seen if loop >= WARM_UP * last]
 
 
-def trends(seen: Sequence[Tuple[int, Holdings]]) -> Dict[str, Trend]:
+def trends(seen: Sequence[tuple[int, Holdings]]) -> dict[str, Trend]:
     """Each thing's trend over the loops."""
     kept = settled(seen)
     names = (*BOUNDS, "pace")
     return {name: Trend.of([(loop, getattr(held, name)) for loop, held in kept]) for name in names}
 
 
-def growth(seen: Sequence[Tuple[int, Holdings]]) -> Optional[str]:
+def growth(seen: Sequence[tuple[int, Holdings]]) -> str | None:
     """What became more, or slower, in words; None where nothing did."""
     found, loops = trends(seen), seen[-1][0]
     wrong = [

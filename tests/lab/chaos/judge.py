@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Set
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.burners.burner import HOT, PATHS, Counters
 from tests.lab.chaos.fault import Excuse
@@ -77,7 +78,7 @@ def _made_later(result: Result, ground: Ground, excuse: Excuse) -> Iterator[str]
         yield f"`hprofiler report` cannot make it: {later}"
 
 
-def _of_host(result: Result, name: str, pid: int, told: Set[str]) -> Iterator[str]:
+def _of_host(result: Result, name: str, pid: int, told: set[str]) -> Iterator[str]:
     """`told` are the states of ledger lines by which missing data are excused; none where nothing is."""
     entry = result.host(name)
     recordings = [one for one in entry["recordings"] if one["process"]["pid"] == pid]
@@ -91,7 +92,7 @@ def _of_host(result: Result, name: str, pid: int, told: Set[str]) -> Iterator[st
         yield from _wrong(Stacks(folded), ROLES[name])
 
 
-def _missing(entry: Mapping[str, Any], recordings: List[Dict[str, Any]], pid: int, asked: float) -> List[str]:
+def _missing(entry: Mapping[str, Any], recordings: list[dict[str, Any]], pid: int, asked: float) -> list[str]:
     """In what the data of a host fall short of everything."""
     if not recordings:
         return ["no recording"]
@@ -126,7 +127,7 @@ def _starved(outcome: Mapping[str, Any]) -> bool:
     return outcome["status"] == "degraded" and bool(_FEW.search(reason)) and not _LOSES.search(reason)
 
 
-def _has_line(entry: Mapping[str, Any], pid: int, told: Set[str]) -> bool:
+def _has_line(entry: Mapping[str, Any], pid: int, told: set[str]) -> bool:
     return any(
         outcome["status"] in told and outcome["reason"] and outcome["pid"] in (None, pid)
         for outcome in entry["outcomes"]

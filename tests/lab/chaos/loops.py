@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Iterator, List, Mapping, Sequence, Tuple
 
 from hprofiler.collect import Queue, Reach, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector, Status
-from hprofiler.transports import LocalTransport
+from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.lab import jdks
@@ -58,7 +58,7 @@ def burner(jdk: int, engine: str) -> Burner:
     return Burner(java=jdks.java(jdk), role="mixed", load=0.3, options=[*OPTIONS, *frames])
 
 
-def loops(target: Burner, control: Burner, engine: str, count: int) -> Tuple[List[Tuple[int, Holdings]], int]:
+def loops(target: Burner, control: Burner, engine: str, count: int) -> tuple[list[tuple[int, Holdings]], int]:
     """Record the target so often: what it held, now and then, and how many loops yielded nothing."""
     selector = Selector("loops", "pids", {"kind": "pids", "pids": [target.outer.pid]})
     reach = Reach(LocalTransport, real.binaries())
@@ -84,7 +84,7 @@ def _check(loop: int, in_vain: int, result: HostResult) -> None:
         raise LoopError(f"loop {loop}: {in_vain} without a profile; {'; '.join(reasons)}")
 
 
-def told(engine: str, jdk: int, seen: Sequence[Tuple[int, Holdings]], seconds: float) -> str:
+def told(engine: str, jdk: int, seen: Sequence[tuple[int, Holdings]], seconds: float) -> str:
     """One paragraph: what was held at first and at last, and by how much it rose."""
     (first_loop, first), (last_loop, last) = settled(seen)[0], seen[-1]
     rises = "\n".join(
@@ -94,7 +94,7 @@ def told(engine: str, jdk: int, seen: Sequence[Tuple[int, Holdings]], seconds: f
     return f"{title}\n- after loop {first_loop}: {first}\n- after loop {last_loop}: {last}\n{rises}\n"
 
 
-def tried(jdk: int, engine: str, count: int) -> Tuple[str, bool]:
+def tried(jdk: int, engine: str, count: int) -> tuple[str, bool]:
     """What the loops came to, in words, and whether the JVM took no notice."""
     target, control, began = burner(jdk, engine), burner(jdk, engine), time.monotonic()
     try:

@@ -6,9 +6,9 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Dict, Iterator, List, Sequence
 
 from tests.burners.burner import Counters
 from tests.lab import procs
@@ -25,14 +25,14 @@ A_LITTLE = 15.0
 class Verdict:
     """How a trial went. `complaints` is empty where all that has to hold held."""
 
-    names: List[str]
-    faults: List[str] = field(default_factory=list)
+    names: list[str]
+    faults: list[str] = field(default_factory=list)
     excused: str = ""
     code: int = 0
     seconds: float = 0.0
     quiet_after: float = 0.0
     """Seconds from the end of the run until nothing was left on the hosts."""
-    complaints: List[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
     came: bool = False
     """Whether every fault struck."""
     spoilt: bool = False
@@ -98,7 +98,7 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
     return result
 
 
-def _left_here(running: Running) -> List[str]:
+def _left_here(running: Running) -> list[str]:
     """Processes that the coordinator left on its own machine: it has a group of its own."""
 
     def is_empty() -> bool:
@@ -150,7 +150,7 @@ def _excuse(faults: Sequence[Fault]) -> Excuse:
 
 
 def _judge(
-    ground: Ground, faults: Sequence[Fault], verdict: Verdict, result: Result, pids: Dict[str, int]
+    ground: Ground, faults: Sequence[Fault], verdict: Verdict, result: Result, pids: dict[str, int]
 ) -> None:
     over = time.monotonic()
     excuse = _excuse(faults)
@@ -168,7 +168,7 @@ def _said(result: Result) -> str:
     return "\n".join([str(result), *map(str, lines)])
 
 
-def _harm(ground: Ground, before: Dict[str, Counters], excuse: Excuse) -> List[str]:
+def _harm(ground: Ground, before: dict[str, Counters], excuse: Excuse) -> list[str]:
     dead = [name for name, burner in ground.burners.items() if not burner.outer.alive()]
     harmed = judge.of_burners(ground, excuse, before, ground.counters())
     return [*(f"{name}: its JVM is gone" for name in dead if name not in excuse.ended), *harmed]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Sequence
+from collections.abc import Sequence
 
 from tests.lab import cache, hosts
 from tests.lab.cache import Unavailable

@@ -9,13 +9,14 @@ import os
 import socket
 import ssl
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, Dict, Mapping, Optional
+from typing import Any
 
 TIMEOUT = 30
 CLONE_NEWNET = 0x40000000
 
-Object = Dict[str, Any]
+Object = dict[str, Any]
 
 
 class ApiError(Exception):
@@ -42,10 +43,10 @@ class Api:
     def patch(self, path: str, content: Mapping[str, Any]) -> Object:
         return self.call("PATCH", path, content, "application/merge-patch+json")
 
-    def delete(self, path: str, content: Optional[Mapping[str, Any]] = None) -> Object:
+    def delete(self, path: str, content: Mapping[str, Any] | None = None) -> Object:
         return self.call("DELETE", path, content or {})
 
-    def find(self, path: str) -> Optional[Object]:
+    def find(self, path: str) -> Object | None:
         """None when there is no such thing."""
         try:
             return self.get(path)
@@ -67,7 +68,7 @@ class Api:
         self,
         verb: str,
         path: str,
-        content: Optional[Mapping[str, Any]] = None,
+        content: Mapping[str, Any] | None = None,
         kind: str = "application/json",
     ) -> Object:
         """The object that the API server answers with. Raises ApiError."""
@@ -83,7 +84,7 @@ class Api:
             raise ApiError(response.status, str(answer.get("message")))
         return answer
 
-    def _send(self, verb: str, path: str, content: Optional[Mapping[str, Any]], kind: str) -> None:
+    def _send(self, verb: str, path: str, content: Mapping[str, Any] | None, kind: str) -> None:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind}
         self._connection.request(verb, path, None if content is None else json.dumps(content), headers)
 

@@ -10,10 +10,11 @@ import json
 import secrets
 import shlex
 import shutil
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any
 
 from tests.lab import hosts, procs
 from tests.lab.hosts import Host, Lab, LabError
@@ -38,10 +39,10 @@ class KubeCluster:
         self.lab = lab
         self.software = made
         self.folder = lab.shared / "k8s"
-        self._api: Optional[Api] = None
+        self._api: Api | None = None
 
     @property
-    def nodes(self) -> List[Host]:
+    def nodes(self) -> list[Host]:
         """The hosts with a kubelet; the nodes have their names."""
         return [host for host in self.lab.hosts.values() if host is not self.lab.coord]
 
@@ -188,21 +189,21 @@ class KubeCluster:
         answer = self.api.post(f"{base}/{name}/token", {"spec": {"expirationSeconds": 36000}})
         return self.write_kubeconfig(name, {"token": answer["status"]["token"]}, namespace)
 
-    def audit(self, user: str) -> List[Object]:
+    def audit(self, user: str) -> list[Object]:
         """What the API server wrote down of a user's requests, in order."""
         return [event for event in self.whole_audit() if event["user"].get("username") == user]
 
-    def whole_audit(self) -> List[Object]:
+    def whole_audit(self) -> list[Object]:
         lines = self.lab.coord.path("/data/audit.log").read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     # Pods
 
-    def create(self, *manifests: Object) -> List[Object]:
+    def create(self, *manifests: Object) -> list[Object]:
         """Create what the manifests describe, in their namespaces."""
         return [self.api.post(pods.collection(manifest), manifest) for manifest in manifests]
 
-    def pod(self, name: str, namespace: str = "default") -> Optional[Object]:
+    def pod(self, name: str, namespace: str = "default") -> Object | None:
         return self.api.find(f"/api/v1/namespaces/{namespace}/pods/{name}")
 
     def wait_until_running(
@@ -221,13 +222,13 @@ class KubeCluster:
 
         procs.wait_for(f"{name}: {reason}", reasons, seconds)
 
-    def wait_for_pods_of(self, manifest: Object, count: int) -> Set[str]:
+    def wait_for_pods_of(self, manifest: Object, count: int) -> set[str]:
         """Wait until so many pods of a workload in the default namespace run; their names."""
         what = f"{count} pods of the {manifest['kind']}"
         procs.wait_for(what, lambda: len(self._running_of(manifest)) == count, UP_SECONDS)
         return self._running_of(manifest)
 
-    def _running_of(self, manifest: Object) -> Set[str]:
+    def _running_of(self, manifest: Object) -> set[str]:
         uid = self.api.get(f"{pods.collection(manifest)}/{manifest['metadata']['name']}")["metadata"]["uid"]
         listed = self.api.get("/api/v1/namespaces/default/pods")["items"]
         own = [
@@ -270,7 +271,7 @@ class KubeCluster:
         found = status.get("containerStatuses", [])
         return bool(found) and all("running" in entry["state"] for entry in found)
 
-    def containers(self, name: str, namespace: str = "default") -> Dict[str, Tuple[Host, str]]:
+    def containers(self, name: str, namespace: str = "default") -> dict[str, tuple[Host, str]]:
         """The node and the id of each container of a pod, by its name."""
         pod = self.pod(name, namespace)
         assert pod is not None, f"no pod {name}"
@@ -281,7 +282,7 @@ class KubeCluster:
         begun = [entry for entry in statuses if "containerID" in entry]
         return {entry["name"]: (host, entry["containerID"].split("//")[1]) for entry in begun}
 
-    def processes(self, name: str, container: str, namespace: str = "default") -> List[procs.Seen]:
+    def processes(self, name: str, container: str, namespace: str = "default") -> list[procs.Seen]:
         """What runs in a container."""
         _, identity = self.containers(name, namespace)[container]
         pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if identity in _group_of(entry)]

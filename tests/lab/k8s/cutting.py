@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Iterator
 
 _PIDFD_GETFD = 438
 """The system call's number, the same on all machines."""

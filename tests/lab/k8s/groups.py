@@ -6,9 +6,9 @@ The kernel takes all else of a host away when it goes down; these folders have t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Iterator, List, Tuple
 
 from tests.lab import procs
 
@@ -21,7 +21,7 @@ def name_of(init: procs.Identity) -> str:
     return f"hprofiler-lab-{init.pid}-{init.start_time}"
 
 
-def trees() -> List[str]:
+def trees() -> list[str]:
     """What each tree is mounted with, say "cpu,cpuacct" or "name=systemd"."""
     return [options for _, options in _mounted()]
 
@@ -48,7 +48,7 @@ def _remove(folder: Path) -> None:
     procs.wait_for(f"an end of {folder}", gone, 30)
 
 
-def _mounted() -> Iterator[Tuple[Path, str]]:
+def _mounted() -> Iterator[tuple[Path, str]]:
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         if kind == "cgroup":

@@ -20,8 +20,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set
+from typing import Any
 
 from tests.lab import cache, jdks
 
@@ -90,10 +91,10 @@ class _Archive:
     """An OCI layout under way: blobs by digest, and the images that point to them."""
 
     def __init__(self) -> None:
-        self._blobs: Dict[str, bytes] = {}
-        self._images: List[Dict[str, Any]] = []
+        self._blobs: dict[str, bytes] = {}
+        self._images: list[dict[str, Any]] = []
 
-    def layer(self, fill: Fill) -> Dict[str, Any]:
+    def layer(self, fill: Fill) -> dict[str, Any]:
         """What an image lists for the layer that `fill` writes."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -122,10 +123,10 @@ class _Archive:
             for digest, content in self._blobs.items():
                 _add(tar, f"blobs/sha256/{digest}", content, 0o644)
 
-    def _document(self, content: Mapping[str, Any], kind: str) -> Dict[str, Any]:
+    def _document(self, content: Mapping[str, Any], kind: str) -> dict[str, Any]:
         return self._blob(json.dumps(content).encode(), kind)
 
-    def _blob(self, content: bytes, kind: str) -> Dict[str, Any]:
+    def _blob(self, content: bytes, kind: str) -> dict[str, Any]:
         digest = hashlib.sha256(content).hexdigest()
         self._blobs[digest] = content
         return {"mediaType": f"{_MEDIA}.{kind}", "digest": f"sha256:{digest}", "size": len(content)}
@@ -160,7 +161,7 @@ def _fill_usual(tar: tarfile.TarFile) -> None:
 
 def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path) -> None:
     """The shared libraries that programs load, where they look for them; not those below `outside`."""
-    found: Set[str] = set()
+    found: set[str] = set()
     for program in programs:
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         found.update(re.findall(r"(/\S+) \(0x", said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterable, Iterator, Set, Tuple
+from collections.abc import Iterable, Iterator
 
 from tests.lab.k8s.cluster import KubeCluster
 from tests.lab.procs import cpu_seconds, wait_for
@@ -31,12 +31,12 @@ class Left:
             new = {path for path in found - self._files[container] if not OF_THE_JVM.fullmatch(path)}
             assert not new, (container, new)
 
-    def _all_processes(self) -> Dict[Tuple[str, str], Set[Tuple[int, str]]]:
+    def _all_processes(self) -> dict[tuple[str, str], set[tuple[int, str]]]:
         return {
             one: {(seen.pid, seen.command) for seen in self._kube.processes(*one)} for one in self._containers
         }
 
-    def _all_files(self) -> Dict[Tuple[str, str], Set[str]]:
+    def _all_files(self) -> dict[tuple[str, str], set[str]]:
         found = {}
         for one in self._containers:
             root = f"/proc/{min(seen.pid for seen in self._kube.processes(*one))}/root"

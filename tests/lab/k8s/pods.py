@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tests.burners import build
 from tests.lab.k8s.api import Api, Object
@@ -35,7 +36,7 @@ def collection(manifest: Object) -> str:
     return _COLLECTIONS[manifest["kind"]].format(namespace=namespace)
 
 
-def burner(role: str = "alpha", load: float = 0.5, options: Sequence[str] = ()) -> List[str]:
+def burner(role: str = "alpha", load: float = 0.5, options: Sequence[str] = ()) -> list[str]:
     """The command of a Java burner of known shares, in an image with a JDK."""
     small = ["-Xmx48m", "-XX:+UseSerialGC"]
     return ["java", *small, *options, "-cp", "/burner", "Burner", "--role", role, "--load", str(load)]
@@ -45,14 +46,14 @@ def container(
     command: Sequence[str],
     name: str = "main",
     image: str = JVM,
-    security: Optional[Object] = None,
+    security: Object | None = None,
     writable: str = "",
 ) -> Object:
     """A container that sees the burners; `writable` is where it has a folder of its own, if anywhere.
 
     It has a stdin that never ends, for burners end with theirs.
     """
-    mounts: List[Object] = [{"name": "burner", "mountPath": "/burner", "readOnly": True}]
+    mounts: list[Object] = [{"name": "burner", "mountPath": "/burner", "readOnly": True}]
     if writable:
         mounts.append({"name": "writable", "mountPath": writable})
     return {
@@ -114,7 +115,7 @@ def grant(api: Api, account: str, namespace: str, rules: Sequence[Mapping[str, A
     api.post(f"{base}/rolebindings", {"metadata": {"name": account}, "roleRef": role, "subjects": [who]})
 
 
-def shapes(node: str) -> Dict[str, Object]:
+def shapes(node: str) -> dict[str, Object]:
     """A pod of each shape that a profiler meets, by its name; all run a burner in their container main.
 
     Only `plain` is busy.
@@ -138,7 +139,7 @@ def shapes(node: str) -> Dict[str, Object]:
     return pods
 
 
-def fleet(node: str, other: str, labels: Mapping[str, str]) -> Tuple[Dict[str, Object], List[Object]]:
+def fleet(node: str, other: str, labels: Mapping[str, str]) -> tuple[dict[str, Object], list[Object]]:
     """A pod of each shape, one on another node ("elsewhere"), and some that do not run."""
     running = shapes(node)
     running["elsewhere"] = pod("elsewhere", container(burner("gamma", 0.5)), node=other)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Mapping
+from typing import Any
 
 from tests.lab.k8s import images
 
@@ -49,11 +50,11 @@ def kubeconfig(server: str, authority: bytes, user: Mapping[str, Any], namespace
     )
 
 
-def etcd() -> List[str]:
+def etcd() -> list[str]:
     return ["etcd", "--data-dir=/data/etcd", "--unsafe-no-fsync", "--log-level=warn"]
 
 
-def apiserver(folder: str, address: str) -> List[str]:
+def apiserver(folder: str, address: str) -> list[str]:
     keys = f"{folder}/keys"
     return [
         "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0",
@@ -71,7 +72,7 @@ def apiserver(folder: str, address: str) -> List[str]:
     ]  # fmt: skip
 
 
-def controller_manager(folder: str) -> List[str]:
+def controller_manager(folder: str) -> list[str]:
     return [
         "kube-controller-manager", f"--kubeconfig={folder}/controllers.kubeconfig", "--leader-elect=false",
         "--bind-address=127.0.0.1", f"--controllers={CONTROLLERS}",
@@ -81,16 +82,16 @@ def controller_manager(folder: str) -> List[str]:
     ]  # fmt: skip
 
 
-def scheduler(folder: str) -> List[str]:
+def scheduler(folder: str) -> list[str]:
     own = f"--kubeconfig={folder}/scheduler.kubeconfig"
     return ["kube-scheduler", own, "--leader-elect=false", "--bind-address=127.0.0.1"]
 
 
-def names(folder: str, address: str) -> List[str]:
+def names(folder: str, address: str) -> list[str]:
     return ["dns", f"{folder}/dns.kubeconfig", f"{address}:53", API_ADDRESS]
 
 
-def kubelet(folder: str, keys: str, name_server: str) -> Dict[str, Any]:
+def kubelet(folder: str, keys: str, name_server: str) -> dict[str, Any]:
     """kubelet's configuration file."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -145,7 +146,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 """
 
 
-def network(pods: str) -> Dict[str, Any]:
+def network(pods: str) -> dict[str, Any]:
     """The network plugin's configuration: a bridge on the node; pods are routed, not translated."""
     addresses = {
         "type": "host-local",

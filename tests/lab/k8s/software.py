@@ -12,9 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Sequence
 
 from tests.lab import cache
 from tests.lab.cache import Unavailable
@@ -103,7 +103,7 @@ def _stamp() -> str:
 
 
 def _go(folder: Path, *arguments: str) -> str:
-    own: Dict[str, str] = {
+    own: dict[str, str] = {
         "CGO_ENABLED": "0",
         "GOCACHE": str(cache.folder("go-build")),
         "GOMODCACHE": str(cache.folder("go-modules")),
@@ -130,7 +130,7 @@ def _system() -> Path:
     return cache.made(cache.folder("k8s"), "system", " ".join(PACKAGES).encode(), fetch)
 
 
-def _run(command: Sequence[str], folder: Path, environment: Dict[str, str] | None = None) -> str:
+def _run(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=BUILD_SECONDS,

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Dict, List, Sequence, Tuple
 from urllib.parse import quote
 
 from tests.lab import cache
@@ -26,7 +26,7 @@ ACCOUNT = "spark"
 EXECUTOR = "spark-kubernetes-executor"
 """What Spark calls the container."""
 RESOURCES = "pods services configmaps persistentvolumeclaims"
-RULES: List[Object] = [
+RULES: list[Object] = [
     {
         "apiGroups": [""],
         "resources": ["pods", "services", "configmaps", "persistentvolumeclaims"],
@@ -44,11 +44,11 @@ class Spark:
     jobs: Path
     java_home: Path
 
-    def mounts(self) -> Dict[str, str]:
+    def mounts(self) -> dict[str, str]:
         """Where the pods see them, by name."""
         return {"jars": str(self.jars), "jobs": str(self.jobs)}
 
-    def show(self) -> List[Path]:
+    def show(self) -> list[Path]:
         """What the lab's hosts have to see."""
         return [self.jars, self.jobs]
 
@@ -114,14 +114,14 @@ class Application:
         except OSError:
             return False  # one ended while we looked
 
-    def pods(self, role: str) -> List[Object]:
+    def pods(self, role: str) -> list[Object]:
         """Its pods of a role: driver, executor."""
         chosen = quote(f"spark-app-name={self.name},spark-role={role}")
         listed = self.cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector={chosen}")
-        items: List[Object] = listed["items"]
+        items: list[Object] = listed["items"]
         return items
 
-    def running(self, role: str) -> List[Object]:
+    def running(self, role: str) -> list[Object]:
         found = self.pods(role)
         failed = [pod for pod in found if pod["status"]["phase"] == "Failed"]
         if failed:
@@ -133,7 +133,7 @@ class Application:
         for role in ("driver", "executor"):
             self.cluster.remove(*(pod["metadata"]["name"] for pod in self.pods(role)))
 
-    def _command(self, arguments: Sequence[str], executors: int) -> List[str]:
+    def _command(self, arguments: Sequence[str], executors: int) -> list[str]:
         server = self.cluster.server
         settings = [
             word for name, value in self._settings(executors) for word in ("--conf", f"{name}={value}")
@@ -148,7 +148,7 @@ class Application:
             *settings, "--class", "SparkBurn", "local:///opt/spark/jobs/jobs.jar", *arguments,
         ]  # fmt: skip
 
-    def _settings(self, executors: int) -> List[Tuple[str, str]]:
+    def _settings(self, executors: int) -> list[tuple[str, str]]:
         base = "spark.kubernetes"
         settings = [
             ("spark.ui.enabled", "false"),

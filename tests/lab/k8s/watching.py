@@ -6,8 +6,8 @@ import contextlib
 import ctypes
 import os
 import select
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, List, Optional
 
 _CREATE, _MODIFY = 0x100, 0x2
 _LOOK_SECONDS = 1.0
@@ -31,7 +31,7 @@ class Folder:
     def __exit__(self, *error: object) -> None:
         os.close(self._descriptor)
 
-    def wait_for(self, pattern: str, size: int, end: Callable[[], Optional[int]]) -> bool:
+    def wait_for(self, pattern: str, size: int, end: Callable[[], int | None]) -> bool:
         """Until a file of such a name is larger than `size`; False once there is an `end`."""
         while not any(found > size for found in self.sizes(pattern)):
             if end() is not None:
@@ -40,7 +40,7 @@ class Folder:
                 os.read(self._descriptor, 1 << 16)
         return True
 
-    def sizes(self, pattern: str) -> List[int]:
+    def sizes(self, pattern: str) -> list[int]:
         sizes = []
         for path in self._path.glob(pattern):
             with contextlib.suppress(FileNotFoundError):

@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, TypeVar
 from xml.sax.saxutils import escape
 
 from tests.lab import cache, hosts
@@ -57,7 +58,7 @@ class YarnCluster:
         self.active = RESOURCE_MANAGER
 
     @property
-    def nodes(self) -> List[Host]:
+    def nodes(self) -> list[Host]:
         """The hosts with a NodeManager."""
         return [host for host in self.lab.hosts.values() if host is not self.lab.coord]
 
@@ -134,13 +135,13 @@ class YarnCluster:
 
     def _submit(self, command: Sequence[str], user: str = "yarn") -> Application:
         script = f"{self._exports()} cd /shared; exec {shlex.join(command)}"
-        options: Dict[str, Any] = {
+        options: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
         }
         client = self.lab.coord.start(["bash", "-c", script], user=user, **options)
-        said: List[str] = []
+        said: list[str] = []
         for line in client.stdout or ():
             said.append(line)
             found = re.search(r"application_\d+_\d+", line)
@@ -148,7 +149,7 @@ class YarnCluster:
                 return Application(self, found.group(), client)
         raise LabError(f"nothing was submitted:\n{''.join(said)[-3000:]}")
 
-    def rest(self, path: str, base: str = "") -> Optional[Any]:
+    def rest(self, path: str, base: str = "") -> Any | None:
         """The answer as JSON of the active ResourceManager, or of another one; None while it has none."""
         command = self.lab.coordinator(["curl", "-sSfL", "-m", "5", f"{base or self.active}{path}"])
         done = subprocess.run(command, capture_output=True, text=True)
@@ -181,7 +182,7 @@ class YarnCluster:
             (folder / source.name).write_text(text.replace("</configuration>", f"{more}</configuration>"))
 
 
-def limits(executors: int) -> Dict[str, str]:
+def limits(executors: int) -> dict[str, str]:
     """Settings by which a job is small and soon knows what goes on."""
     return {
         "spark.executor.instances": str(executors),
@@ -193,7 +194,7 @@ def limits(executors: int) -> Dict[str, str]:
     }
 
 
-def settings_of(properties: Mapping[str, str]) -> List[str]:
+def settings_of(properties: Mapping[str, str]) -> list[str]:
     return [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
 
 

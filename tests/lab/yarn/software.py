@@ -8,9 +8,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
 
 from tests.lab import cache, jdks
 from tests.lab.cache import Unavailable

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Type
-
 from tests.lab.chaos.fault import Fault
 from tests.lab.chaos.faults import (
     clocks,
@@ -17,7 +15,7 @@ from tests.lab.chaos.faults import (
     scarce,
 )
 
-_EVERY: List[Type[Fault]] = [
+_EVERY: list[type[Fault]] = [
     *processes.FAULTS,
     *interrupts.FAULTS,
     *network.FAULTS,
@@ -28,4 +26,4 @@ _EVERY: List[Type[Fault]] = [
     *jvms.FAULTS,
     *foreign.FAULTS,
 ]
-ALL: Dict[str, Type[Fault]] = {fault.name: fault for fault in _EVERY}
+ALL: dict[str, type[Fault]] = {fault.name: fault for fault in _EVERY}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import List, Optional, Type
 
 from tests.lab import cache, procs
 from tests.lab.chaos.fault import BEFORE, Circumstances, Fault, Moment
@@ -35,7 +34,7 @@ class WallClockOff(Fault):
 
     name = "clock off by an hour"
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         self._off = self.chance.choice((-HOUR, HOUR))
         self._after = self.chance.choice((0, 1, 2, 3))
         return BEFORE
@@ -45,7 +44,7 @@ class WallClockOff(Fault):
             LD_PRELOAD=str(clock_library()), CLOCK_OFF=str(self._off), CLOCK_OFF_AFTER=str(self._after)
         )
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         """The environment does it."""
 
     def where(self) -> str:
@@ -57,10 +56,10 @@ class BootClockOff(Fault):
 
     name = "boot clock off by an hour"
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         hour = str(HOUR)
         self._restart(["unshare", "--time", "--boottime", hour, "--monotonic", hour, "--fork"])
 
@@ -68,7 +67,7 @@ class BootClockOff(Fault):
         if self.struck:
             self._restart([])
 
-    def _restart(self, prefix: List[str]) -> None:
+    def _restart(self, prefix: list[str]) -> None:
         """Start the host's sshd anew, `prefix` before it; sessions go on."""
         host = self.ground.host(self.host)
         file = host.path(_SSHD_PID)
@@ -82,4 +81,4 @@ class BootClockOff(Fault):
                 self.ground.witness.adopt(host, seen.pid)
 
 
-FAULTS: List[Type[Fault]] = [WallClockOff, BootClockOff]
+FAULTS: list[type[Fault]] = [WallClockOff, BootClockOff]

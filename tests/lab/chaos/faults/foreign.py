@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Type
 
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
 from tests.lab.chaos.ground import Ground
@@ -39,7 +39,7 @@ def _socket(place: Path) -> None:
     os.mknod(place, 0o140777)
 
 
-KINDS: Dict[str, Callable[[Path], None]] = {
+KINDS: dict[str, Callable[[Path], None]] = {
     "a link": _link,
     "a FIFO": _fifo,
     "a huge file": _huge,
@@ -57,15 +57,15 @@ class HostileFile(Fault):
         super().__init__(ground, chance)
         self.kind = chance.choice(list(KINDS))
         self._which = chance.random()
-        self._placed: List[Path] = []
+        self._placed: list[Path] = []
         self._changed = False
         self._treasure = ground.host(self.host).path(TREASURE)
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         before = self.chance.random() < 0.5
         return BEFORE if before else any_moment(self.chance, Circumstances.duration)
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._treasure.write_text("not to be touched")
         folder = self.ground.host(self.host).path(PRIVATE)
         if not folder.is_dir():
@@ -87,7 +87,7 @@ class HostileFile(Fault):
     def excuse(self) -> Excuse:
         return Excuse(frozenset({self.host}))
 
-    def complaints(self) -> List[str]:
+    def complaints(self) -> list[str]:
         return [f"{self.host}: what a link in our folder leads to was changed"] if self._changed else []
 
     def where(self) -> str:
@@ -99,10 +99,10 @@ class HostileFolder(HostileFile):
 
     name = "hostile thing for our folder"
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._treasure.write_text("not to be touched")
         folder = self.ground.host(self.host).path(PRIVATE)
         _remove(folder)
@@ -120,4 +120,4 @@ def _remove(place: Path) -> None:
         place.unlink()
 
 
-FAULTS: List[Type[Fault]] = [HostileFile, HostileFolder]
+FAULTS: list[type[Fault]] = [HostileFile, HostileFolder]

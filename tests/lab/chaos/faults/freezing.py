@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-from typing import List, Optional, Type
 
 from tests.lab import procs
 from tests.lab.chaos.fault import Circumstances, Excuse, Fault
@@ -21,13 +20,13 @@ class FrozenSession(Fault):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self.lasts = chance.uniform(0.5, 4.0)
-        self._still: List[procs.Identity] = []
+        self._still: list[procs.Identity] = []
 
-    def victims(self) -> List[procs.Identity]:
+    def victims(self) -> list[procs.Identity]:
         host = self.ground.host(self.host)
         return matching(host, SESSION) + matching(host, AGENT)
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._still = self.victims()
         for process in self._still:
             process.kill(signal.SIGSTOP)
@@ -49,7 +48,7 @@ class FrozenHost(FrozenSession):
 
     name = "host frozen"
 
-    def victims(self) -> List[procs.Identity]:
+    def victims(self) -> list[procs.Identity]:
         """All that still goes on but the JVM, sessions first."""
         host, first = self.ground.host(self.host), super().victims()
         everything = [procs.Identity.of(seen.pid) for seen in host.processes() if seen.inner_pid != 1]
@@ -57,13 +56,13 @@ class FrozenHost(FrozenSession):
         left_out = [*self._still, self.ground.burners[self.host].outer]
         return [identity for identity in (*first, *others) if identity not in left_out]
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._still = []
         while going_on := self.victims():
             self._stop(going_on)
         self._stop([self.ground.burners[self.host].outer])
 
-    def _stop(self, processes: List[procs.Identity]) -> None:
+    def _stop(self, processes: list[procs.Identity]) -> None:
         for process in processes:
             process.kill(signal.SIGSTOP)
         self._still += processes
@@ -91,4 +90,4 @@ class FrozenForLong(FrozenHost):
         return Excuse(here, still=here)
 
 
-FAULTS: List[Type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]
+FAULTS: list[type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]

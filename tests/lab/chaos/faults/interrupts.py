@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Type
 
 from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment
 from tests.lab.chaos.ground import Ground
@@ -21,7 +20,7 @@ class Interrupt(Fault):
     name = "Ctrl-C"
     weight = 2.0
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert running
         running.signal(signal.SIGINT)
 
@@ -38,7 +37,7 @@ class InterruptTwice(Interrupt):
     name = "Ctrl-C twice"
     weight = 1.0
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         super().begin(running)
         self.lasts = self.chance.uniform(0.0, 0.5)
         self._running = running
@@ -59,7 +58,7 @@ class Stage:
 
 
 _END = Circumstances.duration
-STAGES: Dict[str, Stage] = {
+STAGES: dict[str, Stage] = {
     "it starts": Stage("", 0.03, 0.25),
     "it connects": Stage("^note: -j", 0.0, 0.3),
     "agents come and look": Stage("^note: -j", 0.3, 0.6),
@@ -81,7 +80,7 @@ class InterruptIn(Interrupt):
         self._stage = stage
         super().__init__(ground, chance)
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         stage = STAGES[self._stage]
         return Moment(stage.pattern, self.chance.uniform(stage.least, stage.most), stage.times)
 
@@ -89,4 +88,4 @@ class InterruptIn(Interrupt):
         return f"the coordinator, when {self._stage}"
 
 
-FAULTS: List[Type[Fault]] = [Interrupt, InterruptTwice]
+FAULTS: list[type[Fault]] = [Interrupt, InterruptTwice]

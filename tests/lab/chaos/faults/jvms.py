@@ -6,7 +6,6 @@ import contextlib
 import random
 import signal
 import threading
-from typing import List, Optional, Type
 
 from tests.lab import attach, procs
 from tests.lab.chaos import debugger
@@ -27,13 +26,13 @@ class StoppedJvm(Fault):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self.lasts = chance.uniform(0.2, 8.0)
-        self._stopped: Optional[procs.Identity] = None
+        self._stopped: procs.Identity | None = None
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         before = self.chance.random() < 0.3
         return BEFORE if before else any_moment(self.chance, Circumstances.duration)
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._stopped = self.ground.burners[self.host].outer
         self._stopped.kill(signal.SIGSTOP)
 
@@ -54,9 +53,9 @@ class DebuggedJvm(Fault):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self.lasts = chance.uniform(0.2, 8.0)
-        self._debugger: Optional[Debugger] = None
+        self._debugger: Debugger | None = None
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         before = self.chance.random() < 0.3
         return BEFORE if before else any_moment(self.chance, Circumstances.duration)
 
@@ -67,7 +66,7 @@ class DebuggedJvm(Fault):
         network = ["nsenter", "-t", str(self.ground.host(self.host).init.pid), "-n"]
         self._debugger = Debugger([*TIED, *network])
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert self._debugger
         with contextlib.suppress(JvmGone):  # by another fault
             self._debugger.hold()
@@ -86,13 +85,13 @@ class LongSafepoint(Fault):
 
     name = "long safepoints"
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE
 
     def settle(self) -> None:
         self.ground.replace(self.host, *STALLING, main="Stalling")
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self.ground.host(self.host).path(STALLED).touch()
 
     def end(self) -> None:
@@ -108,7 +107,7 @@ class EndedJvm(Fault):
 
     name = "JVM ended"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self.ground.burners[self.host].finish()
 
     def excuse(self) -> Excuse:
@@ -123,12 +122,12 @@ class GcStorm(Fault):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self._over = threading.Event()
-        self._storm: Optional[threading.Thread] = None
+        self._storm: threading.Thread | None = None
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._storm = threading.Thread(target=self._collect, daemon=True)
         self._storm.start()
 
@@ -144,4 +143,4 @@ class GcStorm(Fault):
             self._storm.join(procs.PATIENCE)
 
 
-FAULTS: List[Type[Fault]] = [StoppedJvm, DebuggedJvm, LongSafepoint, EndedJvm, GcStorm]
+FAULTS: list[type[Fault]] = [StoppedJvm, DebuggedJvm, LongSafepoint, EndedJvm, GcStorm]

@@ -7,7 +7,6 @@ import os
 import random
 import resource
 from pathlib import Path
-from typing import List, Optional, Tuple, Type
 
 from tests.lab import procs
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment
@@ -20,7 +19,7 @@ USER, UID = "yarn", 2001
 
 
 class _Limited(Fault):
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE  # a session has what sshd had when it was started
 
     def excuse(self) -> Excuse:
@@ -37,9 +36,9 @@ class FewFiles(_Limited):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self._amount = chance.randint(self.least, self.most)
-        self._usual: List[Tuple[int, Tuple[int, int]]] = []
+        self._usual: list[tuple[int, tuple[int, int]]] = []
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         for pid in listeners(self.ground, self.host):
             usual = resource.prlimit(pid, self.limit)
             self._usual.append((pid, usual))
@@ -76,7 +75,7 @@ class FewProcesses(FewFiles):
     def arrange(self, circumstances: Circumstances) -> None:
         circumstances.options += ["--user", USER]
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._there = tasks_of(UID)  # the kernel counts all that the user has on this machine
         super().begin(running)
 
@@ -96,9 +95,9 @@ class _ControlGroup(_Limited):
         self.amount = chance.randint(self.least, self.most)
         self._home = CONTROL_GROUPS / self.controller
         self._group = self._home / f"hprofiler-chaos-{os.getpid()}"
-        self._moved: List[Tuple[int, Path]] = []
+        self._moved: list[tuple[int, Path]] = []
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         if not self._home.is_dir():
             self.struck = False  # another kind of control groups: the limits above have to do
             return
@@ -155,10 +154,10 @@ def tasks_of(uid: int) -> int:
     return found
 
 
-def listeners(ground: Ground, host: str) -> List[int]:
+def listeners(ground: Ground, host: str) -> list[int]:
     """The sshd that starts a host's sessions."""
     seen = ground.host(host).processes()
     return [process.pid for process in seen if process.command.startswith("sshd: /usr/sbin/sshd")]
 
 
-FAULTS: List[Type[Fault]] = [FewFiles, LittleAddressSpace, FewProcesses, LittleMemory, FewThreads]
+FAULTS: list[type[Fault]] = [FewFiles, LittleAddressSpace, FewProcesses, LittleMemory, FewThreads]

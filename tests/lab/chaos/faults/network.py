@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from typing import List, Optional, Type
 
 from tests.lab.chaos.fault import LEASE, Circumstances, Excuse, Fault, Moment, any_moment, while_recording
 from tests.lab.chaos.faults.processes import SESSION, matching
@@ -15,11 +14,11 @@ class Unplugged(Fault):
 
     name = "cable out, briefly"
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         self.lasts = self.chance.uniform(0.2, 3.0)
         return any_moment(self.chance, Circumstances.duration)
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._before = matching(self.ground.host(self.host), SESSION)
         self.ground.lab.plug(self.host, False)
 
@@ -33,7 +32,7 @@ class Cut(Unplugged):
     name = "cable out"
     weight = 0.15
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return any_moment(self.chance, Circumstances.duration)
 
     def arrange(self, circumstances: Circumstances) -> None:
@@ -55,7 +54,7 @@ class CutForLong(Unplugged):
     name = "cable out, longer than a lease"
     weight = 0.1
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         self.lasts = LEASE + 8
         return while_recording(self.chance, 10)
 
@@ -72,7 +71,7 @@ class _Rule(Fault):
 
     weight = 1.0
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return None if self.chance.random() < 0.5 else any_moment(self.chance, Circumstances.duration)
 
     def tc(self, *words: str, check: bool = True) -> None:
@@ -80,7 +79,7 @@ class _Rule(Fault):
         subprocess.run(command, check=check, capture_output=not check)
 
     @property
-    def device(self) -> List[str]:
+    def device(self) -> list[str]:
         return ["dev", f"v-{self.host}"]
 
 
@@ -92,7 +91,7 @@ class Lossy(_Rule):
 
     name = "packets lost"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         limit = int(self.chance.uniform(0.01, 0.1) * 2**32)
         program = f"4,32 0 0 4294963256,53 1 0 {limit},6 0 0 2,6 0 0 4294967295"
         self.tc("qdisc", "add", *self.device, "clsact")
@@ -108,7 +107,7 @@ class Slow(_Rule):
 
     name = "slow link"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         rate = f"{self.chance.choice((1, 2, 5))}mbit"
         self.tc("qdisc", "add", *self.device, "root", "tbf", "rate", rate, "burst", "3k", "limit", "500k")
 
@@ -116,4 +115,4 @@ class Slow(_Rule):
         self.tc("qdisc", "del", *self.device, "root", check=False)
 
 
-FAULTS: List[Type[Fault]] = [Unplugged, Cut, CutForLong, Lossy, Slow]
+FAULTS: list[type[Fault]] = [Unplugged, Cut, CutForLong, Lossy, Slow]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import signal
-from typing import List, Optional, Type
 
 from tests.lab import procs
 from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment, any_moment, while_recording
@@ -17,7 +16,7 @@ AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
 SESSION = re.compile(r"^sshd: \S+@")
 
 
-def matching(host: Host, pattern: re.Pattern[str]) -> List[procs.Identity]:
+def matching(host: Host, pattern: re.Pattern[str]) -> list[procs.Identity]:
     """The host's processes whose command line matches."""
     found = [procs.Identity.of(seen.pid) for seen in host.processes() if pattern.search(seen.command)]
     return [identity for identity in found if identity]
@@ -28,11 +27,11 @@ class _KilledHelper(Fault):
 
     pattern = AGENT
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         mostly = self.chance.random() < 0.7
         return (while_recording if mostly else any_moment)(self.chance, Circumstances.duration)
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self.struck = False
         for process in matching(self.ground.host(self.host), self.pattern):
             self.struck = True
@@ -65,7 +64,7 @@ class KilledJvm(Fault):
 
     name = "JVM killed"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self.ground.burners[self.host].kill()
 
     def excuse(self) -> Excuse:
@@ -78,7 +77,7 @@ class _EndedCoordinator(Fault):
     weight = 0.5  # hosts keep what they recorded for a lease, which is waited for
     number = signal.SIGKILL
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert running
         running.signal(self.number)
 
@@ -90,7 +89,7 @@ class _EndedCoordinator(Fault):
             frozenset(self.ground.names), frozenset({-self.number, 128 + self.number}), everything=True
         )
 
-    def complaints(self) -> List[str]:
+    def complaints(self) -> list[str]:
         again = self.ground.run()
         return [] if again.code == 0 else [f"the run after it: {again}"]
 
@@ -117,14 +116,14 @@ class SecondCoordinator(Fault):
 
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
-        self._first: Optional[Running] = None
-        self._second: Optional[Running] = None
+        self._first: Running | None = None
+        self._second: Running | None = None
         self._circumstances = Circumstances()
 
     def arrange(self, circumstances: Circumstances) -> None:
         self._circumstances = circumstances
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         self._first = running
         self._second = self.ground.start(self._circumstances.duration, self._circumstances.timeout)
 
@@ -138,7 +137,7 @@ class SecondCoordinator(Fault):
     def excuse(self) -> Excuse:
         return Excuse(frozenset(self.ground.names))
 
-    def complaints(self) -> List[str]:
+    def complaints(self) -> list[str]:
         """A JVM that neither has, and one that the second has not and does not say why."""
         if not self._first or not self._second:
             return []
@@ -157,7 +156,7 @@ class SecondCoordinator(Fault):
         ]
 
 
-FAULTS: List[Type[Fault]] = [
+FAULTS: list[type[Fault]] = [
     KilledAgent,
     KilledSession,
     KilledJvm,

@@ -7,7 +7,6 @@ import os
 import random
 import resource
 from pathlib import Path
-from typing import List, Optional, Type
 
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
 from tests.lab.chaos.ground import Ground
@@ -22,7 +21,7 @@ TRIES = 10
 class _Scarce(Fault):
     """Something is scarce on a host from before the start, or from some moment on."""
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         before = self.chance.random() < 0.5
         return BEFORE if before else any_moment(self.chance, Circumstances.duration)
 
@@ -38,7 +37,7 @@ class _Remounted(_Scarce):
         everywhere = [folder for folder in WRITABLE_FOLDERS if folder not in USERS_OWN]
         self.folders = ["/tmp"] if chance.random() < 0.5 else everywhere
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         for folder in self.folders:
             self._make_scarce(folder)
 
@@ -109,7 +108,7 @@ class ReadOnly(_Remounted):
 
     name = "read-only"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         for folder in self.folders:
             self.ground.host(self.host).run(["mount", "--bind", folder, folder])
             self.ground.host(self.host).run(["mount", "-o", "remount,bind,ro", folder])
@@ -118,7 +117,7 @@ class ReadOnly(_Remounted):
         for folder in self.folders if self.struck else ():
             self.ground.host(self.host).run(["umount", "-l", folder])
 
-    def choose_moment(self) -> Optional[Moment]:
+    def choose_moment(self) -> Moment | None:
         return BEFORE  # what is open stays in the folder below, and could not be cleaned
 
 
@@ -127,7 +126,7 @@ class FullOutput(Fault):
 
     name = "coordinator's disk full"
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert running
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (512, 512))
 
@@ -145,9 +144,9 @@ class SpoiltOutput(FullOutput):
 
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
-        self._in_the_way: Optional[Path] = None
+        self._in_the_way: Path | None = None
 
-    def begin(self, running: Optional[Running]) -> None:
+    def begin(self, running: Running | None) -> None:
         assert running and running.folder
         place = running.folder / "hosts"
         with contextlib.suppress(OSError):  # it has come further: then this one does nothing
@@ -159,7 +158,7 @@ class SpoiltOutput(FullOutput):
             self._in_the_way.unlink()
 
 
-FAULTS: List[Type[Fault]] = [
+FAULTS: list[type[Fault]] = [
     FullDisk,
     NoInodes,
     NoExec,

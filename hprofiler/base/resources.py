@@ -1,0 +1,127 @@
+"""Files that travel inside the package: agents, the libraries that engines load, selectors, the viewer.
+
+An installed package has them all under `_data`. A checkout has the built ones there too (an editable
+install puts them), and the sources where they are written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import at_home, is_file
+
+ARCHITECTURES = ("x86_64", "aarch64")
+ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+ASYNC_PROFILER = "libasyncProfiler.so"
+PERFMAP = "libhprofilerPerfmap.so"
+LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_DATA = _PACKAGE / "_data"
+_CHECKOUT = _PACKAGE.parent
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file to put on a host, known there by the SHA-256 of its bytes (hex)."""
+
+    path: Path
+    sha256: str
+
+
+def agents() -> dict[str, Blob]:
+    """The agent binary by architecture, as `uname -m` says it.
+
+    Raises UsageError when the package was built without any.
+    """
+    present = _built("agent", "hprofiler-agent")
+    if not present:
+        raise UsageError(
+            f"this installation has no agent binary under {_DATA / 'agent'}",
+            "install hprofiler with pip, or run `make build` in a checkout",
+        )
+    return present
+
+
+def blobs(async_profiler: str | None = None) -> dict[str, dict[str, Blob]]:
+    """What the engines load into processes, by the protocol's names, each by architecture.
+
+    `async_profiler` is `named` of `async_profiler_libraries`.
+    """
+    return {"async-profiler": async_profiler_libraries(async_profiler), "perfmap": _built("perfmap", PERFMAP)}
+
+
+def async_profiler_libraries(named: str | None = None) -> dict[str, Blob]:
+    """async-profiler's library by architecture.
+
+    `named` (or $HPROFILER_ASYNC_PROFILER) takes the place of the shipped one of its architecture.
+    """
+    present = _built("async-profiler", ASYNC_PROFILER)
+    named = named or os.environ.get(LIBRARY_VARIABLE)
+    if named:
+        arch, blob = _named_library(at_home(named))
+        present[arch] = blob
+    return present
+
+
+def refuse_foreign(libraries: Mapping[str, Blob]) -> None:
+    """Raises UsageError for async-profiler libraries that the agents, when sudo runs them, would not take."""
+    shipped = _built("async-profiler", ASYNC_PROFILER)
+    for arch, blob in libraries.items():
+        if arch not in shipped or shipped[arch].sha256 != blob.sha256:
+            raise UsageError(
+                f"an agent that sudo runs takes no library but its own package's, and not {blob.path}",
+                f"leave out --async-profiler (or {LIBRARY_VARIABLE}), connect as root instead of --become, "
+                f"or install hprofiler from its sources with that library named in {LIBRARY_VARIABLE}",
+            )
+
+
+def selector_directory() -> Path:
+    """The folder of the shipped selectors."""
+    return _installed_or_source("selectors", _CHECKOUT / "selectors")
+
+
+def viewer_file(name: str) -> str:
+    """The text of one of the viewer's files."""
+    folder = _installed_or_source("viewer", _CHECKOUT / "flamegraph" / "viewer")
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _installed_or_source(name: str, source: Path) -> Path:
+    installed = _DATA / name
+    return installed if installed.is_dir() else source
+
+
+def _built(folder: str, name: str) -> dict[str, Blob]:
+    """The file of each architecture that the package was built with."""
+    found = {arch: _blob(_DATA / folder / arch / name) for arch in ARCHITECTURES}
+    return {arch: blob for arch, blob in found.items() if blob is not None}
+
+
+def _blob(path: Path) -> Blob | None:
+    try:
+        return Blob(path, hashlib.sha256(path.read_bytes()).hexdigest())
+    except FileNotFoundError:
+        return None
+
+
+def _named_library(path: Path) -> tuple[str, Blob]:
+    remedy = f"name a libasyncProfiler.so with --async-profiler or {LIBRARY_VARIABLE}"
+    try:
+        path.stat()
+        if not is_file(path):
+            raise UsageError(f"{path} is no regular file", remedy)
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the async-profiler library {path}: {error.strerror}", remedy
+        ) from error
+    machine = int.from_bytes(content[18:20], "little")
+    if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
+        raise UsageError(f"{path} is no x86-64 or arm64 shared library", remedy)
+    return ELF_MACHINES[machine], Blob(path, hashlib.sha256(content).hexdigest())

@@ -1,0 +1,62 @@
+"""`hprofiler apps`: the running applications of a YARN cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.terminal.exit_codes import Exit
+
+if TYPE_CHECKING:
+    from hprofiler.resolve.yarn.applications import Application
+
+HEADINGS = ("APPLICATION", "TYPE", "USER", "QUEUE", "CONTAINERS", "MEMORY", "RUNS FOR", "NAME")
+_TO_THE_RIGHT = ("CONTAINERS", "MEMORY", "RUNS FOR")
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.resolve.yarn.locating import running_applications
+
+    words = options.filter.strip()
+    words = words[len(yarn_options.PREFIX) :] if words.startswith(yarn_options.PREFIX) else words
+    words = words if "=" in words or not words else f"name={words}*"
+    found = running_applications(words, yarn_options.cluster(options))
+    if options.json:
+        print(json.dumps([asdict(app) for app in found], indent=2))
+    elif found:
+        _print_table(found)
+    else:
+        print("no application runs" + (f" that matches {words}" if words else ""), file=sys.stderr)
+    return Exit.OK
+
+
+def _print_table(found: Sequence[Application]) -> None:
+    rows = [list(HEADINGS), *(_row(app) for app in found)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADINGS))]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if heading in _TO_THE_RIGHT else cell.ljust(width)
+            for heading, cell, width in zip(HEADINGS, row, widths, strict=False)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _row(app: Application) -> list[str]:
+    memory = f"{app.memory_mb / 1024:.1f} GiB"
+    return [app.id, app.type, app.user, app.queue, str(app.containers), memory, _for(app.elapsed), app.name]
+
+
+def _for(seconds: float) -> str:
+    """A time in its two largest units."""
+    whole = int(seconds)
+    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

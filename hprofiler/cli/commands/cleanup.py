@@ -1,0 +1,131 @@
+"""`hprofiler cleanup`: lists what hprofiler left on hosts, then removes it, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.terminal import cleanup_text as words
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.prompt import agrees, can_ask, floor
+from hprofiler.cli.terminal.streams import past_its_lock
+from hprofiler.model import Outcome, Status
+from hprofiler.model.measures import counted
+
+if TYPE_CHECKING:
+    from hprofiler.agent import Leftover
+    from hprofiler.collect import HostCleaned, HostLeft, HostProgress, Reach
+    from hprofiler.model import Host
+
+_HINT = "nothing was removed: `hprofiler cleanup --yes` removes what is marked so"
+_SILENCE = 10.0
+"""Seconds after which a log wants to hear how far many hosts are."""
+
+
+def command(options: argparse.Namespace) -> int:
+    located = chosen.hosts(options)
+    return clean_up(options, located.hosts, chosen.reach(options, located))
+
+
+def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -> Exit:
+    """List what is left on these hosts, and remove it if the user agrees. `options`: yes, json."""
+    from hprofiler.collect import Stop, clean, look_for_leftovers
+
+    stop = Stop()
+    with _Counting("looked at", len(hosts)) as listener:
+        left = look_for_leftovers(hosts, reach, listener, stop)
+    if not options.json:
+        words.print_list(left)
+    wanted = _wanted(left)
+    cleaned: list[HostCleaned] = []
+    agreed = not stop.level and bool(wanted) and _agreed(options, wanted)
+    if agreed:
+        with _Counting("cleaned", len(wanted)) as listener:
+            cleaned = clean(wanted, reach, listener, stop)
+    if options.json:
+        print(json.dumps(words.record(left, cleaned), indent=2))
+    else:
+        words.print_removals(cleaned)
+    failed = _failed([*(host.outcomes for host in left), *(host.outcomes for host in cleaned)])
+    words.print_failed(failed)
+    if not options.json and (agreed or not wanted):
+        print(words.summary(left, cleaned))
+    if stop.level:
+        return Exit.after(stop.signal)
+    return _verdict(left, cleaned, failed, bool(wanted) and not agreed)
+
+
+class _Counting:
+    """How many of many hosts are through: on a terminal as it happens, in a log where it takes long."""
+
+    def __init__(self, what: str, hosts: int) -> None:
+        self._what, self._hosts = what, hosts
+        self._through = 0
+        self._told = time.monotonic()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __enter__(self) -> _Counting:
+        return self
+
+    def __call__(self, progress: HostProgress) -> None:
+        if self._hosts == 1 or progress.stage not in ("done", "failed"):
+            return
+        self._through += 1
+        line = f"{self._what} {self._through} of {self._hosts} hosts"
+        if self._live:
+            self._say(f"\r{line}")
+        elif time.monotonic() - self._told > _SILENCE:
+            self._told = time.monotonic()
+            self._say(f"{line}\n")
+
+    def __exit__(self, *_: object) -> None:
+        if self._live and self._through:
+            self._say("\r\x1b[K")
+
+    def _say(self, text: str) -> None:
+        """Unless a question is open: it may stay so, and nobody who ends this waits for an answer."""
+        if floor.acquire(blocking=False):
+            try:
+                past_its_lock(sys.stderr).write(text)
+            finally:
+                floor.release()
+
+
+def _wanted(left: Sequence[HostLeft]) -> list[tuple[Host, list[Leftover]]]:
+    hosts = [(host.host, [one for one in host.entries if one.state == "left"]) for host in left]
+    return [(host, entries) for host, entries in hosts if entries]
+
+
+def _agreed(options: argparse.Namespace, wanted: Sequence[tuple[Host, Sequence[Leftover]]]) -> bool:
+    """Whether the user wants it: by --yes, or by an answer on the terminal."""
+    if options.yes:
+        return True
+    if options.json or not can_ask():
+        if not options.json:
+            print(_HINT, file=sys.stderr)
+        return False
+    things = counted(sum(len(entries) for _, entries in wanted), "things")
+    agreed = agrees(f"Remove {things} on {counted(len(wanted), 'hosts')}?")
+    if not agreed:
+        print("nothing was removed", file=sys.stderr)
+    return agreed
+
+
+def _failed(hosts: Sequence[tuple[Outcome, ...]]) -> list[Outcome]:
+    return [line for outcomes in hosts for line in outcomes if line.status is Status.FAILED]
+
+
+def _verdict(
+    left: Sequence[HostLeft], cleaned: Sequence[HostCleaned], failed: Sequence[Outcome], unremoved: bool
+) -> Exit:
+    """OK where nothing is left over, NOTHING where no host could be looked at, PARTIAL in between."""
+    if all(_failed([host.outcomes]) and not host.entries for host in left):
+        return Exit.NOTHING
+    open_ends = any(one.state in ("unknown", "ending") for host in left for one in host.entries)
+    return Exit.PARTIAL if unremoved or open_ends or failed else Exit.OK

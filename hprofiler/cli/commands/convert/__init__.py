@@ -1,0 +1,195 @@
+"""`hprofiler convert IN… -o OUT`: read, merge, reshape and write profiles."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hprofiler.base.background import interruptibly
+from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.paths import is_folder
+from hprofiler.base.text import printable
+from hprofiler.cli.commands.convert import inputs as convert_inputs
+from hprofiler.cli.commands.convert import svg as convert_svg
+from hprofiler.cli.commands.convert.errors import about, warn, warn_of
+from hprofiler.cli.commands.convert.steps import check_patterns
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.model.measures import counted
+
+if TYPE_CHECKING:
+    from hprofiler._flamegraph import Diff, Profile
+
+# What has room for one value.
+_OF_ONE_VALUE = ("folded", "svg")
+_ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
+
+
+def command(options: argparse.Namespace) -> int:
+    _check(options)
+    picture = {**_subtitle(options), **convert_svg.keywords(options)}
+    if options.flamechart:
+        return _flame_chart(options, picture)
+    merged = convert_inputs.merged(options)
+    warn_of(merged)
+    if options.diff:
+        _write(partial(_difference(options, merged).write, **picture), options)
+        return Exit.OK
+    shaped = _shaped(merged, options)
+    value, total = _first_with_samples(shaped)
+    both = [name for name, _ in shaped.values] == ["before", "after"]
+    if not both:
+        convert_svg.check_one_sided(options)
+        _warn_of_others(options, shaped, value)
+    _warn_of_total(options, total)
+    _write(partial(shaped.write, value=None if both else value, **picture), options)
+    return Exit.OK
+
+
+def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
+    """Of how much a picture is, where that can be told: of what lies in run folders."""
+    if not convert_svg.is_picture(options) or options.subtitle is not None:
+        return {}
+    from hprofiler.report.taken import taken_from_runs
+
+    after = taken_from_runs(options.inputs, warn)
+    before = taken_from_runs([options.diff], warn) if options.diff else ""
+    if options.diff and (before or after):
+        after = f"{before or _named([options.diff])} → {after or _named(options.inputs)}"
+    return {"subtitle": after} if after else {}
+
+
+def _named(names: Sequence[str]) -> str:
+    """What one side of a comparison is called that is of no run."""
+    if len(names) > 1:
+        return counted(len(names), "profiles")
+    return "stdin" if names[0] == "-" else Path(names[0]).name
+
+
+def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
+    """Which of several events is in an output with room for one. Each has one count beside its periods."""
+    if options.to not in _OF_ONE_VALUE and (options.to or not options.output.endswith(_ENDINGS_OF_ONE)):
+        return
+    name = profile.values[written][0]
+    others = [
+        other
+        for index, (other, unit) in enumerate(profile.values)
+        if unit == "count" and not f"_{other}".endswith("_period") and other != name and profile.total(index)
+    ]
+    if others:
+        warn(f"of several events {name} is written; another with --value: {', '.join(others)}")
+
+
+def _warn_of_total(options: argparse.Namespace, total: int) -> None:
+    if (options.total or total) < total:
+        warn(f"--total {options.total} is less than there is ({total}): ignored")
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What cannot work is said before anything is read."""
+    from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
+
+    if options.from_format not in (None, *READ_FORMATS):
+        known = f"known are {' '.join(READ_FORMATS)}"
+        raise UsageError(f"unknown format {options.from_format!r} to read", known)
+    if options.to not in (None, *WRITE_FORMATS):
+        raise UsageError(f"unknown format {options.to!r} to write", f"known are {' '.join(WRITE_FORMATS)}")
+    endings = tuple(WRITE_FORMATS.values())
+    if options.output == "-" and not options.to:
+        raise UsageError("-o - needs a format", "say which with --to, e.g. --to folded")
+    if not options.to and not options.output.endswith(endings):
+        remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
+        raise UsageError(f"no format is known for {options.output}", remedy)
+    if options.output != "-":
+        _check_output(Path(options.output))
+    if options.diff and options.prune:
+        raise UsageError("--prune does not go with --diff: what vanished would be hidden")
+    if options.absolute and not options.diff:
+        raise UsageError("--absolute needs --diff BEFORE")
+    if options.output == "-" and not sys.stdout:
+        raise UsageError("cannot write to stdout: it is closed", "name a file with -o")
+    check_patterns(options)
+    convert_svg.check(options)
+    convert_inputs.check(options)
+
+
+def _check_output(path: Path) -> None:
+    if is_folder(path):
+        raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
+    if not is_folder(path.parent):
+        raise UsageError(
+            f"cannot write {path}: there is no folder {path.parent}", "make it, or choose another"
+        )
+
+
+def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
+    """Draws the lines of one folded file in their order."""
+    from hprofiler._flamegraph import FlameChart
+
+    reverse = picture.pop("reverse", False)
+    with about("cannot read"):
+        source = convert_inputs.source(options.inputs[0])
+        chart = interruptibly(lambda: FlameChart.open(source, options.from_format, reverse=reverse))
+    warn_of(chart)
+    if not chart.total():
+        raise ProfileError(f"no samples in {options.inputs[0]}: there is nothing to draw")
+    _warn_of_total(options, chart.total())
+
+    def write(target: Any, format: object, title: str) -> None:
+        chart.write(target, title=title, **picture)
+
+    _write(write, options)
+    return Exit.OK
+
+
+def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
+    with about("cannot convert"):
+        if options.merge_tiers:
+            profile = profile.merged_tiers(_first_with_samples(profile)[0])
+        if options.invert:
+            profile = profile.invert()
+        return profile.pruned(**options.prune) if options.prune else profile
+
+
+def _difference(options: argparse.Namespace, after: Profile) -> Diff:
+    before = convert_inputs.before(options)
+    warn_of(before)
+    with about(f"cannot compare with {options.diff}"):
+        if options.invert:
+            before, after = before.invert(), after.invert()
+        return before.diff(after, _first_with_samples(after)[0], normalize=not options.absolute)
+
+
+def _first_with_samples(profile: Profile) -> tuple[int, int]:
+    """Index and total of the value to draw where there is room for one."""
+    totals = [profile.total(index) for index in range(len(profile.values))]
+    return next(((index, total) for index, total in enumerate(totals) if total), (0, 0))
+
+
+def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
+    title = options.title or printable(Path(options.inputs[0]).name)
+    name = "to stdout" if options.output == "-" else options.output
+    try:
+        with about(f"cannot write {name}"):
+            if options.output != "-":
+                write(Path(options.output), options.to, title=title)
+            elif options.to == "html":
+                _page_to_stdout(write, title)
+            else:
+                write(sys.stdout.buffer, options.to, title=title)
+    except OSError as error:
+        reason = f"cannot write {name}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
+
+
+def _page_to_stdout(write: Callable[..., None], title: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        write(page, title=title)
+        with page.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)

@@ -1,0 +1,52 @@
+"""What `hprofiler convert` says when the core cannot do something, or had to leave something out."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import ProfileError, UsageError
+
+if TYPE_CHECKING:
+    from hprofiler._flamegraph import FlameChart, Profile
+
+# What the core says, and what can be done.
+REMEDIES = {
+    "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
+    "the formats that can be read": "say which it is with --from",
+    # What has a zero byte near its beginning is taken for pprof.
+    "pprof: damaged": "if it is none, say what it is with --from, or unpack it: gzip and zstd are known",
+    "of several profiles: the sum does not fit": "the mean may: --mean",
+}
+
+
+@contextlib.contextmanager
+def about(what: str | Callable[[], str]) -> Iterator[None]:
+    """Says of the core's errors what was being done; those of what was asked for are the user's."""
+    from hprofiler._flamegraph import OptionError
+
+    try:
+        yield
+    except ValueError as error:
+        reason = f"{what if isinstance(what, str) else what()}: {error}"
+        if isinstance(error, OptionError):
+            raise UsageError(reason) from error
+        remedies = (remedy for words, remedy in REMEDIES.items() if words in reason)
+        raise ProfileError(reason, next(remedies, "")) from error
+
+
+def warn(text: str) -> None:
+    print(f"hprofiler: {text}", file=sys.stderr)
+
+
+def warn_of(read: Profile | FlameChart) -> None:
+    """Says what of the input was left out."""
+    if read.malformed_lines:
+        records = (
+            "malformed line or record was" if read.malformed_lines == 1 else "malformed lines or records were"
+        )
+        warn(f"{read.malformed_lines} {records} left out")
+    for warning in read.warnings:
+        warn(warning)

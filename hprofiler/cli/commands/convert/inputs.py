@@ -1,0 +1,146 @@
+"""The inputs of `hprofiler convert`: all processors read them and reduce them to what is asked for.
+
+They are put together in their order, and only a few are in memory at a time beside the sum.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hprofiler.base.background import in_order, interruptibly
+from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.paths import is_file, is_folder
+from hprofiler.cli.commands.convert.errors import about, warn, warn_of
+from hprofiler.cli.commands.convert.steps import Findings, Step, is_empty, reduced, steps_of
+from hprofiler.cli.terminal import streams
+from hprofiler.runfolder import RUN_FILE
+from hprofiler.runfolder.input_checks import refuse_no_profile, where_profiles_are
+
+if TYPE_CHECKING:
+    from hprofiler._flamegraph import Profile
+
+# Profiles that are read at the same time: they are added up by one processor, which more would outrun.
+MOST_AT_ONCE = 8
+
+
+def check(options: argparse.Namespace) -> None:
+    """Says what cannot be read before anything is."""
+    names = [*options.inputs, *([options.diff] if options.diff else [])]
+    if names.count("-") > 1:
+        raise UsageError("- is named twice, and stdin can be read once", "give one of the profiles as a file")
+    for name in names:
+        if name == "-":
+            _check_stdin()
+        else:
+            _check_readable(Path(name))
+
+
+def _check_stdin() -> None:
+    if 0 in streams.closed:
+        raise UsageError("cannot read stdin: it is closed", "name a file")
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.stat()
+        refuse_no_profile(path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if is_folder(path):
+        raise _is_folder(path)
+
+
+def _is_folder(path: Path) -> UsageError:
+    """The profile to name in its place, where it is a run folder."""
+    if not is_file(path / RUN_FILE):
+        return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
+    return UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
+
+
+def source(name: str) -> str | int:
+    """What the core is to read: stdin is taken from where it stands, which its name would not do."""
+    return 0 if name == "-" else name
+
+
+def merged(options: argparse.Namespace) -> Profile:
+    """All inputs as one profile, which has samples. Where nothing is to be reduced the core does it alone."""
+    from hprofiler._flamegraph import Profile
+
+    steps = steps_of(options)
+    found: list[Findings] = []
+    if steps:
+        profile, found = _merged(options, steps)
+    else:
+        sources = [source(name) for name in options.inputs]
+        with about("cannot read"):
+            profile = interruptibly(lambda: Profile.open(sources, mean=options.mean, **_asked(options)))
+    if is_empty(profile):
+        warn_of(profile)
+        raise _nothing_left(options.inputs, found)
+    if options.trim and all(one.untrimmed for one in found):
+        warn(f"--trim {options.trim} finds no frame: nothing was trimmed")
+    return profile
+
+
+def before(options: argparse.Namespace) -> Profile:
+    """What `--diff` names, reduced like the inputs."""
+    profile, found = _read(options, steps_of(options), options.diff)
+    # There are no shares of nothing; counts may be compared with it.
+    if is_empty(profile) and not options.absolute:
+        warn_of(profile)
+        raise _nothing_left([options.diff], [found])
+    return profile
+
+
+def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> tuple[Profile, list[Findings]]:
+    from hprofiler._flamegraph import Profile
+
+    found: list[Findings] = []
+
+    def profiles() -> Iterator[Profile]:
+        # One that is read waits for its turn, so that all processors have one to read.
+        at_once = 1 + min(os.cpu_count() or 1, MOST_AT_ONCE)
+        for profile, findings in in_order(partial(_read, options, steps), options.inputs, at_once):
+            found.append(findings)
+            yield profile
+
+    with about(lambda: f"cannot merge {options.inputs[len(found) - 1]}"):
+        return Profile.merged(profiles(), mean=options.mean), found
+
+
+def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> tuple[Profile, Findings]:
+    from hprofiler._flamegraph import Profile
+
+    with about("cannot read"):
+        profile = interruptibly(lambda: Profile.open(source(name), **_asked(options)))
+    with about(f"cannot convert {name}"):
+        return reduced(profile, steps, options.trim)
+
+
+def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:
+    emptied = [(name, one.emptied) for name, one in zip(names, found, strict=False) if one.emptied]
+    if not emptied:
+        return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
+    name, first = emptied[0]
+    others = f", nor of {len(emptied) - 1} more" if len(emptied) > 1 else ""
+    return ProfileError(f"nothing is left of {name}{others}: {first.why}", first.there_was)
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    """What the readers are asked for, as their keywords."""
+    return {
+        "format": options.from_format,
+        "threads": "groups" if options.threads else False,
+        "time": options.time,
+        "pid": options.pid,
+        "tid": options.tid,
+        "kernel": options.kernel or options.all,
+        "jit": options.jit or options.all,
+        "addrs": options.addrs,
+        "event_filter": options.event_filter,
+    }

@@ -1,0 +1,133 @@
+"""What `hprofiler convert` does to every input before it is added: what is not kept takes no memory."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from hprofiler.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from hprofiler._flamegraph import Profile
+
+REGEX = (
+    "the syntax is that of Rust's regex: no look-around, no back-references; \\ takes a sign's meaning away"
+)
+
+# How many of the frames there are an error names.
+_NAMED = 5
+
+
+class Step(NamedTuple):
+    """One thing that is done to an input, and why no stack may be left of it."""
+
+    apply: Callable[[Profile], Profile]
+    nothing: str = ""
+
+
+class Emptied(NamedTuple):
+    """Why nothing is left of an input, and what there was before."""
+
+    why: str
+    there_was: str
+
+
+class Findings(NamedTuple):
+    """What became of an input; `untrimmed`: --trim found no frame in it, and changed nothing."""
+
+    emptied: Emptied | None = None
+    untrimmed: bool = False
+
+
+def check_patterns(options: argparse.Namespace) -> None:
+    """Refuses what is no regular expression before anything is read."""
+    from hprofiler._flamegraph import OptionError, Profile
+
+    nothing = Profile.from_bytes(b"", "folded")
+    given = {name: getattr(options, name) or [] for name in ("include", "exclude", "focus")}
+    given["trim"] = [] if options.trim is None else [options.trim]
+    for option, patterns in given.items():
+        for pattern in patterns:
+            if not pattern:
+                raise UsageError(f"--{option}: an empty expression is found in every frame", "leave it out")
+            try:
+                nothing.trim(pattern)
+            except OptionError as error:
+                raise UsageError(f"--{option} {pattern}: {error}", REGEX) from error
+
+
+def steps_of(options: argparse.Namespace) -> list[Step]:
+    """The steps that are asked for, in their order."""
+    steps: list[Step] = []
+    if options.value is not None:
+        nothing = f"it has no samples of --value {options.value}"
+        steps.append(Step(lambda profile: profile.select(options.value), nothing))
+    if options.threads:
+        steps.append(Step(_by_threads))
+    if options.canonical:
+        steps.append(Step(lambda profile: profile.canonical()))
+    if options.include:
+        nothing = f"no stack has a frame that {_given('--include', options.include)} finds"
+        steps.append(Step(lambda profile: profile.filter(include=options.include), nothing))
+    if options.exclude:
+        nothing = f"every stack has a frame that {_given('--exclude', options.exclude)} finds"
+        steps.append(Step(lambda profile: profile.filter(exclude=options.exclude), nothing))
+    steps += [_focus(pattern) for pattern in options.focus or ()]
+    if options.trim:
+        steps.append(Step(lambda profile: profile.trim(options.trim)))
+    return steps
+
+
+def _by_threads(profile: Profile) -> Profile:
+    """The stacks under groups of threads; most readers have made them groups already."""
+    from hprofiler._flamegraph import OptionError
+
+    try:
+        return profile.threads()
+    except OptionError:
+        # An outermost frame in brackets is a group; without one there is nothing that tells threads apart.
+        if profile.without_threads().node_count() < profile.node_count():
+            return profile
+        raise
+
+
+def _focus(pattern: str) -> Step:
+    nothing = f"no stack has a frame that {_given('--focus', [pattern])} finds"
+    return Step(lambda profile: profile.focus(pattern), nothing)
+
+
+def _given(option: str, patterns: Sequence[str]) -> str:
+    return " ".join(f"{option} {shlex.quote(pattern)}" for pattern in patterns)
+
+
+def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[Profile, Findings]:
+    """What the steps leave of an input; `trim` is the pattern of the one that trims."""
+    untrimmed = bool(trim)
+    for step in steps:
+        left = step.apply(profile)
+        if is_empty(left) and not is_empty(profile):
+            return left, Findings(Emptied(step.nothing, _there_was(profile, left)), untrimmed)
+        untrimmed = untrimmed and not (step is steps[-1] and _finds(profile, trim))
+        profile = left
+    return profile, Findings(None, untrimmed)
+
+
+def _finds(profile: Profile, pattern: str | None) -> bool:
+    return bool(pattern) and not is_empty(profile.filter(include=pattern))
+
+
+def is_empty(profile: Profile) -> bool:
+    """Whether there is not one sample of any value."""
+    return not any(profile.total(index) for index in range(len(profile.values)))
+
+
+def _there_was(profile: Profile, left: Profile) -> str:
+    """What could have been asked for instead: a value, or a frame."""
+    totals = {name: profile.total(index) for index, (name, _) in enumerate(profile.values)}
+    if len(left.values) < len(totals):
+        return "there are: " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)
+    value = next(name for name, total in totals.items() if total)
+    names = [method.name for method in profile.top(_NAMED, value) if method.self_value]
+    return f"what there was: {value} {totals[value]}, most of it in {', '.join(names)}"

@@ -1,0 +1,217 @@
+"""The picture's options of `hprofiler convert`: names and meanings are flamegraph.pl's.
+
+Only argparse is imported here, as in `parser`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hprofiler.base.errors import UsageError
+from hprofiler.cli.options.numbers import whole_number
+
+# fmt: off
+PALETTES = [
+    "hot", "mem", "io", "wakeup", "chain", "java", "js", "perl",
+    "red", "green", "blue", "aqua", "yellow", "purple", "orange",
+]
+# fmt: on
+PALETTE_FILE = "palette.map"
+
+# Name in the options -> keyword of Profile.to_svg.
+KEYWORDS = {
+    "subtitle": "subtitle",
+    "width": "width",
+    "height": "height",
+    "minwidth": "min_width",
+    "fonttype": "font_type",
+    "fontsize": "font_size",
+    "fontwidth": "font_width",
+    "countname": "count_name",
+    "nametype": "name_type",
+    "colors": "colors",
+    "bgcolors": "bgcolors",
+    "hash": "hash",
+    "random": "random",
+    "cp": "palette_map",
+    "reverse": "reverse",
+    "inverted": "inverted",
+    "negate": "negate",
+    "width_from": "width_from",
+    "notes": "notes",
+    "total": "total",
+    "factor": "factor",
+}
+
+
+# Options of convert that a flame chart has nothing for, and why.
+# fmt: off
+NOT_OF_A_CHART = {
+    **dict.fromkeys(
+        ["value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
+         "invert", "merge_tiers", "prune"],
+        "its stacks would be merged",
+    ),
+    **dict.fromkeys(
+        ["pid", "tid", "kernel", "jit", "all", "addrs", "event_filter"],
+        "it is drawn from folded text, and that is for perf.data and perf script",
+    ),
+    **dict.fromkeys(["negate", "width_from"], "that is for differences"),
+}
+# fmt: on
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options, in groups."""
+    _words(parser.add_argument_group("pictures (.svg): words"))
+    _sizes(parser.add_argument_group("pictures (.svg): sizes"))
+    _colors(parser.add_argument_group("pictures (.svg): colours"))
+    _kinds(parser.add_argument_group("pictures (.svg): kinds"))
+
+
+def _words(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--subtitle",
+        metavar="TEXT",
+        help="a second line under the title (default: how much of their run profiles in run folders are)",
+    )
+    group.add_argument(
+        "--countname", metavar="TEXT", help="what the counts are called (default: the value's name)"
+    )
+    group.add_argument(
+        "--nametype", metavar="TEXT", help="what stands before a frame's details, e.g. Function:"
+    )
+    group.add_argument("--notes", metavar="TEXT", help="a comment inside the file")
+    group.add_argument("--factor", type=float, metavar="X", help="multiply the counts that are shown")
+
+
+def _sizes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--width", type=_pixels, metavar="PX", help="width of the picture (default 1200)")
+    group.add_argument("--height", type=_pixels, metavar="PX", help="height of a frame (default 16)")
+    group.add_argument(
+        "--minwidth",
+        metavar="PX|P%",
+        help="leave narrower frames out: pixels or %% of the whole (default 0.1)",
+    )
+    group.add_argument("--total", type=_count, metavar="N", help="the whole, if the input is a part of it")
+    group.add_argument("--fonttype", metavar="FONT", help="family of the letters (default Verdana)")
+    group.add_argument("--fontsize", type=float, metavar="PX", help="size of the letters (default 12)")
+    group.add_argument(
+        "--fontwidth", type=float, metavar="X", help="width of a letter as part of its size (default 0.59)"
+    )
+
+
+def _colors(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--colors",
+        choices=PALETTES,
+        metavar="PALETTE",
+        help=f"flamegraph.pl's palettes instead of ours: {', '.join(PALETTES)}",
+    )
+    group.add_argument("--bgcolors", metavar="COLOR", help="background: yellow, blue, green, grey or #rrggbb")
+    shades = group.add_mutually_exclusive_group()
+    shades.add_argument(
+        "--hash", action="store_true", help="shades by the first letters: like names look alike"
+    )
+    shades.add_argument(
+        "--random", action="store_true", help="shades by chance (default: by name, always the same)"
+    )
+    group.add_argument(
+        "--cp",
+        action="store_const",
+        const=PALETTE_FILE,
+        help=f"keep the colour each name has in ./{PALETTE_FILE} from picture to picture",
+    )
+    group.add_argument("--negate", action="store_true", help="differences: blue is more, red is less")
+
+
+def _kinds(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--inverted", action="store_true", help="icicle: the root on top")
+    group.add_argument("--reverse", action="store_true", help="stacks turned round: merged from the leaves")
+    group.add_argument(
+        "--flamechart",
+        action="store_true",
+        help="stacks in the order of time; one folded file, whose lines are in it",
+    )
+    group.add_argument(
+        "--width-from",
+        choices=["before", "after"],
+        help="differences: the side that makes the widths (default after; before shows what vanished)",
+    )
+
+
+def keywords(options: argparse.Namespace) -> dict[str, Any]:
+    """Keywords of Profile.to_svg for what was asked; a UsageError when no picture is to be written."""
+    given = {name: getattr(options, name) for name in KEYWORDS}
+    asked = [name for name, value in given.items() if value is not None and value is not False]
+    format = _format(options)
+    if format != "svg" and (asked or options.flamechart):
+        option = _option(asked[0] if asked else "flamechart")
+        raise UsageError(f"{option} is for pictures, and {_output(options)} is none", "write a .svg")
+    if format not in ("svg", "html") and options.title is not None:
+        reason = f"--title is for pictures and pages, and {_output(options)} is neither"
+        raise UsageError(reason, "write a .svg or a .html")
+    return {KEYWORDS[name]: given[name] for name in asked}
+
+
+def is_picture(options: argparse.Namespace) -> bool:
+    return _format(options) == "svg"
+
+
+def _format(options: argparse.Namespace) -> str:
+    for ending in ("svg", "html"):
+        if options.to == ending or (not options.to and options.output.endswith(f".{ending}")):
+            return ending
+    return "other"
+
+
+def _output(options: argparse.Namespace) -> str:
+    return f"{options.to} text" if options.output == "-" else str(options.output)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuses what a picture refuses before anything is read, by drawing a small one."""
+    from hprofiler._flamegraph import OptionError, Profile
+
+    # The file of colours is left alone: what is drawn here would be added to it.
+    look = {name: value for name, value in keywords(options).items() if name != "palette_map"}
+    try:
+        Profile.from_bytes(b"all 1", "folded").to_svg(**look)
+    except OptionError as error:
+        raise UsageError(str(error), "see hprofiler convert --help") from error
+    if options.flamechart:
+        _check_chart(options)
+
+
+def _check_chart(options: argparse.Namespace) -> None:
+    """A flame chart is drawn from the lines as they are: nothing may be done to them before."""
+    if len(options.inputs) > 1 or options.diff:
+        raise UsageError("--flamechart draws one file", "give one, its lines in the order of time")
+    if options.from_format not in (None, "folded"):
+        reason = f"--from {options.from_format} does not go with --flamechart: it is drawn from folded text"
+        raise UsageError(reason)
+    for name, why in NOT_OF_A_CHART.items():
+        if getattr(options, name):
+            raise UsageError(f"{_option(name)} does not go with --flamechart: {why}")
+
+
+def check_one_sided(options: argparse.Namespace) -> None:
+    """Refuses what is for differences where none is drawn."""
+    for name in ("negate", "width_from"):
+        if getattr(options, name):
+            reason = f"{_option(name)} is for differences, and there is none"
+            raise UsageError(reason, "give --diff BEFORE, or a file with two counts a line")
+
+
+def _pixels(text: str) -> int:
+    # How many there may be is said by what draws, with what they are of.
+    return whole_number(text, 0, 1_000_000, "a number of pixels")
+
+
+def _count(text: str) -> int:
+    return whole_number(text, 1, 2**63 - 1, "a count from 1 to 2^63 - 1")

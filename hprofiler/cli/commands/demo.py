@@ -1,0 +1,27 @@
+"""`hprofiler demo`: a small JVM job on this machine, and the main job on it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from hprofiler.cli.commands.run import record
+from hprofiler.cli.options import objects as chosen
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.app.demo import running_job
+    from hprofiler.base.resources import selector_directory
+    from hprofiler.resolve import TargetOptions, resolve
+    from hprofiler.selectors.selection import parse_selector
+
+    located, sampling = resolve(TargetOptions()), chosen.sampling(options)
+    with running_job(_say) as job:
+        started = ", ".join(f"{process.role} (pid {process.pid})" for process in job.processes)
+        _say(f"a job of two JVMs is running: {started}")
+        selector = parse_selector(job.selector, [selector_directory()])
+        return record(options, sampling, located, selector, chosen.local_reach(options))
+
+
+def _say(what: str) -> None:
+    print(f"demo: {what}", file=sys.stderr, flush=True)

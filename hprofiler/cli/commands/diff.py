@@ -1,0 +1,148 @@
+"""`hprofiler diff BEFORE AFTER`: what changed from one run to another, and whether it is more than chance."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import PicturesError, UsageError
+from hprofiler.base.paths import is_folder
+from hprofiler.cli.terminal.exit_codes import Exit
+
+if TYPE_CHECKING:
+    from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
+
+_PAGE = ".html"
+_SUFFIXES = (".svg", _PAGE)
+_FAILED_SHOWN = 5
+
+
+def command(options: argparse.Namespace) -> int:
+    outputs = [_output(Path(name)) for name in options.output]
+    from hprofiler.report.diff import compare_paths, told_apart, two_runs
+
+    before, after = Path(options.before), Path(options.after)
+    pages = any(output.suffix == _PAGE for output in outputs)
+    page = two_runs(before, after, options.title) if pages else None
+    with _progress() as listener:
+        changes = compare_paths(before, after, options.event, options.absolute, listener, page)
+    for output in outputs:
+        _write(changes, page if output.suffix == _PAGE else None, output, options.title)
+    grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
+    failed, unsure = told_apart(changes, grown)
+    _print(changes, options, failed, unsure)
+    if options.fail_over is not None and not grown:
+        _print_hidden(changes, options.fail_over)
+    if failed:
+        return Exit.WORSE
+    return Exit.PARTIAL if _problems(changes) else Exit.OK
+
+
+def _output(path: Path) -> Path:
+    """What cannot be written is said before anything is read."""
+    if path.suffix not in _SUFFIXES:
+        raise UsageError(
+            f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
+        )
+    if is_folder(path) or not is_folder(path.parent):
+        raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
+    return path
+
+
+def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> None:
+    from hprofiler.report.diff import write_picture
+
+    try:
+        if page is not None:
+            page.write(changes, path)
+        else:
+            write_picture(changes, path, title)
+    except OSError as error:
+        reason = f"cannot write {path}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
+    except RuntimeError as error:  # of more nodes and names than it has room for
+        raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
+
+
+def _print(
+    changes: Changes,
+    options: argparse.Namespace,
+    failed: list[MethodChange],
+    unsure: list[MethodChange],
+) -> None:
+    from hprofiler.report.diff import WHY, lines, record
+
+    for reason in _problems(changes)[:_FAILED_SHOWN]:
+        print(f"not compared: {reason}", file=sys.stderr)
+    if len(_problems(changes)) > _FAILED_SHOWN:
+        print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
+    if options.json:
+        print(json.dumps(record(changes, options.top, failed, unsure), indent=2))
+    else:
+        print("\n".join(lines(changes, options.top)))
+    _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
+    _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
+
+
+def _print_hidden(changes: Changes, limit: float) -> None:
+    """That nothing failed is no good news where nothing could."""
+    from hprofiler.report.diff import fewest, hidden
+
+    found = hidden(changes, limit)
+    if found:
+        one, noise = found
+        number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
+        why = f"with {number} on a side a change below {100 * noise:.1f} points may be chance"
+        _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
+
+
+def _print_grown(told: list[str]) -> None:
+    for line in told[:_FAILED_SHOWN]:
+        print(f"hprofiler: {line}", file=sys.stderr)
+    if len(told) > _FAILED_SHOWN:
+        print(f"  … and {len(told) - _FAILED_SHOWN} more methods", file=sys.stderr)
+
+
+def _problems(changes: Changes) -> list[str]:
+    from hprofiler.base.text import printable
+
+    sides = (changes.before, changes.after)
+    told = (f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems)
+    return [printable(reason) for reason in told]
+
+
+def _grew(one: MethodChange) -> str:
+    from hprofiler.base.text import printable
+
+    return f"{printable(one.name)} grew"
+
+
+def _growth(one: MethodChange, changes: Changes) -> str:
+    own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
+    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
+
+
+@contextmanager
+def _progress() -> Iterator[Listener]:
+    """A listener that shows on a terminal how many profiles were read."""
+    if not sys.stderr.isatty():
+        yield lambda side, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def listener(side: str, done: int, of: int) -> None:
+            if done == 0:  # both sides may have one name
+                tasks[side] = progress.add_task(side, total=of)
+            progress.update(tasks[side], completed=done)
+
+        yield listener

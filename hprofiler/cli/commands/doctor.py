@@ -1,0 +1,130 @@
+"""`hprofiler doctor`: what a run with the same options would come to, before it touches anything."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.ledger import outcome_record
+from hprofiler.model import Host, Outcome, Status
+
+if TYPE_CHECKING:
+    from hprofiler.agent import CheckedProcess, Finding
+    from hprofiler.collect import HostChecked
+    from hprofiler.model import Process
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.cli.terminal.findings_table import print_canaries, print_table
+    from hprofiler.collect import Stop, check_only
+
+    selector, sampling = chosen.selector(options), chosen.sampling(options)
+    located = chosen.target(options)
+    care_options.refuse_many(options, located)
+    chosen.print_notes(located)
+    reach, care = chosen.reach(options, located), care_options.care(options)
+    stop = Stop()
+    checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
+    checked = [*checked, *map(_not_visited, located.absent)]
+    if options.json:
+        print(json.dumps(_record(checked, care.canary), indent=2))
+    else:
+        print_table(checked, sys.stdout)
+        print_canaries(checked, care.canary, sys.stdout)
+    return Exit.after(stop.signal) if stop.level else verdict(checked)
+
+
+def _not_visited(line: Outcome) -> HostChecked:
+    """What belongs to the target and cannot be visited."""
+    from hprofiler.collect import HostChecked
+
+    return HostChecked(Host(line.host, ""), outcomes=(line,))
+
+
+def verdict(checked: Sequence[HostChecked]) -> Exit:
+    """OK where all would be recorded as asked, PARTIAL where not all, NOTHING where nothing would be."""
+    verdicts = [one.outcome.status for host in checked for one in host.verdicts]
+    if all(status is Status.FAILED for status in verdicts):
+        return Exit.NOTHING
+    of_hosts = [line.status for host in checked if not host.needless for line in host.outcomes]
+    good = all(status is Status.OK for status in verdicts) and not {Status.FAILED, Status.DEGRADED} & {
+        *of_hosts
+    }
+    return Exit.OK if good else Exit.PARTIAL
+
+
+def _record(checked: Sequence[HostChecked], canary: bool) -> object:
+    """The shape that docs/doctor.md promises."""
+    from hprofiler.collect import kinds
+
+    statuses = [one.outcome.status for host in checked for one in host.verdicts]
+    return {
+        "processes": {
+            "found": len(statuses),
+            **{
+                status.value: statuses.count(status) for status in (Status.OK, Status.DEGRADED, Status.FAILED)
+            },
+        },
+        "canary": {
+            "asked": canary,
+            "kinds": [
+                {
+                    "arch": kind.arch,
+                    "jvm_version": kind.version,
+                    "engine": kind.engine,
+                    "processes": processes,
+                }
+                for kind, processes in kinds(checked).items()
+            ],
+        },
+        "hosts": [_host(host) for host in checked],
+    }
+
+
+def _host(host: HostChecked) -> object:
+    facts = host.facts
+    return {
+        "host": host.host.name,
+        "address": host.host.address,
+        "kernel": facts.kernel if facts else "",
+        "arch": facts.arch if facts else "",
+        "cpus": facts.cpus if facts else 0,
+        "memory_bytes": facts.memory_bytes if facts else 0,
+        "user": facts.user if facts else "",
+        "clock_ahead": round(host.clock, 3),
+        "findings": _findings(host.findings),
+        "processes": [_process(*pair) for pair in zip(host.processes, host.verdicts, strict=False)],
+        "ignored": [{"pid": one.pid, "reason": one.reason} for one in host.ignored],
+        "outcomes": [outcome_record(line) for line in host.outcomes],
+    }
+
+
+def _process(process: Process, verdict: CheckedProcess) -> object:
+    outcome = verdict.outcome
+    return {
+        "pid": process.pid,
+        "user": process.user,
+        "label": process.label,
+        "labels": dict(process.labels),
+        "jvm_version": process.jvm_version,
+        "verdict": outcome.status.value,
+        "engine": verdict.engine,
+        "sources": dict(verdict.sources),
+        "stage": outcome.stage,
+        "reason": outcome.reason,
+        "remedy": outcome.remedy,
+        "findings": _findings(verdict.findings),
+    }
+
+
+def _findings(findings: Sequence[Finding]) -> list[object]:
+    return [
+        {"severity": one.severity, "about": one.about, "text": one.text, "remedy": one.remedy}
+        for one in findings
+    ]

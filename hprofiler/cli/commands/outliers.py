@@ -1,0 +1,25 @@
+"""`hprofiler outliers DIR`: which hosts and processes of a run are unlike the others, and in what."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.ledger import print_problems
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.report import find_outliers, outliers_record, outliers_table
+
+    found = find_outliers(Path(options.folder), options.event, options.trim)
+    if options.json:
+        events = [{"event": event, **outliers_record(compared)} for event, compared in found.events]
+        print(json.dumps({"events": events}, indent=2))
+    else:
+        print("\n\n".join(outliers_table(event, compared) for event, compared in found.events))
+    print_problems("not compared", found.problems)
+    if not any(compared.hosts for _, compared in found.events):
+        return Exit.NOTHING
+    return Exit.PARTIAL if found.problems else Exit.OK

@@ -1,0 +1,65 @@
+"""`hprofiler report DIR`: pictures and page again, from the run folder alone; or the page as it is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from hprofiler.base.paths import is_file
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.ledger import print_problems
+from hprofiler.runfolder import RunFolder
+
+# Profiles that could not be used and are named; the page's ledger has all.
+
+
+def command(options: argparse.Namespace) -> int:
+    page = _page_to_show(options)
+    if page is not None:
+        print(page)
+        _show(page, options)
+        return Exit.OK
+    return _make(options)
+
+
+def _page_to_show(options: argparse.Namespace) -> Path | None:
+    """The page that is there, where it is only to be looked at: it keeps the options it was made with."""
+    if options.raw_names or options.threads or options.trim:
+        return None
+    if not options.open and options.serve is None:
+        return None
+    page = RunFolder.open(Path(options.folder)).page_path
+    return page if is_file(page) else None
+
+
+def _make(options: argparse.Namespace) -> int:
+    from hprofiler.report import make_report
+
+    report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
+    print(report.page)
+    print_problems("not in the pictures", report.problems)
+    _show(report.page, options)
+    if report.empty:
+        reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
+        if report.cut_off:
+            kept = RunFolder.open(Path(options.folder)).how_to_read_profiles()
+            before = "what became of it was written" if kept else "anything of it was kept"
+            reason = f"the run was cut off before {before}: {kept or 'record it again'}"
+        print(f"hprofiler: {reason}", file=sys.stderr)
+        return Exit.NOTHING
+    return Exit.PARTIAL if report.problems else Exit.OK
+
+
+def _show(page: Path, options: argparse.Namespace) -> None:
+    """In the user's browser, through a server of its own where that is asked for."""
+    from hprofiler.cli.terminal.serve import PageServer, open_in_browser
+
+    server = None if options.serve is None else PageServer(page, options.serve)
+    if server is not None:
+        print(f"{server.address}\n  from another machine: {server.tunnel}\n  Ctrl-C ends it", flush=True)
+    address = server.address if server else page.absolute().as_uri()
+    if options.open and not open_in_browser(address):
+        print(f"hprofiler: there is no browser to show it in: open {address}", file=sys.stderr)
+    if server is not None:
+        server.serve()

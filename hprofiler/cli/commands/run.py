@@ -1,0 +1,258 @@
+"""The main job, and what it says when it is done."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import HprofilerError, PicturesError
+from hprofiler.base.passwords import hide_in_word
+from hprofiler.base.text import printable
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
+from hprofiler.cli.terminal.lines import say
+
+if TYPE_CHECKING:
+    from hprofiler.app.run import RecordLost, RunResult
+    from hprofiler.collect import Reach
+    from hprofiler.model import HostResult, Recording, Sampling, Selector
+    from hprofiler.report import EventReport
+    from hprofiler.report.findings import Finding
+    from hprofiler.resolve import Located
+
+# The page has the others.
+FINDINGS_SHOWN = 3
+
+# Selectors that may mean any program, and find JVMs only unless they are told to.
+_OF_ANY_PROGRAM = ("text", "regex", "pipe")
+
+
+def command(options: argparse.Namespace) -> int:
+    selector, sampling = chosen.selector(options), chosen.sampling(options)
+    located = chosen.target(options)
+    care_options.refuse_many(options, located)
+    chosen.print_notes(located)
+    return record(options, sampling, located, selector, chosen.reach(options, located))
+
+
+def record(
+    options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
+) -> int:
+    """Carry out a run, show its progress, say how it went; returns the exit code."""
+    from hprofiler.app.run import RecordLost, RunRequest, run
+    from hprofiler.cli.terminal.progress import display
+
+    chosen.print_cautions(sampling)
+    request = RunRequest(
+        located,
+        selector,
+        sampling,
+        chosen.output_folder(options),
+        options.force,
+        # a demo has no cluster to ask
+        ("hprofiler", *(hide_in_word(word, getattr(options, "yarn", None)) for word in options.words)),
+        options.raw_names,
+        options.threads,
+        options.trim,
+        care_options.care(options),
+    )
+    try:
+        with display(len(located.hosts), sampling.duration) as listener:
+            result = run(request, reach, listener)
+    except RecordLost as lost:
+        _print_what_nothing_else_tells(lost)
+        kind = PicturesError if lost.coverage.processes_recorded else HprofilerError
+        raise kind(lost.reason, lost.remedy) from lost
+    if options.json:
+        print_json(result, selector)
+    else:
+        print_summary(result, selector, options.outliers)
+    return exit_code(result)
+
+
+def exit_code(result: RunResult) -> Exit:
+    if result.interrupted:
+        return Exit.after(result.signal)
+    if result.report.empty:
+        return Exit.NOTHING
+    return Exit.OK if result.coverage.complete else Exit.PARTIAL
+
+
+def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
+    """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
+    from hprofiler.report import outliers_table
+
+    _print_ledger(result.results, str(result.report.page))
+    if result.report.empty:
+        _print_nothing(result, selector)
+        return
+    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    for event in result.report.events:
+        print()
+        _print_event(event)
+        if outliers and event.total:
+            print(outliers_table(event.event, event.compared))
+    print(f"report: {result.report.page}")
+
+
+def _print_ledger(results: Sequence[HostResult], page: str) -> None:
+    from hprofiler.app.run import failures
+
+    print_failures(failures(results), page)
+    print_degraded(results)
+    print_reasons(results)
+
+
+def _print_what_nothing_else_tells(lost: RecordLost) -> None:
+    _print_ledger(lost.results, "")
+    all_of = lost.coverage
+    processes = f"{all_of.processes_recorded} of {all_of.processes_found} processes"
+    print(f"recorded {processes} on {all_of.hosts_recorded} of {all_of.hosts_all} hosts", file=sys.stderr)
+
+
+def _print_event(event: EventReport) -> None:
+    """What an event came to, what stands out, and its hottest methods."""
+    from hprofiler.model.measures import in_words
+    from hprofiler.report import hottest
+    from hprofiler.report.words import plain
+
+    if not event.total:
+        print(f"{event.event}: {why_empty(event)}")
+        return
+    left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
+    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
+    for finding in event.findings[:FINDINGS_SHOWN]:
+        say("  ", printable(plain(finding.text)), sys.stdout)
+    of = event.telling_of if event.telling < event.total else ""
+    print(hottest(event.hottest, event.telling, event.event, of))
+
+
+def _print_nothing(result: RunResult, selector: Selector) -> None:
+    """Why, and what to do next, where that is more than the remedies of what failed."""
+    searched = [one.host.name for one in result.results if one.found_nothing]
+    what = _why_nothing(result, selector, searched)
+    print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
+    if not result.coverage.processes_found:
+        for hint in _next_steps(result, selector, searched):
+            print(f"  {hint}", file=sys.stderr)
+    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+
+
+def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
+    found = result.coverage.processes_found
+    if result.coverage.processes_recorded:
+        why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
+        return f"{result.report.coverage}, without one sample to show: {why}"
+    if found:
+        return f"none of {found} matching processes could be recorded"
+    missed = [one.host.name for one in result.results if one.host.name not in searched]
+    if searched:
+        where = f"{_some(searched)}; not searched: {_some(missed)}" if missed else _some(searched)
+        return f"no process matches {selector.text!r}; searched {where}"
+    return "interrupted before any host was searched" if result.interrupted else "no host could be searched"
+
+
+def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
+    """Where no process was found."""
+    from hprofiler.report.words import SEE_WHAT_IS_THERE
+
+    if searched:
+        yield SEE_WHAT_IS_THERE
+        if not selector.native and selector.kind in _OF_ANY_PROGRAM:
+            yield "only JVMs were looked for; with --engine perf other programs are recorded too"
+    elif result.interrupted:
+        yield "see what a run would record with: hprofiler ps … (same -j and host options)"
+    else:
+        yield "see what is in the way with: hprofiler doctor … (same -j and host options)"
+
+
+def why_empty(event: EventReport) -> str:
+    """Why there is nothing to show of an event."""
+    from hprofiler.model.measures import no_samples
+
+    if not event.recorded:
+        return "not recorded"
+    if event.whole:
+        return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
+    return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
+
+
+def print_json(result: RunResult, selector: Selector) -> None:
+    """The outcome for scripts: where the files are, coverage, failures, and what each event came to."""
+    from hprofiler.app.run import failures
+
+    record = result.folder.run
+    print(
+        json.dumps(
+            {
+                "folder": str(Path(result.folder.path).resolve()),
+                "report": str(Path(result.report.page).resolve()),
+                "interrupted": result.interrupted,
+                "target": record["target"],
+                "coverage": record["coverage"],
+                "failures": [
+                    dict(zip(("where", "reason", "remedy"), f, strict=False))
+                    for f in failures(result.results)
+                ],
+                "processes": _process_records(result),
+                "events": [_event_record(event) for event in result.report.events],
+                "hosts": host_records(result.results),
+            },
+            indent=2,
+        )
+    )
+
+
+def _process_records(result: RunResult) -> list[dict[str, object]]:
+    """The processes that were recorded, once each, with what is known of them."""
+    recordings: dict[tuple[str, int], Recording] = {}
+    for host in result.results:
+        for recording in host.recordings:
+            recordings.setdefault((host.host.name, recording.process.pid), recording)
+    return [
+        {
+            "host": host,
+            "pid": pid,
+            "label": recording.process.label,
+            "labels": dict(recording.process.labels),
+        }
+        for (host, pid), recording in recordings.items()
+    ]
+
+
+def _finding_record(finding: Finding) -> dict[str, object]:
+    from hprofiler.report.words import plain
+
+    return {"text": plain(finding.text), "method": finding.method, "host": finding.host}
+
+
+def _event_record(event: EventReport) -> dict[str, object]:
+    """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
+    from hprofiler.model.measures import measure_of
+    from hprofiler.report import outliers_record
+
+    value, unit = measure_of(event.event).column
+    methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
+    return {
+        "event": event.event,
+        "processes": event.recorded,
+        "totals": dict(event.totals),
+        "value": value,
+        "unit": unit,
+        "left_out": event.left_out,
+        "findings": [_finding_record(finding) for finding in event.findings],
+        "hottest": methods,
+        "hottest_of": event.telling,
+        "outliers": outliers_record(event.compared),
+    }

@@ -1,0 +1,22 @@
+"""`hprofiler selectors`: the names that -j knows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from hprofiler.cli.options.objects import selector_directories
+from hprofiler.cli.terminal.exit_codes import Exit
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.selectors.selection import load_selectors
+
+    selectors = load_selectors(selector_directories(options)).values()
+    if options.json:
+        print(json.dumps([{"name": s.name, "summary": s.summary} for s in selectors], indent=2))
+        return Exit.OK
+    width = max((len(s.name) for s in selectors), default=0)
+    for selector in selectors:
+        print(f"{selector.name:<{width}}  {selector.summary}")
+    return Exit.OK

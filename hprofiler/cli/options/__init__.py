@@ -1,0 +1,1 @@
+"""Options of the commands, and the objects made of them."""

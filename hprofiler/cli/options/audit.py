@@ -1,0 +1,67 @@
+"""The record of what a command did to hosts (`--audit`): its first line and its last."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from hprofiler.base.passwords import hide_in_word, hide_values
+from hprofiler.base.paths import at_home
+from hprofiler.cli.terminal.streams import past_its_lock
+
+if TYPE_CHECKING:
+    from hprofiler.collect import Audit
+    from hprofiler.resolve import Located
+
+
+def begin(options: argparse.Namespace, located: Located) -> Audit | None:
+    """The record, where one is asked for; it is kept in the options for `end`."""
+    from hprofiler.collect import Audit
+
+    name = getattr(options, "audit", None)
+    if not name:
+        return None
+
+    def lost(why: str) -> None:
+        told = f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there\n"
+        past_its_lock(sys.stderr).write(told)
+
+    typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
+    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located), options.timeout / 2)
+    options.begun_audit = begun
+    return begun
+
+
+def end(options: argparse.Namespace, exit_code: int | None, why: str) -> None:
+    """How the command came out, in the record that it began, if it did."""
+    begun: Audit | None = getattr(options, "begun_audit", None)
+    if begun:
+        begun.end(exit_code, _harmless(why, options))
+
+
+def _harmless(word: str, options: argparse.Namespace) -> str:
+    return hide_values(hide_in_word(word, getattr(options, "yarn", None)))
+
+
+def _who(options: argparse.Namespace, located: Located) -> dict[str, object]:
+    """Who does it, from where, with what, and to how many hosts of which target."""
+    from hprofiler import __version__
+
+    uid = os.geteuid()
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = ""
+    return {
+        "user": user,
+        "uid": uid,
+        "sudo_user": os.environ.get("SUDO_USER"),
+        "machine": os.uname().nodename,
+        "version": __version__,
+        "target": _harmless(f"{located.target.kind} {located.target.name}".strip(), options),
+        "hosts": len(located.hosts),
+    }

@@ -1,0 +1,58 @@
+"""Numbers and names on the command line: within bounds, or an error that says which."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def whole_number(text: str, least: int, most: int, meaning: str) -> int:
+    """`text` as a number from `least` to `most`; argparse reports the error with the option's name."""
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
+    return int(text)
+
+
+def named(text: str) -> str:
+    """A file or folder; where a script's variable is empty nothing else is taken for it."""
+    if not text:
+        raise argparse.ArgumentTypeError("it names nothing")
+    return text
+
+
+def cores(text: str) -> float:
+    """Processors of "0.5", from a tenth."""
+    found = float(text) if re.fullmatch(r"[0-9]{1,4}(?:\.[0-9]{1,3})?", text) else 0.0
+    if not 0.1 <= found <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processors from 0.1 to 1024")
+    return found
+
+
+def size(text: str) -> int:
+    """Bytes of "512k", from 4k; k, m and g are powers of 1024."""
+    return _with_unit(text, _SIZES, 4096, 1 << 40, "a size such as 4096, 512k, 4m or 1g (from 4k to 1024g)")
+
+
+def time(text: str) -> int:
+    """Nanoseconds of "10us"."""
+    return _with_unit(
+        text, _TIMES, 1, 1000 * _TIMES["s"], "a time such as 500ns, 10us, 10ms or 1s (up to 1000s)"
+    )
+
+
+def period(text: str) -> int:
+    """Nanoseconds of "10ms", from 1 ms: every thread is looked at so often."""
+    meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
+    return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
+
+
+def _with_unit(text: str, units: dict[str, int], least: int, most: int, meaning: str) -> int:
+    """A number, which may have a decimal point, times its unit."""
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([a-z]*)", text.strip().lower())
+    amount = round(float(found[1]) * units[found[2]]) if found and found[2] in units else 0
+    if not least <= amount <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
+    return amount

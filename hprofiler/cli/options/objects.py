@@ -1,0 +1,172 @@
+"""From parsed options to the objects that the other rooms take."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import at_home, is_file
+from hprofiler.cli.options import audit as audited
+from hprofiler.cli.options import kubernetes as kubernetes_options
+from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.sampling import chosen_events, refuse_unused
+from hprofiler.cli.terminal import prompt as asking
+from hprofiler.cli.terminal.lines import say
+from hprofiler.model import Sampling, Selector
+from hprofiler.model.event_names import caution_of
+
+if TYPE_CHECKING:
+    from hprofiler.agent import AgentBinaries
+    from hprofiler.collect import Reach
+    from hprofiler.resolve import Located
+
+
+NOTES_SHOWN = 10
+
+
+def selector_directories(options: argparse.Namespace) -> list[Path]:
+    from hprofiler.base.resources import selector_directory
+    from hprofiler.selectors import selection
+
+    extra = [at_home(options.selector_dir)] if options.selector_dir else []
+    return selection.selector_directories(selector_directory(), extra)
+
+
+def selector(options: argparse.Namespace) -> Selector:
+    """The processes that are meant; without --match all of an application's, or of the pods'."""
+    from hprofiler.selectors.selection import job_roots, parse_selector
+
+    pods, directories = kubernetes_options.asked_for(options), selector_directories(options)
+    text = yarn_options.selector_text(options) if pods is None else options.match
+    if text is None:
+        chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
+    else:
+        chosen = parse_selector(text, directories)
+    return replace(chosen, native=chosen.native or options.engine == "perf")
+
+
+def target(options: argparse.Namespace) -> Located:
+    """The hosts that are meant; TooMany where the user does not agree to so many containers."""
+    from hprofiler.resolve import TargetOptions
+
+    limit = None if options.yes else yarn_options.CONTAINERS
+    application, pods = yarn_options.asked_for(options), kubernetes_options.asked_for(options)
+    yarn_options.refuse_unused(options, application, pods)
+    targets = TargetOptions(
+        hosts=options.hosts,
+        hosts_file=options.hosts_file,
+        application=application,
+        yarn=yarn_options.cluster(options, limit),
+        pods=pods,
+        kubernetes=kubernetes_options.cluster(options, limit),
+    )
+    located, hint = yarn_options.locate(targets), yarn_options.hint(options)
+    return replace(located, notes=(*located.notes, hint)) if hint else located
+
+
+def hosts(options: argparse.Namespace) -> Located:
+    """The hosts that -h or --hosts-file name, or this machine."""
+    from hprofiler.resolve import TargetOptions, resolve
+
+    return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
+
+
+def print_notes(located: Located) -> None:
+    """What could not be learnt of the target, on stderr."""
+    for note in located.notes[:NOTES_SHOWN]:
+        say("note: ", note, sys.stderr)
+    if len(located.notes) > NOTES_SHOWN:
+        print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
+
+
+def print_cautions(sampling: Sampling) -> None:
+    """What to know of the events before they are recorded, on stderr. perf tries its events first."""
+    for caution in map(caution_of, sampling.events if sampling.engine != "perf" else ()):
+        if caution:
+            say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
+
+
+def sampling(options: argparse.Namespace) -> Sampling:
+    events = chosen_events(options)
+    refuse_unused(options, events)
+    return Sampling(
+        events=events,
+        frequency=options.frequency,
+        duration=options.duration,
+        engine=options.engine,
+        alloc_interval=options.alloc_interval,
+        lock_threshold=options.lock_threshold,
+        wall_interval=options.wall_interval,
+        keep_raw=options.keep_raw,
+    )
+
+
+def output_folder(options: argparse.Namespace) -> Path:
+    return at_home(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+def local_reach(options: argparse.Namespace) -> Reach:
+    """How to reach this machine: without SSH."""
+    from hprofiler.collect import Reach
+    from hprofiler.transport import LocalTransport
+
+    become: str | None = getattr(options, "become", None)
+    timeout: float = getattr(options, "timeout", 30.0)
+    return Reach(lambda host: LocalTransport(host, become), _binaries(options), 1, timeout)
+
+
+def reach(options: argparse.Namespace, located: Located) -> Reach:
+    """How to reach the target's hosts, and where to record what is done to them."""
+    return replace(_reach(options, located), audit=audited.begin(options, located))
+
+
+def _reach(options: argparse.Namespace, located: Located) -> Reach:
+    if located.target.kind == "local":
+        return local_reach(options)
+    from hprofiler.collect import Reach
+    from hprofiler.transport import ExecConnector, SshConnector, SshOptions
+
+    if located.cluster is not None:
+        connect = ExecConnector(located.cluster, kubernetes_options.debugging(options)).transport
+        return Reach(connect, _binaries(options), options.parallel, options.timeout)
+    ssh = SshOptions(
+        user=options.user,
+        port=options.port,
+        identity=file(options.identity, "--identity"),
+        config_path=file(options.ssh_config, "--ssh-config"),
+        accept_new_host_keys=options.accept_new_host_keys,
+        timeout=options.timeout,
+        become=options.become,
+    )
+    connector = SshConnector(ssh, asking.passphrase)
+    return Reach(connector.transport, _binaries(options), options.parallel, options.timeout)
+
+
+def _binaries(options: argparse.Namespace) -> AgentBinaries:
+    from hprofiler.agent import AgentBinaries
+    from hprofiler.base import resources
+
+    library = getattr(options, "async_profiler", None)
+    blobs = resources.blobs(library)
+    is_sent = hasattr(options, "async_profiler") and options.engine != "perf"
+    if is_sent and getattr(options, "become", None):
+        resources.refuse_foreign(blobs["async-profiler"])
+    return AgentBinaries(resources.agents(), blobs)
+
+
+def file(name: str | None, option: str) -> Path | None:
+    if name is None:
+        return None
+    path = at_home(name)
+    try:
+        path.open("rb").close() if is_file(path) else path.stat()
+    except OSError as error:
+        raise UsageError(f"{option} {name}: {(error.strerror or 'cannot be read').lower()}") from error
+    if not is_file(path):
+        raise UsageError(f"{option} {name}: is no regular file")
+    return path

@@ -1,0 +1,92 @@
+"""The options that are for the sake of the hosts; imports argparse and nothing heavier."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import UsageError
+from hprofiler.cli.options import numbers
+
+if TYPE_CHECKING:
+    from hprofiler.collect import Care
+    from hprofiler.resolve import Located
+
+MOST_HOSTS = 1000
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("with what care")
+    group.add_argument(
+        "--canary",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="of each kind of JVM record the first process on all hosts alone for 2 s, and look at it, "
+        "before any other like it; alike are JVMs of one version, processor and engine (default: no, since "
+        "sampling begins 3 to 4 s later for each kind that a host has; doctor lists the kinds; "
+        "see docs/security.md)",
+    )
+    group.add_argument(
+        "--agent-cpu",
+        type=numbers.cores,
+        default=1.0,
+        metavar="CORES",
+        help="processors that the agent may use on each host, on average of a few seconds; it asks disks "
+        "last (default 1; see docs/security.md)",
+    )
+    _add_max_hosts_to(group)
+    group.add_argument(
+        "--force-busy",
+        action="store_true",
+        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
+    )
+    add_audit_to(group)
+
+
+def add_looking_to(parser: argparse.ArgumentParser) -> None:
+    """The options of who visits hosts and touches no process there."""
+    group = parser.add_argument_group("with what care")
+    _add_max_hosts_to(group)
+    add_audit_to(group)
+
+
+def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--max-hosts",
+        type=_hosts,
+        default=MOST_HOSTS,
+        metavar="N",
+        help=f"refuse to visit more hosts (default {MOST_HOSTS}; more than 5000 are refused in any case)",
+    )
+
+
+def add_audit_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--audit",
+        type=numbers.named,
+        metavar="FILE",
+        help="add to FILE a line of JSON for each command, file and attach on each host (docs/audit.md)",
+    )
+
+
+def care(options: argparse.Namespace) -> Care:
+    """What was chosen; a demo has none of these options."""
+    from hprofiler.collect import AGENT_CPU, Care
+
+    return Care(
+        canary=getattr(options, "canary", False),
+        busy=getattr(options, "force_busy", True),
+        agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
+    )
+
+
+def refuse_many(options: argparse.Namespace, located: Located) -> None:
+    """Raises UsageError for more hosts than the user agrees to."""
+    hosts = len(located.hosts)
+    if hosts > options.max_hosts:
+        remedy = f"choose fewer, or agree to so many with --max-hosts {hosts}"
+        raise UsageError(f"{hosts} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+
+
+def _hosts(text: str) -> int:
+    return numbers.whole_number(text, 1, 1_000_000, "a number of hosts from 1 to 1000000")

@@ -1,0 +1,144 @@
+"""The options that become a `model.Sampling`; imports argparse and nothing heavier."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+
+from hprofiler.base.errors import UsageError
+from hprofiler.cli.options import numbers
+from hprofiler.model.event_names import IN_WORDS, OWN, known_as
+
+ENGINES = ("auto", "async-profiler", "perf")
+MOST_EVENTS = 16
+_INTERVALS_OF = {
+    "alloc_interval": ("alloc", "live", "nativemem"),
+    "lock_threshold": ("lock",),
+    "wall_interval": ("wall", "offcpu"),
+}
+
+# As the agent takes them: names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+_EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to record")
+    group.add_argument(
+        "-f",
+        "--frequency",
+        type=_frequency,
+        default=99,
+        metavar="HZ",
+        help="samples a second of CPU time (default 99)",
+    )
+    group.add_argument(
+        "-t",
+        "--duration",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to sample (default 5)",
+    )
+    group.add_argument(
+        "-e",
+        "--event",
+        dest="events",
+        type=events,
+        metavar="EVENT,…",
+        help=f"what to sample, all at once (default cpu): {IN_WORDS}, or any other event that the "
+        "engine knows, say page-faults, cache-misses, sched:sched_switch or a Java method a.b.C.m",
+    )
+    group.add_argument(
+        "-i", "--off-cpu", action="store_true", help="what threads wait for; the same as -e offcpu"
+    )
+    add_engine_to(group)
+    _intervals(group)
+    group.add_argument(
+        "--keep-raw", action="store_true", help="keep async-profiler's own recordings (JFR) in the run folder"
+    )
+    group.add_argument(
+        "--async-profiler",
+        metavar="FILE",
+        help="a libasyncProfiler.so to use instead of the shipped one (or $HPROFILER_ASYNC_PROFILER)",
+    )
+
+
+def add_engine_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="auto: async-profiler for JVMs that can be attached to, else the host's perf; "
+        "with perf processes that are no JVMs may match -j too",
+    )
+
+
+def _intervals(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--alloc-interval",
+        type=numbers.size,
+        metavar="SIZE",
+        help="alloc, live, nativemem: a sample for so many allocated bytes, from 4k, say 512k (default: "
+        "follows each JVM's rate; 512k for nativemem alone)",
+    )
+    group.add_argument(
+        "--lock-threshold",
+        type=numbers.time,
+        metavar="TIME",
+        help="lock: a sample for so much time waited, say 10us; longer waits are all recorded (default 10us)",
+    )
+    group.add_argument(
+        "--wall-interval",
+        type=numbers.period,
+        metavar="TIME",
+        help="wall and offcpu: a sample of every thread so often, from 1ms (default 10ms; "
+        "50ms above 200 threads)",
+    )
+
+
+def events(text: str) -> tuple[str, ...]:
+    """The events of "cpu,alloc"."""
+    names = [known_as(name) for name in text.split(",")]
+    for name in names:
+        if not _EVENT.fullmatch(name):
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no event; there are {IN_WORDS}, and others such as page-faults"
+            )
+    twice = [name for name in OWN + tuple(names) if names.count(name) > 1]
+    if twice:
+        raise argparse.ArgumentTypeError(f"{twice[0]} is given twice in {text!r}")
+    if len(names) > MOST_EVENTS:
+        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording has at most {MOST_EVENTS}")
+    return tuple(names)
+
+
+def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
+    """The events that `-e` and `-i` ask for together."""
+    asked: tuple[str, ...] = options.events or ()
+    if options.off_cpu and "offcpu" not in asked:
+        asked = (*asked, "offcpu")
+    return asked or ("cpu",)
+
+
+def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
+    """UsageError for an interval of events that are not recorded; what perf cannot do the ledger tells."""
+    for name, of in _INTERVALS_OF.items():
+        if getattr(options, name) is not None and not set(of) & set(asked):
+            option = f"--{name.replace('_', '-')}"
+            reason = f"{option} is for {', '.join(of)}, and what is recorded is {', '.join(asked)}"
+            raise UsageError(reason, f"leave it out, or say -e {','.join((*asked, of[0]))}")
+
+
+def seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.1 <= found <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
+    return found
+
+
+def _frequency(text: str) -> int:
+    return numbers.whole_number(text, 1, 10_000, "a frequency from 1 to 10000 Hz")

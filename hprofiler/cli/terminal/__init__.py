@@ -1,0 +1,1 @@
+"""What the terminal shows, and how it is asked."""

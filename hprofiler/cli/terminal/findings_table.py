@@ -1,0 +1,146 @@
+"""The table of `hprofiler doctor`: each host with its findings, the most important first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from hprofiler.agent.checks import SEVERITIES, Finding
+from hprofiler.cli.terminal.lines import say
+from hprofiler.cli.terminal.streams import is_terminal
+from hprofiler.model import Outcome, Status
+
+if TYPE_CHECKING:
+    from hprofiler.agent import CheckedProcess
+    from hprofiler.collect import HostChecked
+    from hprofiler.model import Process
+
+WHO_SHOWN = 3
+IGNORED_SHOWN = 10
+
+_SEVERITY = {
+    Status.FAILED: "error",
+    Status.DEGRADED: "warning",
+    Status.IDLE: "info",
+    Status.OK: "ok",
+}
+_COLOURS = {"error": "31;1", "warning": "33", "info": "36", "ok": "32"}
+_WIDTH = max(map(len, SEVERITIES))
+_ABOUT = 9
+_INDENT = 2 + _WIDTH + 2 + _ABOUT + 1
+
+
+class _Line(NamedTuple):
+    """A finding and whom it is of: names of processes, none where it is the host's."""
+
+    finding: Finding
+    who: tuple[str, ...]
+
+
+def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
+    """Hosts with the worst first, in each the worst first; in colour on a terminal without NO_COLOR."""
+    colour = is_terminal(out) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    by_host = [(host, _sorted(_lines(host))) for host in checked]
+    for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
+        say(f"{host.host.name}: ", _summary([host]), out)
+        for line in lines:
+            _print_line(line, colour, out)
+    if len(checked) > 1:
+        print(f"{len(checked)} hosts: {_summary(checked)}", file=out)
+
+
+def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
+    """Of which kinds of JVM one would go before the others, or could."""
+    from hprofiler.collect import kinds
+
+    found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
+    if found and asked:
+        say("canary: ", f"of each kind one process would be recorded alone for 2 s first: {found}", out)
+    elif found:
+        say("canary: ", f"none goes before the others; --canary has one of each kind do so: {found}", out)
+
+
+def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
+    severity, about, text, remedy = (
+        line.finding.severity,
+        line.finding.about,
+        line.finding.text,
+        line.finding.remedy,
+    )
+    mark = severity.ljust(_WIDTH)
+    if colour:
+        mark = f"\x1b[{_COLOURS[severity]}m{mark}\x1b[0m"
+    shown = ", ".join(line.who[:WHO_SHOWN])
+    more = f" and {len(line.who) - WHO_SHOWN} more" if len(line.who) > WHO_SHOWN else ""
+    who = f"{shown}{more}: " if line.who else ""
+    say(f"  {mark}  {about:<{_ABOUT}} ", f"{who}{text}", out, _INDENT)
+    if remedy:
+        say(f"{'':{_INDENT}}→ ", remedy, out)
+
+
+def _summary(checked: Sequence[HostChecked]) -> str:
+    verdicts = [one.outcome.status for host in checked for one in host.verdicts]
+    if not verdicts:
+        return "nothing would be recorded"
+    good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
+    words = f"{good} of {len(verdicts)} processes would be recorded as asked"
+    words += f", {part} in part or less well" if part else ""
+    return words + (f", {len(verdicts) - good - part} not at all" if good + part < len(verdicts) else "")
+
+
+def _rank(line: _Line) -> int:
+    return SEVERITIES.index(line.finding.severity)
+
+
+def _sorted(lines: Sequence[_Line]) -> list[_Line]:
+    return sorted(lines, key=_rank)
+
+
+def _lines(host: HostChecked) -> list[_Line]:
+    lines = [_Line(_of_outcome(line, "host"), ()) for line in host.outcomes]
+    alike: dict[Finding, list[str]] = {}
+    for process, verdict in zip(host.processes, host.verdicts, strict=False):
+        for finding in _of_process(process, verdict):
+            alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
+    lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
+    lines += [_Line(finding, ()) for finding in host.findings]
+    told = 0 if host.processes else 1  # of an idle host the first is in its line
+    for one in host.ignored[told:IGNORED_SHOWN]:
+        lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
+    return lines
+
+
+def _of_outcome(outcome: Outcome, about: str) -> Finding:
+    return Finding(_SEVERITY[outcome.status], about, outcome.reason, outcome.remedy)
+
+
+def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
+    """Its verdict and what else is known of it, in words that are the same for all like it."""
+    yield Finding(
+        _SEVERITY[verdict.outcome.status],
+        "run",
+        _alike(process, _told(verdict)),
+        _alike(process, verdict.outcome.remedy),
+    )
+    for finding in verdict.findings:
+        yield Finding(
+            finding.severity, finding.about, _alike(process, finding.text), _alike(process, finding.remedy)
+        )
+
+
+def _told(verdict: CheckedProcess) -> str:
+    """What would be recorded by what, and why not as asked."""
+    if verdict.outcome.status is Status.FAILED:
+        return verdict.outcome.reason
+    sources = ", ".join(
+        event if event == source else f"{event} ({source})" for event, source in verdict.sources.items()
+    )
+    reason = f"; {verdict.outcome.reason}" if verdict.outcome.reason else ""
+    return f"{sources} by {verdict.engine}{reason}"
+
+
+def _alike(process: Process, text: str) -> str:
+    return text.replace(f"process {process.pid} ", "the process ").replace(
+        f"process {process.pid}:", "the process:"
+    )

@@ -1,0 +1,164 @@
+"""Progress of a run on stderr: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from hprofiler.cli.terminal.prompt import floor, makes_room
+from hprofiler.cli.terminal.reconnect_notice import Seeking
+from hprofiler.cli.terminal.streams import past_its_lock
+from hprofiler.model import DOING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from hprofiler.collect import HostProgress
+
+# Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
+STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
+TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # what plain lines mention
+WORDS = {
+    **DOING,
+    "canary": "one goes before",
+    "wait": "ready",
+    "done": "done",
+    "idle": "idle",
+    "failed": "failed",
+}
+
+_SEEKING_SAID = 10.0  # seconds between lines of a log
+_SOUGHT_SHOWN = 2
+
+
+class Listener(Protocol):
+    """Told of every step of every host, one at a time."""
+
+    def __call__(self, progress: HostProgress) -> None: ...
+
+
+@contextmanager
+def display(hosts: int, duration: float) -> Iterator[Listener]:
+    """A listener that shows what it is told for as long as the block runs."""
+    if sys.stderr.isatty():
+        with _live(hosts, duration) as listener:
+            yield listener
+    else:
+        yield PlainLines()
+
+
+class PlainLines:
+    """One line for each step that a reader of a log wants to see, once a host."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+        self._seeking = Seeking(_SEEKING_SAID, self._print)
+
+    def __call__(self, progress: HostProgress) -> None:
+        if progress.stage == "stop":
+            self._print([progress.detail])
+            return
+        if self._seeking.hear(progress) and progress.stage != "failed":
+            self._print([f"{progress.host}: {progress.detail}"])
+        step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
+        if progress.stage not in TOLD or step in self._said:
+            return
+        self._said.add(step)
+        words = WORDS.get(progress.stage, progress.stage)
+        counted = "1 process" if progress.processes == 1 else f"{progress.processes or 'no'} processes"
+        processes = f" {counted}" if progress.stage == "record" else ""
+        detail = f": {progress.detail}" if progress.detail else ""
+        self._print([f"{progress.host}: {words}{processes}{detail}"])
+
+    def _print(self, lines: Sequence[str]) -> None:
+        past_its_lock(sys.stderr).write("".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def _live(hosts: int, duration: float) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(file=past_its_lock(sys.stderr))
+    columns = (
+        TextColumn("{task.description:<9}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    progress = Progress(*columns, console=console, transient=True)
+    progress.start()
+    try:
+        with makes_room(progress.stop, progress.start):
+            yield LiveDisplay(progress, hosts, duration)
+    finally:
+        progress.stop()
+
+
+class LiveDisplay:
+    """Three bars: hosts ready, seconds recorded, hosts collected; failures scroll above them."""
+
+    def __init__(self, progress: Progress, hosts: int, duration: float) -> None:
+        self._progress = progress
+        self._duration = duration
+        self._stage: dict[str, str] = {}
+        self._processes: dict[str, int] = {}
+        self._ready = progress.add_task("ready", total=hosts, note="")
+        self._record = progress.add_task("record", total=round(duration), note="s", start=False)
+        self._collect = progress.add_task("collect", total=hosts, note="")
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._seeking = Seeking(1.0, self._show_sought)
+
+    def __call__(self, progress: HostProgress) -> None:
+        with floor:
+            self._hear(progress)
+
+    def _hear(self, progress: HostProgress) -> None:
+        from rich.text import Text
+
+        if progress.stage == "stop":
+            self._progress.console.print(Text(progress.detail))
+            return
+        self._seeking.hear(progress)
+        if progress.stage != "lost":  # one that is sought has passed what it had passed
+            self._stage[progress.host] = progress.stage
+        if progress.processes:
+            self._processes[progress.host] = progress.processes
+        if progress.stage == "failed":
+            self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
+        if progress.stage == "record" and self._ticker.ident is None:
+            self._progress.start_task(self._record)
+            with contextlib.suppress(RuntimeError):  # no thread is to be had: then nothing moves meanwhile
+                self._ticker.start()
+        self._show()
+
+    def _show(self) -> None:
+        stages = list(self._stage.values())
+        past = {stage: sum(_at_least(s, stage) for s in stages) for stage in ("wait", "done")}
+        busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
+        self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
+        self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
+        self._progress.update(self._collect, completed=past["done"])
+
+    def _show_sought(self, lines: Sequence[str]) -> None:
+        more = f" and {len(lines) - _SOUGHT_SHOWN} more" if len(lines) > _SOUGHT_SHOWN else ""
+        self._progress.update(self._collect, note="; ".join(lines[:_SOUGHT_SHOWN]) + more)
+
+    def _tick(self) -> None:
+        """Move the time bar once a second: a clock's hand, nothing waits on it."""
+        task = next(t for t in self._progress.tasks if t.id == self._record)
+        clock = threading.Event()
+        while not self._progress.finished and (task.elapsed or 0) < self._duration:
+            clock.wait(min(1.0, self._duration))
+            self._progress.update(
+                self._record, completed=min(round(task.elapsed or 0), round(self._duration))
+            )
+
+
+def _at_least(stage: str, wanted: str) -> bool:
+    """Whether a host at `stage` has passed `wanted`; a host that fell out counts, for nothing waits on it."""
+    return stage not in STAGES or STAGES.index(stage) >= STAGES.index(wanted)

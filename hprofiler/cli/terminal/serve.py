@@ -1,0 +1,130 @@
+"""`report --open` and `--serve`: the page in a browser, here or at the other end of an SSH tunnel."""
+
+from __future__ import annotations
+
+import getpass
+import http.server
+import os
+import secrets
+import shutil
+import socket
+import socketserver
+import sys
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+from hprofiler.base.errors import UsageError
+
+# Nobody but this machine's users can ask, and of them only who knows the address. `--open` tells it to the
+# browser in its command line, which they may read while that runs.
+_LOOPBACK = "127.0.0.1"
+_TOKEN_BYTES = 16
+# A browser that opens a connection and says nothing does not hold up the end.
+_SILENCE = 30.0
+
+
+def open_in_browser(address: str) -> bool:
+    """Show an address in the user's browser; False where there is none to show it in.
+
+    A browser in the terminal would take the place of what the command says.
+    """
+    graphical = sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    if not graphical:
+        return False
+    with suppress(webbrowser.Error, OSError):
+        return webbrowser.open(address)
+    return False
+
+
+class PageServer(http.server.ThreadingHTTPServer):
+    """Serves one file under a path that nobody can guess, to this machine only, and nothing else.
+
+    `port` 0 takes a free one. Raises UsageError where the port cannot be had.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, page: Path, port: int) -> None:
+        self.page = page
+        self.path = f"/{secrets.token_urlsafe(_TOKEN_BYTES)}/report.html"
+        try:
+            super().__init__((_LOOPBACK, port), _Handler)
+        except OSError as error:
+            reason = f"cannot serve on {_LOOPBACK}:{port}: {error.strerror or error}"
+            raise UsageError(reason, "choose another port, or none: --serve takes a free one") from error
+
+    def server_bind(self) -> None:
+        """As it is done below HTTPServer, which asks a resolver for the name of the address."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = _LOOPBACK, self.socket.getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        return f"http://{_LOOPBACK}:{self.server_port}{self.path}"
+
+    @property
+    def tunnel(self) -> str:
+        """The command that makes the address work on another machine."""
+        there = f"{_LOOPBACK}:{self.server_port}"
+        return f"ssh -N -L {self.server_port}:{there} {_user()}@{socket.gethostname()}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that goes away is no error of anybody's."""
+
+    def serve(self) -> None:
+        """Answer until Ctrl-C."""
+        with self, suppress(KeyboardInterrupt):
+            self.serve_forever()
+
+
+def _user() -> str:
+    """Who runs this, by name; by number where the machine knows no name, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: PageServer
+    timeout = _SILENCE
+    server_version = "hprofiler"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, with_body: bool) -> None:
+        try:
+            file = self.server.page.open("rb") if self._is_meant() else None
+        except OSError:
+            file = None
+        if file is None:
+            self.send_error(404)
+            return
+        with file:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(os.fstat(file.fileno()).st_size))
+            self.end_headers()
+            if with_body:
+                shutil.copyfileobj(file, self.wfile)
+
+    def _is_meant(self) -> bool:
+        return secrets.compare_digest(self.path.encode(), self.server.path.encode())
+
+    def end_headers(self) -> None:
+        """The page and its address are of nobody else's."""
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """The terminal is the user's."""

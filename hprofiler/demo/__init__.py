@@ -1,5 +1,0 @@
-"""A small sample JVM job on this machine, to have something to profile: see `running_job`."""
-
-from hprofiler.demo.demo import DemoJob, DemoProcess, running_job
-
-__all__ = ["DemoJob", "DemoProcess", "running_job"]

@@ -1,0 +1,59 @@
+"""How it went for a host or a process: one line of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(str, Enum):
+    """How it went for a host or a process."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    FAILED = "failed"
+    IDLE = "idle"
+
+
+DOING: Mapping[str, str] = {
+    "connect": "connecting",
+    "push": "pushing what is not there yet",
+    "find": "looking for processes",
+    "prepare": "preparing",
+    "start": "starting",
+    "record": "recording",
+    "fetch": "fetching profiles",
+    "clean": "cleaning up",
+}
+"""What goes on at a host at each stage of `Outcome`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One line of the ledger. Data, not an exception: one dead host never ends a run.
+
+    `pid` is None when the line speaks of the whole host. `stage` says how far it came:
+    connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
+    its host, whose own line says why. One that is `gone` had ended before all of it was recorded. `seconds`
+    is how long its recording lasted where that was cut short while the process went on: by us, or by a
+    connection that was lost.
+    """
+
+    host: str
+    status: Status
+    stage: str
+    reason: str = ""
+    remedy: str = ""
+    pid: int | None = None
+    label: str = ""
+    lost: bool = False
+    seconds: float | None = None
+    gone: bool = False
+
+    @property
+    def where(self) -> str:
+        """For people: "n1", "n1 pid 7 (executor 3)"."""
+        if self.pid is None:
+            return self.host
+        return f"{self.host} pid {self.pid}" + (f" ({self.label})" if self.label else "")

@@ -1,0 +1,132 @@
+"""The questions to the API server: which pods were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hprofiler.base.errors import UsageError
+from hprofiler.kubernetes import BadRequest, KubernetesError, Need
+from hprofiler.resolve.answers import member, objects, text
+from hprofiler.resolve.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
+from hprofiler.resolve.kubernetes.owners import owned
+from hprofiler.resolve.kubernetes.pods import Pods, read
+from hprofiler.resolve.options import KubernetesOptions
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
+
+_OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
+_PRESENCE = {"Exists": "{key}", "DoesNotExist": "!{key}"}
+_SELECTORS = "write labels as `kubectl -l` takes them, and fields as its --field-selector"
+
+Object = Mapping[str, Any]
+
+
+class Question(NamedTuple):
+    """Which pods: label selectors, of which the first that finds some counts, a field selector, a test."""
+
+    labels: list[str]
+    fields: str
+    is_meant: Callable[[Object], bool] = lambda pod: True
+
+
+class Lister:
+    """Lists the pods that were asked for, once or again."""
+
+    def __init__(self, cluster: Cluster, asked: Sequence[Asked], options: KubernetesOptions) -> None:
+        """Raises HprofilerError where a workload is not there."""
+        self.namespace = _namespace(cluster, options)
+        self._cluster = cluster
+        self.containers = options.containers
+        self._questions = [self._ask(one, options.fields or "") for one in asked]
+
+    def pods(self) -> Pods:
+        """The containers of the pods, as they are now. Raises HprofilerError."""
+        found: dict[object, Object] = {}
+        counts = []
+        for question in self._questions:
+            pods = self._answer(question)
+            own = read(pods, self.containers)
+            counts.append(len(own.running) + len(own.idle))
+            for pod in pods:
+                name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+                found.setdefault(name if all(name) else id(pod), pod)
+        return read(found.values(), self.containers)._replace(counts=tuple(counts))
+
+    def _answer(self, question: Question) -> list[dict[str, Any]]:
+        for labels in question.labels:
+            items = self._list(labels, question.fields)
+            if items:
+                return [item for item in items if question.is_meant(item)]
+        return []
+
+    def _list(self, labels: str, fields: str) -> list[dict[str, Any]]:
+        asked = {"labelSelector": labels, "fieldSelector": fields}
+        scope = "" if self.namespace is None else f"/namespaces/{self.namespace}"
+        parameters = {name: value for name, value in asked.items() if value}
+        need = Need("list", "pods", self.namespace)
+        try:
+            return self._cluster.list(f"/api/v1{scope}/pods", parameters, need)
+        except BadRequest as error:
+            words = " ".join(parameters.values())
+            raise UsageError(
+                f"{words}: the API server does not understand that: {error.reason}", _SELECTORS
+            ) from error
+
+    def _ask(self, asked: Asked, fields: str) -> Question:
+        kind, name = asked.kind, asked.name
+        if kind is None:
+            return Question([asked.labels], fields)
+        if kind == "pod":
+            return Question([""], ",".join(filter(None, (f"metadata.name={name}", fields))))
+        if kind == "sparkapplication":
+            return Question([f"{label}={name}" for label in SPARK_LABELS], fields)
+        if kind == "job":
+            labels = f"{JOB_LABEL}={name}"
+        elif kind == "cronjob":
+            labels = JOB_LABEL
+        else:
+            labels = self._selector(f"{kind}s", name)
+        return Question([labels], fields, lambda pod: owned(pod, kind, name))
+
+    def _selector(self, resource: str, name: str) -> str:
+        """The label selector by which a workload finds its pods, and perhaps those of others."""
+        if self.namespace is None:
+            raise UsageError(f"-A with {resource[:-1]}/{name}: it is in one namespace", "name that with -n")
+        need = Need("get", resource, self.namespace, "apps")
+        found = self._cluster.get(f"/apis/apps/v1/namespaces/{self.namespace}/{resource}/{name}", {}, need)
+        selector = label_selector(member(found, "spec", "selector"))
+        if not selector:
+            raise KubernetesError(f"{resource[:-1]} {name} does not say which pods are its own", "name them")
+        return selector
+
+
+def label_selector(selector: object) -> str:
+    """A selector object as one text, as `kubectl -l` takes it; "" where there is none."""
+    labels = member(selector, "matchLabels")
+    parts = [f"{key}={text(labels, key)}" for key in labels] if isinstance(labels, dict) else []
+    for expression in objects(selector, "matchExpressions"):
+        parts.append(_expression(expression))
+    return ",".join(parts)
+
+
+def _expression(expression: Mapping[str, Any]) -> str:
+    key, operator = text(expression, "key"), text(expression, "operator")
+    values = member(expression, "values")
+    listed = ",".join(value for value in values if isinstance(value, str)) if isinstance(values, list) else ""
+    form = _OPERATORS.get(operator) or _PRESENCE.get(operator)
+    if not form or not key:
+        raise KubernetesError(
+            f"the API server uses an unknown selector {operator!r}", "name the pods' labels"
+        )
+    return form.format(key=key, values=listed)
+
+
+def _namespace(cluster: Cluster, options: KubernetesOptions) -> str | None:
+    if options.all_namespaces:
+        return None
+    namespace = options.namespace or cluster.namespace
+    if not is_short_name(namespace):
+        raise UsageError(f"{namespace!r} is no name of a namespace", "write -n NAMESPACE")
+    return namespace

@@ -1,0 +1,243 @@
+"""From pods to hosts: a container each by exec, a node each by SSH."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hprofiler.base.background import many
+from hprofiler.kubernetes import Forbidden, KubernetesError, connect
+from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
+from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
+from hprofiler.resolve.kubernetes.asked import parse
+from hprofiler.resolve.kubernetes.listing import Lister
+from hprofiler.resolve.kubernetes.pods import Container, Idle, Pods
+from hprofiler.resolve.options import KubernetesOptions, Located, TooMany
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
+
+_IDLE_TOLD = 100
+_BEGAN_TOLD = 20
+_REASONS = 5
+_QUESTION_TOLD = 100
+_LOOK = "see kubectl get pods --show-labels; -n names another namespace, -A means all"
+_TRIED_AT_ONCE = 16
+EXEC, SSH = "exec", "ssh"
+
+
+def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
+    """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    asked = [parse(one) for one in typed]
+    name = " ".join(f"k8s:{one}" for one in typed)
+    cluster = connect(options.access)
+    lister = Lister(cluster, asked, options)
+    pods = lister.pods()
+    _check(name, pods, lister, options)
+    via, notes = _way(cluster, pods.running, options)
+    hosts = _containers(pods) if via == EXEC else _nodes(pods, options.host_map)
+    if len(hosts) > MAX_HOSTS:
+        raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
+    return Located(
+        Target("kubernetes", name),
+        hosts,
+        (*notes, *_notes(pods, hosts, via, options)),
+        lambda: _changed(lister, pods, via),
+        (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
+        cluster if via == EXEC else None,
+    )
+
+
+def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptions) -> list[str]:
+    notes = []
+    nodes = [(one.node, one.address) for one in pods.running]
+    if via == SSH and options.host_map and not any(_mapped(*node, options.host_map) for node in nodes):
+        notes.append(f"--host-map names none of the nodes of the run ({hosts[0].name}, …)")
+    if pods.strange:
+        notes.append(f"{pods.strange} pods have names that no pod can have; they are left out")
+    if len(pods.idle) > _IDLE_TOLD:
+        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers do not run")
+    return notes
+
+
+def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -> None:
+    """Raises KubernetesError where nothing runs, TooMany where very much does."""
+    count = len(pods.running)
+    if options.limit is not None and count > options.limit:
+        raise TooMany(
+            f"{asked} means {count} containers, and the limit is {options.limit}",
+            "narrow it with more labels or --container, or say --yes",
+        )
+    if count:
+        return
+    where = _where(lister)
+    if not pods.idle:
+        raise KubernetesError(_no_pod(asked, lister), _LOOK)
+    shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
+    more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
+    remedy = next((one.remedy for one in pods.idle if one.remedy), "")
+    raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
+
+
+def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcome]:
+    """A ledger line of each `-j` that means nobody, where others mean somebody."""
+    nobody = [
+        f"k8s:{one[:_QUESTION_TOLD]}" for one, count in zip(typed, pods.counts, strict=False) if not count
+    ]
+    return [Outcome(one, Status.FAILED, "find", _no_pod(one, lister), _LOOK) for one in nobody]
+
+
+def _no_pod(asked: str, lister: Lister) -> str:
+    has = f" has a container {' or '.join(lister.containers)}" if lister.containers else ""
+    return (
+        f"no pod of {asked} {_where(lister)}{has}" if has else f"there is no pod of {asked} {_where(lister)}"
+    )
+
+
+def _where(lister: Lister) -> str:
+    return "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
+
+
+def _way(
+    cluster: Cluster, running: Sequence[Container], options: KubernetesOptions
+) -> tuple[str, tuple[str, ...]]:
+    """How the containers are reached, and what there is to say of that."""
+    if options.via is not None or not options.ssh_configured:
+        return options.via or EXEC, ()
+    error = _refusal(cluster, running)
+    if error is None:
+        return EXEC, ()
+    return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
+
+
+def _refusal(cluster: Cluster, running: Sequence[Container]) -> Forbidden | None:
+    """Why exec is forbidden in one of the namespaces. Roles are theirs: a container of each is tried."""
+    from hprofiler.kubernetes.commands import start
+
+    def tried(container: Container) -> Forbidden | None:
+        try:
+            start(cluster, container.key, ["sh", "-c", ":"], 0).close()
+        except Forbidden as error:
+            return error
+        except KubernetesError:
+            pass  # whatever else is wrong is wrong with that container, and its own visit tells
+        return None
+
+    first = {container.namespace: container for container in reversed(running)}
+    return next(filter(None, many(tried, list(first.values()), _TRIED_AT_ONCE)), None)
+
+
+def _containers(pods: Pods) -> list[Host]:
+    """A host for each container."""
+    return [
+        Host(
+            name,
+            "/".join(container.key),
+            labels={"node": container.node} if container.node else {},
+            containers={container.id: container.labels},
+            optional=not container.alone,
+        )
+        for container, name in zip(pods.running, _names(pods.running, pods.home), strict=False)
+    ]
+
+
+def _names(running: Sequence[Container], home: str | None) -> list[str]:
+    """The shortest that are all different: pod, pod/container, and any namespace but `paths` before that."""
+    several = Counter((container.namespace, container.pod) for container in running)
+    names = []
+    for container in running:
+        name = container.pod
+        if several[container.namespace, container.pod] > 1:
+            name = f"{name}/{container.name}"
+        names.append(_in_namespace(container.namespace, name, home))
+    return names
+
+
+def _in_namespace(namespace: str, name: str, home: str | None) -> str:
+    return name if namespace == home else f"{namespace}/{name}"
+
+
+def _nodes(pods: Pods, host_map: Mapping[str, HostEntry]) -> list[Host]:
+    """A host for each node, with what is known of its containers."""
+    nodes: dict[tuple[str, str], dict[str, Labels]] = {}
+    for container, name in zip(pods.running, _names(pods.running, pods.home), strict=False):
+        labels = {**container.labels, PROCESS: _shown(container, name)}
+        nodes.setdefault((container.node, container.address), {})[container.id] = labels
+    hosts = []
+    for (node, address), containers in sorted(nodes.items()):
+        entry = _entry(node, address, host_map)
+        hosts.append(Host(node or address, entry.address, entry.user, entry.port, containers=containers))
+    return hosts
+
+
+def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
+    """How SSH knows a node: by the map's word for its name or address, else by its address."""
+    for word in (node, address):
+        if word and not is_host(word):
+            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is no host")
+    if not node and not address:
+        raise KubernetesError(
+            "the API server does not say on which node a pod runs", "go by exec: --via exec"
+        )
+    return _mapped(node, address, host_map) or HostEntry(address or node, None, None)
+
+
+def _mapped(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry | None:
+    words = (node, node.partition(".")[0], address)
+    return next((host_map[word.lower()] for word in words if word.lower() in host_map), None)
+
+
+def _line(idle: Idle, home: str | None) -> Outcome:
+    name = _in_namespace(idle.namespace, idle.shown, home)
+    return Outcome(name, idle.status, "find", idle.reason, idle.remedy)
+
+
+def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
+    """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
+    now = lister.pods()
+    names = dict(zip((one.key for one in before.running), _names(before.running, before.home), strict=False))
+    running = {one.key: one for one in now.running}
+    ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
+    lines = []
+    for container in before.running:
+        what = _fate(container, running.get(container.key), ended)
+        if what and via == EXEC:
+            lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
+        elif what:
+            node, which = container.node or container.address, _shown(container, names[container.key])
+            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}", label=which))
+    named = zip(now.running, _names(now.running, before.home), strict=False)
+    return [*lines, *_began([(one, name) for one, name in named if one.key not in names])]
+
+
+def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
+    """Ledger lines of containers that were not there before, by their names."""
+    lines = []
+    for container, name in new[:_BEGAN_TOLD]:
+        reason = f"{_shown(container, name)} began during the recording and is not in it"
+        lines.append(Outcome(name, Status.DEGRADED, "find", reason))
+    if len(new) > _BEGAN_TOLD:
+        reason = f"{len(new) - _BEGAN_TOLD} more containers began during the recording and are not in it"
+        lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason))
+    return lines
+
+
+def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:
+    """What became of a container that ran; "" where it still does."""
+    if now is not None and now.uid != container.uid:
+        return "the pod was deleted during the recording, and another has its name by now"
+    if now is not None and now.id != container.id:
+        return "the container was started anew during the recording"
+    if now is not None and (container.leaving or not now.leaving):
+        return ""
+    idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
+    if idle and not idle.leaving:
+        return idle.reason
+    deleted = "the pod was deleted during the recording"
+    return f"{deleted}; its container ended with {idle.ending}" if idle and idle.ending else deleted
+
+
+def _shown(container: Container, name: str) -> str:
+    labels = container.labels
+    return f"{labels[PROCESS]} ({name})" if PROCESS in labels else name

@@ -1,0 +1,242 @@
+"""Pods as the API server lists them: who runs, who does not and why. Nothing of it is believed unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hprofiler.model import PROCESS, Status
+from hprofiler.resolve.answers import member, number, objects, text
+from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
+
+_APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
+_FINAL = ("Succeeded", "Failed")
+_CRASHED = "see its last words: kubectl logs --previous"
+
+
+class Container(NamedTuple):
+    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs, and
+    `leaving` where its pod is being deleted. `uid` tells its pod from another of the same name."""
+
+    namespace: str
+    pod: str
+    name: str
+    id: str
+    node: str
+    address: str
+    labels: Mapping[str, str]
+    alone: bool
+    leaving: bool = False
+    uid: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.namespace, self.pod, self.name
+
+
+class Idle(NamedTuple):
+    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should;
+    `leaving` as of a container that runs. `ending` is how it ended, where nobody told it to."""
+
+    namespace: str
+    pod: str
+    name: str
+    status: Status
+    reason: str
+    remedy: str
+    leaving: bool = False
+    ending: str = ""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.pod}/{self.name}" if self.name else self.pod
+
+
+class Pods(NamedTuple):
+    """What a list of pods comes to. `strange` counts what has no usable name, `counts` has the number of
+    containers that each question found, where several were asked."""
+
+    running: list[Container]
+    idle: list[Idle]
+    strange: int
+    counts: tuple[int, ...] = ()
+
+    @property
+    def home(self) -> str | None:
+        """The namespace of all of them; None where there are several."""
+        namespaces = {one.namespace for one in self.running} | {one.namespace for one in self.idle}
+        return namespaces.pop() if len(namespaces) == 1 else None
+
+
+def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods:
+    """The containers of a list of pods; `only` those of these names, where there are any."""
+    running: list[Container] = []
+    idle: list[Idle] = []
+    strange = 0
+    for pod in items:
+        name, namespace = text(pod, "metadata", "name"), text(pod, "metadata", "namespace")
+        if not is_name(name) or not is_short_name(namespace):
+            strange += 1
+            continue
+        statuses = _statuses(pod, only)
+        up = [status for status in statuses if _is_running(status) and not _is_over(pod)]
+        running += [_container(pod, status, len(up) == 1) for status in up]
+        down = _idle(pod, [status for status in statuses if status not in up], bool(up))
+        idle += [one._replace(leaving=_is_leaving(pod)) for one in down]
+    return Pods(running, idle, strange)
+
+
+def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> list[dict[str, Any]]:
+    """What is known of its containers, and of sidecars (which are kept among the init containers)."""
+    sidecars = {
+        text(spec, "name")
+        for spec in objects(pod, "spec", "initContainers")
+        if text(spec, "restartPolicy") == "Always"
+    }
+    known = objects(pod, "status", "containerStatuses")
+    known += [one for one in objects(pod, "status", "initContainerStatuses") if text(one, "name") in sidecars]
+    named = [one for one in known if is_short_name(text(one, "name"))]
+    return [one for one in named if not only or text(one, "name") in only]
+
+
+def _is_running(status: Mapping[str, Any]) -> bool:
+    return isinstance(member(status, "state", "running"), dict) and is_id(_id(status))
+
+
+def _is_leaving(pod: Mapping[str, Any]) -> bool:
+    return bool(member(pod, "metadata", "deletionTimestamp"))
+
+
+def _is_over(pod: Mapping[str, Any]) -> bool:
+    """Whether it never runs again, whatever its restart policy and its containers' last states say."""
+    return text(pod, "status", "phase", limit=50) in _FINAL
+
+
+def _id(status: Mapping[str, Any]) -> str:
+    """`containerd://0123…` is written with the runtime's name."""
+    return text(status, "containerID").rpartition("://")[2]
+
+
+def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -> Container:
+    namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+    container, node = text(status, "name"), text(pod, "spec", "nodeName")
+    labels = {"namespace": namespace, "pod": name, "container": container}
+    if node:
+        labels["node"] = node
+    return Container(
+        namespace,
+        name,
+        container,
+        _id(status),
+        node,
+        text(pod, "status", "hostIP"),
+        {**labels, **_derived(_object(pod, "metadata", "labels"))},
+        alone,
+        _is_leaving(pod),
+        text(pod, "metadata", "uid", limit=100),
+    )
+
+
+def _object(value: object, *path: str) -> dict[str, Any]:
+    found = member(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def _derived(own: Mapping[str, Any]) -> dict[str, str]:
+    """Labels of ours from the pod's."""
+    labels = {}
+    app = next((found for name in _APP_LABELS if (found := text(own, name, limit=100))), "")
+    if app:
+        labels["app"] = app
+    role, executor = text(own, "spark-role", limit=20), text(own, "spark-exec-id", limit=20)
+    if role in ("driver", "executor"):
+        labels["role"] = role
+        labels["executor"] = executor if role == "executor" and executor else role
+        labels[PROCESS] = f"executor {executor}" if role == "executor" and executor else role
+    return labels
+
+
+def _idle(pod: Mapping[str, Any], statuses: list[dict[str, Any]], some_run: bool) -> list[Idle]:
+    """One line for each container that does not run; one for a pod that has none to speak of."""
+    namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+    if not statuses:
+        return [] if some_run else _unborn(pod, namespace, name)
+    many = some_run or len(statuses) > 1
+    found = []
+    for status in statuses:
+        if _is_over(pod):
+            state, reason, remedy = Status.IDLE, _ended(pod, status), ""
+        else:
+            state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
+            if remedy == _CRASHED:
+                remedy = f"{remedy} -n {namespace} {name} -c {text(status, 'name')}"
+        shown = text(status, "name") if many else ""
+        found.append(Idle(namespace, name, shown, state, reason, remedy, ending=_by_itself(status)))
+    return found
+
+
+def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> list[Idle]:
+    """A pod none of whose containers was begun: it waits for a node, or has ended long ago."""
+    phase = text(pod, "status", "phase", limit=50)
+    if phase in ("Running", ""):  # none of the asked name
+        return []
+    if phase in _FINAL:
+        return [Idle(namespace, name, "", Status.IDLE, _ended(pod, {}), "")]
+    condition = next(
+        (one for one in objects(pod, "status", "conditions") if text(one, "status") == "False"), {}
+    )
+    why = ": ".join(
+        filter(None, (text(condition, "reason", limit=100), text(condition, "message", limit=300)))
+    )
+    reason = f"the pod is {phase}" + (f": {why}" if why else "")
+    return [
+        Idle(namespace, name, "", Status.FAILED, reason, f"see kubectl describe pod -n {namespace} {name}")
+    ]
+
+
+def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """How a container of a pod came to its end for good: as the pod did (`Evicted: …`), or by itself."""
+    own = text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)
+    last = _object(status, "state", "terminated")
+    if last and not any(own):
+        return f"the container has ended: {ending(last)}"
+    completed = text(pod, "status", "phase", limit=50) == "Succeeded"
+    return f"the pod has ended: {': '.join(filter(None, own)) or ('Completed' if completed else 'Failed')}"
+
+
+def _state(status: Mapping[str, Any], policy: str) -> tuple[Status, str, str]:
+    """What a container that does not run does instead."""
+    waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
+    if ended and (policy == "Always" or (policy == "OnFailure" and number(ended, "exitCode"))):
+        return Status.FAILED, f"the container is between two starts: {ending(ended)}", _CRASHED
+    if ended:
+        return Status.IDLE, f"the container has ended: {ending(ended)}", ""
+    reason = text(waiting, "reason", limit=100) or "waiting"
+    message = text(waiting, "message", limit=300)
+    before = _object(status, "lastState", "terminated")
+    last = f"; it ended last with {ending(before)}" if before else ""
+    said = f": {message}" if message and not before else ""
+    return Status.FAILED, f"the container does not run: {reason}{said}{last}", _remedy(reason)
+
+
+def ending(ended: Mapping[str, Any]) -> str:
+    """Of a `terminated` state: `OOMKilled (exit code 137)`."""
+    reason = text(ended, "reason", limit=100) or "Ended"
+    signal = number(ended, "signal")
+    code = f"signal {signal}" if signal else f"exit code {number(ended, 'exitCode')}"
+    return f"{reason} ({code})"
+
+
+def _by_itself(status: Mapping[str, Any]) -> str:
+    """How a container ended last; "" where it was done, or ended as whoever is told to (SIGTERM)."""
+    last = _object(status, "state", "terminated") or _object(status, "lastState", "terminated")
+    told = number(last, "signal") == 15 or number(last, "exitCode") in (0, 143)
+    return "" if not last or told else ending(last)
+
+
+def _remedy(reason: str) -> str:
+    if reason in ("CrashLoopBackOff", "RunContainerError"):
+        return _CRASHED
+    if "Image" in reason:
+        return "see whether the image's name is right and the node may fetch it"
+    return ""

@@ -1,0 +1,16 @@
+"""This machine, without a network: the target when no host option is given."""
+
+from __future__ import annotations
+
+import socket
+
+from hprofiler.model import Host, Target
+from hprofiler.resolve.options import Located, Resolver, TargetOptions
+
+
+def _resolve(_options: TargetOptions) -> Located:
+    name = socket.gethostname() or "localhost"
+    return Located(Target("local", name), [Host(name, "localhost")])
+
+
+RESOLVER = Resolver("no host option", lambda _options: True, _resolve)

@@ -1,0 +1,228 @@
+"""From applications to hosts, each with its containers and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hprofiler.base.background import many
+from hprofiler.base.errors import UsageError
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Status, Target
+from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
+from hprofiler.resolve.options import Located, TooMany, YarnOptions
+from hprofiler.resolve.yarn.applications import Application, application, parse_filter, running
+from hprofiler.resolve.yarn.containers import Container, by_node, containers
+from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
+from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
+from hprofiler.resolve.yarn.site import configured
+from hprofiler.resolve.yarn.spark import SparkFacts, came_and_went, spark_facts
+
+_AT_ONCE = 8
+_CAME_TOLD = 20
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The containers of one application, what is known of them, and what its Spark driver told."""
+
+    containers: Sequence[Container]
+    labels: Mapping[str, Labels]
+    notes: tuple[str, ...]
+    spark: SparkFacts = field(default_factory=lambda: SparkFacts({}))
+
+
+def locate(asked: str, options: YarnOptions) -> Located:
+    """The hosts of what was asked for: an application's id, filters (`name=nightly*`), or "" for all.
+
+    YarnError when the ResourceManagers do not answer, or nothing that runs is meant.
+    """
+    manager = _manager(options)
+    asked = application_id(asked)
+    chosen = _chosen(manager, asked, options.limit)
+    found = _with_drivers(_look_at_all(manager, chosen), options.host_map)
+    hosts = _hosts(found, options.host_map)
+    if not hosts:
+        names = ", ".join(app.id for app in chosen[:5])
+        raise YarnError(f"{names}: no container runs", "wait until it has one; `hprofiler apps` counts them")
+    name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
+    return Located(
+        Target("yarn", name),
+        hosts,
+        (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
+        lambda: _came_since(manager, chosen, found, hosts),
+    )
+
+
+def running_applications(asked: str, options: YarnOptions) -> list[Application]:
+    """The running applications that a filter means, newest first; all for ""."""
+    return running(_manager(options), parse_filter(asked))
+
+
+def _manager(options: YarnOptions) -> ResourceManager:
+    bases = base_urls(options.urls, "-c") if options.urls is not None else configured()
+    if bases is None:
+        raise UsageError(
+            "where is the ResourceManager?", "name it with -c http://rm:8088, or set HADOOP_CONF_DIR"
+        )
+    return ResourceManager(Rest(options.ca_file), bases)
+
+
+def _chosen(manager: ResourceManager, asked: str, limit: int | None) -> list[Application]:
+    if is_application_id(asked):
+        return [application(manager, asked)]
+    chosen = running(manager, parse_filter(asked))
+    if not chosen:
+        which = f" matches {asked}" if asked else ""
+        raise YarnError(f"no running application{which} on {manager.base}", "`hprofiler apps` lists them")
+    count = sum(app.containers for app in chosen)
+    if limit is not None and count > limit:
+        applications = "1 application" if len(chosen) == 1 else f"{len(chosen)} applications"
+        raise TooMany(
+            f"{applications} with {count} containers in all, and the limit is {limit}",
+            "narrow it with -j yarn:name=…,user=…,queue=…, or say --yes",
+        )
+    return chosen
+
+
+def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) -> list[_Found]:
+    """What is found of each. Of several one may fail, which is a note."""
+
+    def look(app: Application) -> _Found:
+        try:
+            return _look(manager, app)
+        except YarnError as error:
+            if len(applications) == 1:
+                raise
+            return _Found((), {}, (f"the containers of {app.id} are not known: {error.reason}",))
+
+    return many(look, applications, _AT_ONCE)
+
+
+def _look(manager: ResourceManager, app: Application) -> _Found:
+    """Ask for one application's containers, and the Spark driver at the same time."""
+    asks: list[Callable[[], Any]] = [lambda: containers(manager, app.id)]
+    asks += [lambda: spark_facts(manager, app.id)] if app.type == "SPARK" else []
+    (found, unknown), facts = (*many(lambda ask: ask(), asks, 2), SparkFacts({}))[:2]
+    labels = {
+        container.id: {
+            "application": app.id,
+            "app_attempt": attempt_of(container.id),
+            "node": container.node,
+            **facts.labels.get(container.id, {}),
+            **_vouched(app, container),
+        }
+        for container in found
+    }
+    if facts.driver:
+        # Where it listens says the driver itself, and others run theirs on the same host.
+        labels[facts.driver.id] = {"application": app.id, OWNER: app.user, **facts.labels[facts.driver.id]}
+    return _Found(found, labels, (*unknown, *facts.notes), facts)
+
+
+def _vouched(app: Application, container: Container) -> Labels:
+    """What tells its processes from those of others who say that they are in it."""
+    port = {MANAGER_PORT: str(container.port)} if container.port else {}
+    return {RUN_FOR: app.user, **port}
+
+
+def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list[_Found]:
+    """Each with its driver in client mode among its containers, where that is on a host that is meant.
+
+    A driver says itself where it is, and runs its user's code: it does not decide which hosts are visited.
+    """
+    nodes = {container.node for found in located for container in found.containers}
+    return [_with_driver(found, nodes, host_map) for found in located]
+
+
+def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntry]) -> _Found:
+    driver = found.spark.driver
+    if driver is None:
+        return found
+    same = [node for node in sorted(nodes) if _is_same_host(node, driver.host)]
+    if not same and not _mapped(driver.host, host_map):
+        note = (
+            f"the Spark driver runs on {driver.host}, in no container, and is not profiled; "
+            f"--host-map {driver.host}={driver.host} has it visited too"
+        )
+        return replace(found, notes=(*found.notes, note))
+    container = Container(driver.id, same[0] if same else driver.host)
+    return replace(found, containers=(*found.containers, container))
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    """Whether two names mean one host; a short one stands for its long ones."""
+    one, other = one.lower(), other.lower()
+    return one == other or one.partition(".")[0] == other or one == other.partition(".")[0]
+
+
+def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list[Host]:
+    nodes: dict[str, dict[str, Labels]] = {}
+    for found in located:
+        for node, ids in by_node(found.containers).items():
+            nodes.setdefault(node, {}).update((identity, found.labels[identity]) for identity in ids)
+    if len(nodes) > MAX_HOSTS:
+        raise YarnError(f"containers on more than {MAX_HOSTS} nodes", "name one application")
+    hosts = []
+    for node, containers_there in sorted(nodes.items()):
+        entry = _entry(node, host_map)
+        known = dict(sorted(containers_there.items()))
+        hosts.append(Host(node, entry.address, entry.user, entry.port, containers=known))
+    return hosts
+
+
+def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
+    """How SSH knows a node: by the map's word for its whole or its short name, else by the same name.
+
+    YarnError for what is no host's name at all: it would end up in ssh's arguments.
+    """
+    if not is_host(node):
+        raise YarnError(
+            f"the ResourceManager names a node {node[:100]!r}, which is no host", "see who answers there"
+        )
+    return _mapped(node, host_map) or HostEntry(node, None, None)
+
+
+def _mapped(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry | None:
+    name = node.lower()
+    return host_map.get(name) or host_map.get(name.partition(".")[0])
+
+
+def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> tuple[str, ...]:
+    """A note where a map does nothing at all; that of a whole cluster always has names too many."""
+    if not host_map or any(_mapped(host.name, host_map) for host in hosts):
+        return ()
+    names = ", ".join(host.name for host in hosts[:3])
+    return (f"--host-map names none of the hosts of the run ({names}{', …' if len(hosts) > 3 else ''})",)
+
+
+def _came_since(
+    manager: ResourceManager,
+    applications: Sequence[Application],
+    before: Sequence[_Found],
+    hosts: Sequence[Host],
+) -> Sequence[Outcome]:
+    known = {container for host in hosts for container in host.containers}
+    came = []
+    for then, now in zip(before, _look_at_all(manager, applications), strict=False):
+        came += [
+            _missed(found, now.labels[found.id], "began") for found in now.containers if found.id not in known
+        ]
+        seen = known.union(found.id for found in now.containers)
+        came += [
+            _missed(
+                Container(container, host or hosts[0].name), now.spark.labels[container], "began and ended"
+            )
+            for container, host in came_and_went(then.spark, now.spark).items()
+            if container not in seen
+        ]
+    if len(came) > _CAME_TOLD:
+        reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
+        came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason)]
+    return came
+
+
+def _missed(container: Container, labels: Labels, what: str) -> Outcome:
+    who = f"{labels.get(PROCESS, container.id)} on {container.node}"
+    reason = f"{who} {what} during the recording and is not in it"
+    return Outcome(container.node, Status.DEGRADED, "find", reason)

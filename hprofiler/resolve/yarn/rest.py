@@ -1,0 +1,342 @@
+"""YARN's REST interfaces over HTTP: which ResourceManager answers, and what it says as JSON.
+
+Errors of `requests` become YarnError here and nowhere else. What a server says is bounded and not believed.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+
+import requests
+
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.background import TooLate, within
+from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.passwords import HIDDEN, hide_logins
+from hprofiler.base.text import printable
+from hprofiler.resolve.yarn import spnego
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
+_HOPS = 5
+_PIECE = 1 << 16
+_BYTES_OF_VALUE = 16  # at least, where there are as many as may be: names are longer than values
+# Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
+_PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
+_BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGES})(?:/.*)?)?)$")
+_STANDBY = re.compile(rb"standby RM|active RM", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*[0-9]+\s*;\s*url=(\S+)", re.IGNORECASE)
+_SEVERAL = "name them all: --yarn http://rm1:8088,http://rm2:8088"
+_REACHABLE = "see whether it is up and can be reached from here"
+
+
+class YarnError(HprofilerError):
+    """YARN could not tell what was asked of it (exit code 4)."""
+
+
+class NotFound(YarnError):
+    """The server answered, and does not know it. `said` is YARN's own word for that, "" where it has none."""
+
+    def __init__(self, reason: str, remedy: str, said: str) -> None:
+        super().__init__(reason, remedy)
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What an answer may be at most: bytes, and seconds from the first to the last of the request.
+
+    One that `stays` may not send to a server that is not known to be a ResourceManager.
+    """
+
+    size: int
+    seconds: float
+    stays: bool = False
+
+
+OF_MANAGER = Bounds(64 << 20, 30.0)
+OF_NODE = Bounds(4 << 20, 10.0)
+OF_DRIVER = Bounds(16 << 20, 10.0, stays=True)
+"""A driver runs its user's code. Some ten thousand executors are as long."""
+
+
+class _Session(requests.Session):
+    """Follows nothing by itself: it would ask anybody, and read a redirect's body to its end."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
+
+
+class Rest:
+    """GETs JSON from servers; one a run, for any number of threads."""
+
+    def __init__(self, ca_file: str | None = None) -> None:
+        self._session = _Session()
+        self._known: set[str] = set()
+        self._session.headers["Accept"] = "application/json"
+        # What is packed has no bound when it is unpacked.
+        self._session.headers["Accept-Encoding"] = "identity"
+        adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, adapter)
+        self._verify = (
+            ca_file or True
+        )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
+        self._spnego = spnego.negotiation()
+
+    def know(self, urls: Iterable[str]) -> None:
+        """These are of ResourceManagers, and so is whom they send to."""
+        self._known.update(map(_server, urls))
+
+    def get(self, url: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
+        """The JSON at `url`. NotFound for 404; YarnError otherwise, with what failed and what to do."""
+        try:
+            answer, body = within(bounds.seconds, lambda: self._followed(url, parameters, bounds))
+        except TooLate:
+            reason = f"{shown(url)} took over {bounds.seconds:g} s to answer"
+            raise YarnError(reason, "see how it is") from None
+        _check(answer, body, self._spnego is not None)
+        try:
+            return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
+        except ValueError as error:
+            remedy = "name the base address of the ResourceManager's web interface with -c"
+            raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
+
+    def _followed(
+        self, url: str, parameters: Mapping[str, str] | None, bounds: Bounds
+    ) -> tuple[requests.Response, bytes]:
+        """The answer of whom redirects, or a standby that names the active one, send to in the end."""
+        answer, body = self._fetch(url, parameters, bounds, _of_url(url))
+        named = False
+        for _ in range(_HOPS):
+            elsewhere = _redirect(answer) or (None if named else _named_active(answer, body))
+            if not elsewhere:
+                if bounds is OF_MANAGER:
+                    self.know([answer.url])
+                return answer, body
+            named = named or not answer.is_redirect
+            there = _joined(answer.url, elsewhere)
+            if bounds.stays and _server(there) not in self._known:
+                reason = f"{shown(url)} sends to {shown(there)}, which is no ResourceManager that is known"
+                raise YarnError(reason, "see what answers there")
+            login = None if self._is_another(url, there) else _of_url(url)
+            answer, body = self._fetch(there, None, bounds, login)
+        raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL)
+
+    def _is_another(self, url: str, there: str) -> bool:
+        """Whether that may not know the password for this; on the same host TLS may begin."""
+        return bool(cast(Any, self._session).should_strip_auth(url, there))
+
+    def _fetch(
+        self,
+        url: str,
+        parameters: Mapping[str, str] | None,
+        bounds: Bounds,
+        login: tuple[str, str] | None,
+    ) -> tuple[requests.Response, bytes]:
+        try:
+            with self._session.get(
+                url,
+                params=parameters,
+                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                stream=True,
+                verify=self._verify,
+                auth=login or (self._spnego and self._spnego()),
+            ) as answer:
+                return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
+        except spnego.KerberosError as error:
+            reason = f"{shown(url)} wants Kerberos: {_in_short(error.reason)}"
+            raise YarnError(reason, error.remedy) from error
+        except requests.exceptions.SSLError as error:
+            raise YarnError(
+                f"{shown(url)}: TLS: {_cause(error)}", "name the CA with --yarn-ca FILE"
+            ) from error
+        except requests.exceptions.ConnectTimeout as error:
+            reason = f"{shown(url)} cannot be reached within {CONNECT_SECONDS:g} s"
+            raise YarnError(reason, _REACHABLE) from error
+        except requests.exceptions.Timeout as error:
+            raise YarnError(f"{shown(url)} did not answer within {ANSWER_SECONDS:g} s", _REACHABLE) from error
+        except (OSError, ValueError) as error:
+            raise YarnError(f"{shown(url)} cannot be reached: {_cause(error)}", _REACHABLE) from error
+
+
+class ResourceManager:
+    """The active one of a cluster's ResourceManagers; found at the first question, and again if it moves."""
+
+    def __init__(self, rest: Rest, bases: Iterable[str]) -> None:
+        self.rest = rest
+        self._bases = list(bases)
+        rest.know(self._bases)
+        self._lock = threading.Lock()
+
+    @property
+    def base(self) -> str:
+        """The address, for people, of the one that answered last (the first, before any did)."""
+        return shown(self._bases[0])
+
+    @property
+    def scheme(self) -> str:
+        """http or https, which all of a cluster's servers have in common."""
+        return urlsplit(self._bases[0]).scheme
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        """The JSON below `/ws/v1/cluster`, from the first ResourceManager that has it."""
+        return self.ask(f"/ws/v1/cluster{path}", parameters)
+
+    def ask(self, path: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
+        """The JSON at a path below the base. What YARN says it does not know is final."""
+        failures: list[YarnError] = []
+        for base in self._bases:
+            try:
+                answer = self.rest.get(base + path, parameters, bounds)
+            except YarnError as error:
+                if isinstance(error, NotFound) and error.said:
+                    raise
+                failures.append(error)
+                continue
+            with self._lock:
+                self._bases = [base, *(other for other in self._bases if other != base)]
+            return answer
+        if len(failures) == 1 or all(isinstance(failure, NotFound) for failure in failures):
+            raise failures[0]
+        reasons = "; ".join(failure.reason for failure in failures)
+        raise YarnError(f"no ResourceManager answers: {reasons}", failures[0].remedy)
+
+
+def base_urls(text: str, option: str) -> tuple[str, ...]:
+    """The base addresses in a comma list: what people copy from their browser or an old script will do.
+
+    `rm:8088`, `http://rm:8088/cluster/apps`, `http://rm:8088/ui2/#/cluster-overview`, a tracking URL and
+    `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`; a gateway's path before that is kept.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    # A comma may be part of a password: then a word alone could be half of one.
+    told = shown(text) if "@" in text else ""
+    bases = tuple(dict.fromkeys(_base(word, option, told or shown(word)) for word in words))
+    if not bases:
+        raise UsageError(f"{option} names no ResourceManager", f"write {option} http://rm:8088")
+    return bases
+
+
+def shown(url: str) -> str:
+    """A URL for people: without what may be a password, and without its query."""
+    return re.split(r"[?#]", hide_logins(url).replace(HIDDEN, ""))[0][:500]
+
+
+def _base(word: str, option: str, told: str) -> str:
+    wrong = UsageError(
+        f"{option}: {told!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
+    )
+    try:
+        parts = urlsplit(word if "://" in word else f"http://{word}")
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        raise wrong from None
+    if not known or not word.isprintable() or " " in word:
+        raise wrong
+    path = _BELOW_BASE.sub("", parts.path.rstrip("/"))
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _body(answer: requests.Response, most: int) -> bytes:
+    if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+        raise YarnError(f"{shown(answer.url)} answered with something packed", "see who answers there")
+    pieces, size = [], 0
+    for piece in answer.iter_content(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            raise YarnError(f"{shown(answer.url)} answered with more than {most >> 20} MiB", "see its log")
+    return b"".join(pieces)
+
+
+def _is_standby(body: bytes) -> bool:
+    return body[:1] not in (b"{", b"[") and _STANDBY.search(body[:4096]) is not None
+
+
+def _redirect(answer: requests.Response) -> str | None:
+    return answer.headers["Location"] if answer.is_redirect else None
+
+
+def _named_active(answer: requests.Response, body: bytes) -> str | None:
+    """Where a standby that does not redirect says the active one is: `Refresh: 3; url=http://rm2:8088/…`."""
+    refresh = _REFRESH.match(answer.headers.get("Refresh", "")) if _is_standby(body) else None
+    return refresh.group(1) if refresh else None
+
+
+def _joined(url: str, elsewhere: str) -> str:
+    """The address that a server sends to; YarnError for what is none."""
+    try:
+        there = urljoin(url, elsewhere)
+        if there.startswith(("http://", "https://")) and _server(there):
+            return there
+    except ValueError:
+        pass
+    raise YarnError(f"{shown(url)} sends to what is no address", _SEVERAL)
+
+
+def _server(url: str) -> str:
+    """The server of an address, whoever logs in there. ValueError for what is no address."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
+    where, status = shown(answer.url), answer.status_code
+    if _is_standby(body):
+        raise YarnError(f"{where} is a standby ResourceManager and no active one is known", _SEVERAL)
+    if status == 404:
+        said = _said(body)
+        raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
+    if status in (401, 403) and spnego.was_tried(answer):
+        said = _said(body) or _in_short(answer.reason)
+        remedy = "see with klist whose ticket it is, and whether that user may ask there"
+        raise YarnError(f"{where} refuses the Kerberos ticket: {said}", remedy)
+    if spnego.is_asked(answer):
+        remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
+        raise YarnError(f"{where} wants Kerberos", remedy)
+    if status in (401, 403):
+        said = _said(body)
+        reason = f"{where} refuses: {said}" if said else f"{where} wants a login ({status})"
+        raise YarnError(reason, "name a user who may: -c https://user:password@gateway/…, or kinit")
+    if status != 200:
+        raise YarnError(
+            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "see its log"
+        )
+
+
+def _said(body: bytes) -> str:
+    """A server's own words, where they are JSON as YARN writes them."""
+    try:
+        message = foreign_json.read(body)["RemoteException"]["message"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return _in_short(message)
+
+
+def _in_short(words: object) -> str:
+    return printable(str(words)[:300])
+
+
+def _cause(error: BaseException) -> str:
+    """The deepest reason of an error; those around it repeat it between names of classes."""
+    cause = error
+    for _ in range(10):
+        inner = [getattr(cause, "reason", None), *cause.args, cause.__cause__, cause.__context__]
+        deeper = next((one for one in inner if isinstance(one, BaseException) and one is not cause), None)
+        if deeper is None:
+            break
+        cause = deeper
+    return _in_short(getattr(cause, "strerror", None) or cause)
+
+
+def _of_url(url: str) -> tuple[str, str] | None:
+    """The user and password that an address names."""
+    parts = urlsplit(url)
+    return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None

@@ -1,0 +1,106 @@
+"""Where the ResourceManagers are, as the Hadoop configuration of this machine says."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import is_file
+
+MAX_FILE = 8 << 20
+_VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
+_DEPTH = 20
+_LONGEST = 10_000  # of a value: what is longer is no address, and many a time in another it fills the memory
+
+
+def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] | None:
+    """Base addresses from `yarn-site.xml` in HADOOP_CONF_DIR (or YARN_CONF_DIR); None where there is none.
+
+    Raises UsageError for a file that is there and cannot be used.
+    """
+    folder = _folder(environment)
+    return _addresses(_properties(folder / "yarn-site.xml"), folder) if folder else None
+
+
+def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is such a file."""
+    return _folder(environment) is not None
+
+
+def _folder(environment: Mapping[str, str]) -> Path | None:
+    for variable in ("YARN_CONF_DIR", "HADOOP_CONF_DIR"):
+        folder = environment.get(variable)
+        if folder and is_file(Path(folder) / "yarn-site.xml"):
+            return Path(folder)
+    return None
+
+
+def _properties(file: Path) -> dict[str, str]:
+    # Not above: a Ctrl-C that strikes while its native half is imported is lost, for it goes on without.
+    import xml.etree.ElementTree as ElementTree
+
+    try:
+        if file.stat().st_size > MAX_FILE:
+            raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB")
+        content = _decoded(file.read_bytes())
+        if "<!ENTITY" in content:  # the parser would expand them without bound
+            raise UsageError(
+                f"{file} defines entities, which are not read", "name the ResourceManager with -c"
+            )
+        root = ElementTree.fromstring(content)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}", "name the ResourceManager with -c") from error
+    except ElementTree.ParseError as error:
+        raise UsageError(f"{file}: {error}", "name the ResourceManager with -c") from error
+    pairs = ((item.findtext("name"), item.findtext("value") or "") for item in root.iter("property"))
+    return {name.strip(): value.strip() for name, value in pairs if name and len(value) <= _LONGEST}
+
+
+def _decoded(content: bytes) -> str:
+    """The text; what encoding it claims for itself is not believed, since entities could hide in it."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+    https = _value(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
+    names = _value(properties, "yarn.resourcemanager.ha.rm-ids") if _is_ha(properties) else ""
+    suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
+    found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
+    if not found:
+        reason = f"{folder / 'yarn-site.xml'} does not say where the ResourceManager is"
+        raise UsageError(reason, "name it with -c http://rm:8088")
+    return found
+
+
+def _is_ha(properties: Mapping[str, str]) -> bool:
+    return _value(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
+
+
+def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:
+    kind, port = ("https.address", 8090) if https else ("address", 8088)
+    scheme = "https" if https else "http"
+    address = _value(properties, f"yarn.resourcemanager.webapp.{kind}{suffix}")
+    host = _value(properties, f"yarn.resourcemanager.hostname{suffix}")
+    if address.startswith("0.0.0.0") or not address:  # it listens everywhere, or by default
+        own_port = address.partition(":")[2] or port
+        address = f"{host}:{own_port}" if host and host != "0.0.0.0" else ""
+    return f"{scheme}://{address}" if address else ""
+
+
+def _value(properties: Mapping[str, str], name: str) -> str:
+    """A property's value with `${other}` filled in from the other properties, as Hadoop does."""
+    value = properties.get(name, "")
+    for _ in range(_DEPTH):
+        filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)
+        if len(filled) > _LONGEST:
+            return ""
+        if filled == value:
+            break
+        value = filled
+    return "" if _VARIABLE.search(value) else value

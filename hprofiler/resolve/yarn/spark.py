@@ -1,0 +1,123 @@
+"""What the Spark driver knows of its executors, asked through the ResourceManager's proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hprofiler.model import PROCESS
+from hprofiler.resolve.answers import member, number, objects, text
+from hprofiler.resolve.host_names import is_host
+from hprofiler.resolve.yarn.ids import belongs, container_id
+from hprofiler.resolve.yarn.rest import OF_DRIVER, NotFound, ResourceManager, YarnError
+
+_STAGES_NAMED = 5
+_NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver in client mode: where it listens for its executors. It is in no container."""
+
+    host: str
+    port: int
+
+    @property
+    def id(self) -> str:
+        """What stands for it where containers' ids stand (agents/PROTOCOL.md)."""
+        return f"spark_driver_{self.port}"
+
+
+@dataclass(frozen=True)
+class SparkFacts:
+    """Labels of each container by its id; `notes` say what the driver did not tell.
+
+    `ended` are the containers of executors that have ended, each with its host ("" where that is not told);
+    None where nobody told.
+    """
+
+    labels: Mapping[str, Mapping[str, str]]
+    notes: tuple[str, ...] = ()
+    driver: Driver | None = None
+    ended: Mapping[str, str] | None = None
+
+
+def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
+    """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
+    api = f"/proxy/{application}/api/v1/applications/{application}"
+    try:
+        executors = _executors(manager, api)
+        stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
+    except YarnError as error:
+        return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
+    labels: dict[str, dict[str, str]] = {}
+    ended = {}
+    driver = None
+    notes = []
+    for executor in executors:
+        identity, container = text(executor, "id", limit=64), _container(executor)
+        if identity == "driver" and container is None:
+            driver = _driver(text(executor, "hostPort", limit=300))
+            container = driver.id if driver else None
+            notes += [] if driver else [_NOWHERE]
+        if not identity or container is None:
+            continue
+        role = "driver" if identity == "driver" else "executor"
+        shown = identity if role == "driver" else f"executor {identity}"
+        labels[container] = {"role": role, "executor": identity, PROCESS: shown}
+        if stages and number(executor, "activeTasks"):
+            labels[container]["stage"] = stages
+        if executor.get("isActive") is False and belongs(container, application):
+            ended[container] = _host(text(executor, "hostPort", limit=300))
+    return SparkFacts(labels, tuple(notes[:1]), driver, ended)
+
+
+def came_and_went(before: SparkFacts, now: SparkFacts) -> dict[str, str]:
+    """The containers, with their hosts, of executors that began after the one and ended before the other."""
+    if before.ended is None or now.ended is None:
+        return {}
+    return {container: host for container, host in now.ended.items() if container not in before.labels}
+
+
+def _executors(manager: ResourceManager, api: str) -> list[dict[str, object]]:
+    """All executors, with those that have ended; without them where Spark is too old to list those."""
+    try:
+        return _list(manager.ask(f"{api}/allexecutors", None, OF_DRIVER))
+    except NotFound:
+        return _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+
+
+def _host(address: str) -> str:
+    """The host of `host:port`; "" for what is none."""
+    host = address.rpartition(":")[0]
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    return host if is_host(host) else ""
+
+
+def _driver(address: str) -> Driver | None:
+    """The driver that listens at `host:port`; None for what is no address."""
+    host, port = _host(address), address.rpartition(":")[2]
+    known = host and port.isdecimal() and 0 < int(port) < 1 << 16
+    return Driver(host, int(port)) if known else None
+
+
+def _list(found: object) -> list[dict[str, object]]:
+    return objects({"list": found}, "list")
+
+
+def _active_stages(stages: list[dict[str, object]]) -> str:
+    """Numbers of the active stages, such as `12, 13`."""
+    numbers = sorted({number(stage, "stageId") for stage in stages})
+    more = ", …" if len(numbers) > _STAGES_NAMED else ""
+    return ", ".join(map(str, numbers[:_STAGES_NAMED])) + more
+
+
+def _container(executor: object) -> str | None:
+    """The container an executor is in: it names it in Spark 3, and its logs' addresses always did."""
+    logs = member(executor, "executorLogs")
+    addresses = list(logs.values())[:20] if isinstance(logs, dict) else []
+    places = [
+        text(executor, "attributes", "CONTAINER_ID"),
+        *(one for one in addresses if isinstance(one, str)),
+    ]
+    return next((found for place in places if (found := container_id(place[:2000]))), None)

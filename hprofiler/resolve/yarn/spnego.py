@@ -1,0 +1,103 @@
+"""Kerberos over HTTP (SPNEGO), by the library that `hprofiler[kerberos]` installs.
+
+The library makes and checks the tokens. When they are sent is decided here: once for a request, and without
+reading what comes with a refusal, which has no bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import requests
+
+SCHEME = "Negotiate"
+_ASKED = re.compile(r"\bnegotiate\b", re.IGNORECASE)
+_NO_CREDENTIALS = 7  # GSS_S_NO_CRED of RFC 2744
+
+
+class KerberosError(Exception):
+    """A ticket could not be had, or the server could not show that it is the one that was meant."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def negotiation() -> Callable[[], requests.auth.AuthBase] | None:
+    """Makes what does nothing until a server asks; None where the library is not installed.
+
+    One for each request: the library remembers how far it is with a server, and threads would mix that up.
+    """
+    try:
+        from requests_gssapi import OPTIONAL, HTTPSPNEGOAuth
+    except ImportError:
+        return None
+    return lambda: _Negotiation(HTTPSPNEGOAuth(mutual_authentication=OPTIONAL))
+
+
+def is_asked(response: requests.Response) -> bool:
+    """Whether a server wants Kerberos."""
+    asked = response.headers.get("WWW-Authenticate", "")
+    return response.status_code == 401 and _ASKED.search(asked) is not None
+
+
+def was_tried(response: requests.Response) -> bool:
+    """Whether the request that is answered had a token."""
+    return str(response.request.headers.get("Authorization", "")).startswith(f"{SCHEME} ")
+
+
+class _Negotiation(requests.auth.AuthBase):
+    def __init__(self, tokens: Any) -> None:
+        self._tokens = tokens
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        cast(Any, request).register_hook("response", self._answered)
+        return request
+
+    def _answered(self, response: Any, **options: Any) -> requests.Response:
+        """The answer to the request with a token, where the first was a question for one."""
+        if not is_asked(response):
+            return response  # type: ignore[no-any-return]
+        response.request.headers["Authorization"] = self._token(response)
+        response.close()
+        answer: requests.Response = response.connection.send(response.request, **options)
+        answer.history.append(response)
+        if answer.status_code < 400 and _ASKED.search(answer.headers.get("WWW-Authenticate", "")):
+            self._check_server(answer)
+        return answer
+
+    def _token(self, response: requests.Response) -> str:
+        try:
+            return str(self._tokens.generate_request_header(response, _host(response)))
+        except requests.RequestException as error:
+            raise KerberosError(*_explained(error)) from error
+        except ValueError as error:  # its first word is no base64
+            raise KerberosError("it sent what is no token", "see who answers there") from error
+
+    def _check_server(self, answer: requests.Response) -> None:
+        try:
+            context = self._tokens.context[_host(answer)]
+            # Otherwise the next use of the context tells that a token was wrong; the library makes none.
+            context.__DEFER_STEP_ERRORS__ = False
+            known = self._tokens.authenticate_server(answer) and context.complete
+        except ValueError:  # no base64
+            known = False
+        if not known:
+            reason = "what answers did not prove that it is this server"
+            raise KerberosError(reason, "see who answers there")
+
+
+def _host(response: requests.Response) -> str:
+    return urlsplit(response.url).hostname or ""
+
+
+def _explained(error: BaseException) -> tuple[str, str]:
+    """Kerberos' own words, which come last in the library's, and what to do."""
+    if getattr(error.__context__, "maj_code", 0) >> 16 & 0xFF == _NO_CREDENTIALS:
+        return "there is no ticket", "run kinit"
+    words = re.sub(r".*Minor \(\d+\): |, Token:.*", "", str(error), flags=re.DOTALL)
+    return words, "run kinit; where that does not help see whether Kerberos knows the host by this name"

@@ -1,0 +1,293 @@
+"""The run folder: what a run leaves on disk, and how it is read again.
+
+    DIR/run.json                            command, versions, target, every host and process with its outcome
+    DIR/report.html                         the page of all events
+    DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
+    DIR/hosts/HOST/EVENT.*                  one host
+    DIR/hosts/HOST/PID/EVENT.pb.gz          one process, as its agent measured it; threads are labels
+    DIR/hosts/HOST/PID/recording.jfr        what the engine wrote, where it was asked for
+
+Names on disk are made from names of hosts and events, which nobody vouches for: they cannot leave the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import itertools
+import logging
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hprofiler.base import bounded_json as foreign_json
+from hprofiler.base.errors import RunFolderError
+from hprofiler.base.paths import is_file, is_folder, is_there
+from hprofiler.runfolder.disk_reserve import Room
+from hprofiler.runfolder.json_stream import pieces
+
+_log = logging.getLogger(__name__)
+
+RUN_FILE = "run.json"
+PAGE_FILE = "report.html"
+FORMAT = 2
+# What stands for the run folder that it is in where one is asked for.
+_STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
+# How far below its run folder a profile is at most.
+_DEEPEST = 4
+
+
+class RunFolder:
+    """A run folder on disk. `create` makes a new one, `open` reads an old one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._hold: int | None = None
+        self._room: Room | None = None
+
+    @classmethod
+    def create(cls, path: Path, force: bool = False) -> RunFolder:
+        """Make the folder of a new run; one that is there already is kept, and the new one goes beside it.
+
+        With `force` the old run is replaced. No other run gets the folder before `release`, or the end
+        of this process. Raises RunFolderError for a folder with other things in it, for a run that is
+        to be replaced while it goes on, and where nothing can be written.
+        """
+        try:
+            folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
+            folder.write_run({"format": FORMAT})
+            folder._room = Room(folder.path)
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write the run folder {path}: {error.strerror}", "choose another folder with -o"
+            ) from error
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run folder, which its page, run.json and own folders stand for as well.
+
+        Raises RunFolderError when it is none or its format is unknown.
+        """
+        path = _run_of(path)
+        folder = cls(path)
+        found = folder.run.get("format")
+        if found != FORMAT:
+            raise RunFolderError(
+                f"{path} has run format {found}, this hprofiler reads {FORMAT}",
+                "use the hprofiler version that made it",
+            )
+        return folder
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The content of run.json."""
+        file = self.path / RUN_FILE
+        if is_there(file) and not is_file(file):
+            raise RunFolderError(f"cannot read {file}: not a regular file")
+        try:
+            text = file.read_bytes()
+            # Without a bound of values: a day's recordings have a second each in their timelines.
+            content = foreign_json.read(text, len(text))
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunFolderError(
+                f"{self.path} is no run folder: it has no {RUN_FILE}", _near(self.path)
+            ) from None
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"cannot read {file}: {error}") from error
+        if not isinstance(content, dict):
+            raise RunFolderError(f"cannot read {file}: not a JSON object")
+        return content
+
+    def write_run(self, content: Mapping[str, Any]) -> None:
+        """Replace run.json at once: a reader sees the old or the new one. RunFolderError where that fails."""
+        self._free_room()
+        try:
+            with replacing(self.path / RUN_FILE) as file:
+                for piece in pieces(content):
+                    file.write(piece.encode())
+                file.write(b"\n")
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write the run folder {self.path}: {error.strerror}", "choose another folder with -o"
+            ) from error
+
+    @property
+    def cluster_dir(self) -> Path:
+        return self.path / "cluster"
+
+    def host_dir(self, host: str) -> Path:
+        """The host's folder; inside `hosts/` whatever the host is called.
+
+        Runs of earlier versions keep the names that they gave to containers.
+        """
+        hosts = self.path / "hosts"
+        folder, old = hosts / safe_name(host), hosts / _hashed(host)
+        return old if "/" in host and not is_there(folder) and is_folder(old) else folder
+
+    def profile_path(self, host: str, pid: int, event: str) -> Path:
+        return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
+
+    def raw_path(self, host: str, pid: int, name: str) -> Path:
+        return self.host_dir(host) / str(int(pid)) / safe_name(name)
+
+    @property
+    def page_path(self) -> Path:
+        return self.path / PAGE_FILE
+
+    def how_to_read_profiles(self) -> str:
+        """Where profiles of processes are, of which run.json does not tell; "" where there are none."""
+        hosts = self.path / "hosts"
+        names = sorted({path.name for path in hosts.glob("*/*/*.pb.gz")})
+        if not names:
+            return ""
+        name = "cpu.pb.gz" if "cpu.pb.gz" in names else names[0]
+        files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
+        return f"profiles of processes are in {hosts}: `hprofiler convert {files} -o out.html` reads them"
+
+    def old_pages(self, events: Iterable[str]) -> list[Path]:
+        """The pages that earlier versions wrote beside it, one an event."""
+        return [self.path / f"report-{safe_name(event)}.html" for event in events]
+
+    def release(self) -> None:
+        """Let other runs have the folder."""
+        self._free_room()
+        if self._hold is not None:
+            os.close(self._hold)
+            self._hold = None
+
+    def _free_room(self) -> None:
+        if self._room is not None:
+            self._room.free()
+
+    def _claim(self, force: bool) -> bool:
+        """Hold the folder, unless a run is in it that is to be kept."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._hold = os.open(self.path, os.O_RDONLY)
+        claimed = False
+        try:
+            claimed = self._is_alone(force) and self._is_empty(force)
+        finally:
+            if not claimed:
+                self.release()
+        return claimed
+
+    def _is_alone(self, force: bool) -> bool:
+        """Whether no other run goes on in the folder that is held."""
+        assert self._hold is not None
+        try:
+            fcntl.flock(self._hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if force:
+                raise RunFolderError(
+                    f"another run is writing to {self.path}", "wait for it, or choose another folder with -o"
+                ) from None
+            return False
+        except OSError as error:  # some file systems have no locks; runs seldom begin at the same moment
+            _log.info("%s cannot be locked: %s", self.path, error.strerror)
+        return True
+
+    def _is_empty(self, force: bool) -> bool:
+        """Whether no run is in the folder, with `force` any more."""
+        if not any(self.path.iterdir()):
+            return True
+        if not is_file(self.path / RUN_FILE):
+            raise RunFolderError(
+                f"{self.path} exists and is no run folder: nothing in it will be touched",
+                "choose a new or empty folder with -o",
+            )
+        if force:
+            self._remove_run()
+        return force
+
+    def _remove_run(self) -> None:
+        """Remove what a run writes and nothing else: a file the user put beside it stays."""
+        for folder in (self.cluster_dir, self.path / "hosts"):
+            if folder.is_symlink():
+                folder.unlink()
+            elif folder.is_dir():
+                shutil.rmtree(folder)
+        for file in (self.page_path, *self.old_pages(events_of(_content_of(self))), self.path / RUN_FILE):
+            file.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that takes `path`'s place when the block ends well, and is gone when it does not.
+
+    It has the `mode` less what the user's umask forbids.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def safe_name(name: str) -> str:
+    """A file name for any text: the text where it is harmless, else its harmless part and a hash.
+
+    Containers are called POD/CONTAINER: no harmless text has the ~ that stands for the slash.
+    """
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
+        return name
+    if re.fullmatch(r"(?=.{1,100}$)[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*){1,2}", name):
+        return name.replace("/", "~")
+    return _hashed(name)
+
+
+def _hashed(name: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:60].strip("_")
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{readable or 'host'}-{digest}"
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    """The path, and those that are as good where it is taken."""
+    yield path
+    named = path.resolve() if path.name in ("", "..") else path  # `.` has no name
+    if not named.name:
+        raise RunFolderError(f"{path} has a run in it", "choose another folder with -o")
+    for number in itertools.count(2):
+        yield named.with_name(f"{named.name}-{number}")
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether this is no profile of a run folder, and stands for the folder: its page, or run.json."""
+    return path.name in (RUN_FILE, PAGE_FILE) and is_file(path) and is_file(path.with_name(RUN_FILE))
+
+
+def _run_of(path: Path) -> Path:
+    """The run folder that is meant by the path."""
+    own = path.name in _STANDS_FOR_ALL and is_there(path) and not is_file(path / RUN_FILE)
+    return path.parent if own and is_file(path.parent / RUN_FILE) else path
+
+
+def _near(path: Path) -> str:
+    """What to name in place of something inside a run folder; "" for all else."""
+    above = list(path.parents)[:_DEEPEST] if is_there(path) else []
+    found = next((folder for folder in above if is_file(folder / RUN_FILE)), None)
+    return f"it is in one: name {found}" if found else ""
+
+
+def _content_of(folder: RunFolder) -> Mapping[str, Any]:
+    try:
+        return folder.run
+    except RunFolderError:  # a damaged one is replaced all the same
+        return {}
+
+
+def events_of(run: Mapping[str, Any]) -> list[str]:
+    """The events that a run.json's content asked for, each once."""
+    sampling = run.get("sampling")
+    events = sampling.get("events") if isinstance(sampling, dict) else None
+    texts = [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
+    return list(dict.fromkeys(texts))

@@ -1,0 +1,38 @@
+"""What hprofiler writes and people take for profiles: pages, run.json, run folders. What to name instead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import is_file
+from hprofiler.runfolder import RUN_FILE
+
+# run.json begins with its format, and no profile in JSON does.
+_RUN = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*[,}]')
+_PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_BEGINNING = 1024
+_BOM = b"\xef\xbb\xbf"
+
+
+def refuse_no_profile(path: Path) -> None:
+    """UsageError for a page, and for a run's run.json, by how they begin. Raises OSError."""
+    if not is_file(path):
+        return
+    with path.open("rb") as file:
+        beginning = file.read(_BEGINNING).removeprefix(_BOM)
+    for looks, what in ((_PAGE, "a page"), (_RUN, f"the {RUN_FILE} of a run")):
+        if looks.match(beginning):
+            raise UsageError(
+                f"cannot read {path}: it is {what}, and no profile", where_profiles_are(path.parent)
+            )
+
+
+def where_profiles_are(folder: Path) -> str:
+    """What of a run folder can be read as a profile."""
+    if not is_file(folder / RUN_FILE):
+        return "name the profile that it was made of"
+    kept = [one for one in (folder / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
+    kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
+    return f"all its processes are in {kept[0]}" if kept else f"its profiles are in {folder / 'hosts'}"

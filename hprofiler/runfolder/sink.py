@@ -1,0 +1,169 @@
+"""What arrives from agents, checked and put into the run folder while the run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from hprofiler._flamegraph import Profile
+from hprofiler.base.errors import HostError, ProfileError
+from hprofiler.model import Host, Process, Recording
+from hprofiler.model.measures import measure_of
+from hprofiler.runfolder import RunFolder, replacing
+
+Queue = Callable[[], AbstractContextManager[None]]  # as `collect` has it
+
+# Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
+_CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
+
+
+class _Size(NamedTuple):
+    """What a profile may come to once it is taken apart, which bounds the memory that it takes.
+
+    `cells` are nodes times values; there are no more names than nodes. `bytes` are those of the file before
+    it was compressed, and those of all names.
+    """
+
+    cells: int
+    bytes: int
+
+
+# A few kilobytes can stand for millions of nodes, or for long names: large ones have their turn alone.
+_USUAL = _Size(1 << 19, 8 << 20)
+# An agent makes no larger ones (MOST_OF_EVENT, MOST_NAMES).
+_MOST = _Size(1 << 23, 128 << 20)
+# Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads
+# where what waits counts as well. Sums of all hosts have 63 bits.
+_MOST_OF_HOST = 1 << 55
+_MOST_OF_THREADS = 1 << 58
+_SMALLER = "record for a shorter time, or fewer events at once"
+_OF_THREADS = frozenset({"wall", "offcpu", "delay"})
+
+
+class FolderSink:
+    """Writes what comes to the run folder: profiles as gzipped pprof with the thread as a label."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._turns = threading.BoundedSemaphore(_CONVERSIONS)
+        self._large = threading.Lock()
+        self._counting = threading.Lock()
+        self._sums: dict[tuple[str, str], int] = {}
+
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue = nullcontext
+    ) -> Mapping[str, int]:
+        """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
+        path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
+        arrived = path.with_name(f".{path.name}.arrived")
+        try:
+            with _writing(path):
+                self._write(arrived, pieces)
+                return self._convert(arrived, path, host, recording, queue)
+        finally:
+            with contextlib.suppress(OSError):  # what went wrong before is the better word
+                arrived.unlink(missing_ok=True)
+
+    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
+        """`collect.ProfileSink.raw`. What an engine wrote is not masked: only its owner may read it."""
+        path = self._folder.raw_path(host.name, process.pid, name)
+        with _writing(path):
+            self._write(path, pieces, mode=0o600)
+
+    def _convert(
+        self, arrived: Path, path: Path, host: Host, recording: Recording, queue: Queue
+    ) -> dict[str, int]:
+        with _turn(self._turns, queue):
+            try:
+                return self._converted(arrived, path, host, recording, _USUAL)
+            except _TooLarge:
+                pass
+        with _turn(self._large, queue):
+            return self._converted(arrived, path, host, recording, _MOST)
+
+    def _converted(
+        self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
+    ) -> dict[str, int]:
+        """The compact profile as the run folder's pprof; gives its totals."""
+        profile = _read(arrived, recording, most)
+        totals = {name: profile.total(name) for name, _ in profile.values}
+        process = recording.process
+        labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
+        with self._counted(host, recording, totals):
+            profile.with_labels(labels).write(path, "pprof", thread_label=True)
+        return totals
+
+    @contextmanager
+    def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:
+        """ProfileError for amounts that nobody can have used, which would spoil the sums of all hosts.
+
+        Counted is what the block, which writes it, comes to an end with.
+        """
+        what = f"the {recording.event} profile of process {recording.process.pid}"
+        with self._counting:
+            sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
+            for name, total in sums.items():
+                if total > (_MOST_OF_THREADS if name in _OF_THREADS else _MOST_OF_HOST):
+                    raise ProfileError(f"{what} cannot be: {totals[name]} {name}", "record again")
+            self._count(host, totals, 1)
+        try:
+            yield
+        except BaseException:
+            with self._counting:
+                self._count(host, totals, -1)
+            raise
+
+    def _count(self, host: Host, totals: Mapping[str, int], times: int) -> None:
+        for name, total in totals.items():
+            key = (host.name, name)
+            self._sums[key] = self._sums.get(key, 0) + times * total
+
+    @staticmethod
+    def _write(path: Path, pieces: Iterator[bytes], mode: int = 0o666) -> None:
+        with replacing(path, mode) as file:
+            for piece in pieces:
+                file.write(piece)
+
+
+@contextmanager
+def _turn(turns: threading.Lock | threading.Semaphore, queue: Queue) -> Iterator[None]:
+    """One of the turns, for which is waited in the queue."""
+    with queue():
+        turns.acquire()
+    try:
+        yield
+    finally:
+        turns.release()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """The operating system's refusals in words of ours."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"cannot write {path}: {error.strerror or error}"
+        raise HostError("fetch", reason, "free some space, or choose another -o") from error
+
+
+class _TooLarge(ProfileError):
+    """The profile has more of something than is accepted."""
+
+
+def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
+    what = f"the {recording.event} profile of process {recording.process.pid}"
+    try:
+        profile = Profile.open(arrived, "compact", **most._asdict())
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).replace(f"{arrived}: ", "")
+        if ": more than " in reason:
+            raise _TooLarge(f"{what} cannot be read: {reason}", _SMALLER) from error
+        raise ProfileError(f"{what} cannot be read: {reason}", "record again") from error
+    if tuple(profile.values) != measure_of(recording.event).columns:
+        raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
+    return profile

@@ -1,0 +1,264 @@
+"""One selector file: YAML in, the protocol's rule query out, every mistake explained.
+
+The keys are the words of `agents/PROTOCOL.md` ("Selectors"). A file is refused rather than half
+understood: an unknown key, a wrong type or a regular expression that the agent could not compile is
+a `SelectorError` that names the file and the key.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hprofiler.base.errors import SelectorError
+from hprofiler.base.paths import is_file, is_there
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+MAX_FILE_BYTES = 64 * 1024
+MAX_VALUES = 20_000
+FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots")
+CAPTURE_KEYS = ("from", "name", "regex")
+CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class")
+
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_LABEL = re.compile(r"[a-z][a-z0-9_]*")
+# What Python's `re` knows and the agent's Rust `regex` does not. Escaped punctuation is taken out first.
+_ESCAPED = re.compile(r"\\[^A-Za-z0-9]")
+_NOT_IN_RUST = (
+    (re.compile(r"\(\?(?:=|!|<=|<!)"), "look-around such as (?=…) or (?!…) is not supported"),
+    (re.compile(r"\\[1-9]|\(\?P="), "a back reference such as \\1 is not supported"),
+    (re.compile(r"\(\?\(|\(\?>|\(\?#"), "conditional, atomic and comment groups are not supported"),
+    (re.compile(r"\\Z"), "\\Z is not supported; the end of the text is \\z"),
+)
+# And what Rust knows and Python (3.9) does not: put into Python's words for the sanity check alone.
+_TO_PYTHON = (
+    (re.compile(r"\\z"), r"\\Z"),
+    (re.compile(r"\\[pP](?:\{[^}]*\}|[A-Z])"), r"\\w"),
+    (re.compile(r"\\[xuU]\{[^}]*\}"), r"x"),
+    (re.compile(r"\(\?<([A-Za-z_])"), r"(?P<\1"),
+    (re.compile(r"\(\?[imsxuUR-]+\)"), r""),
+    (re.compile(r"\(\?[imsxuUR-]+:"), r"(?:"),
+)
+
+
+@dataclass(frozen=True)
+class NamedSelector:
+    """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
+
+    `roots` are the frames at which the job's own stacks begin: whole names, `*` is any text.
+    """
+
+    name: str
+    summary: str
+    query: Mapping[str, Any]
+    source: Path
+    roots: tuple[str, ...] = ()
+
+
+def check_regex(regex: str) -> int:
+    """Number of groups of a regular expression in Rust's `regex` syntax; ValueError says what is wrong.
+
+    A sanity check with Python's `re`: the agent compiles the expression again and has the last word.
+    """
+    bare = _ESCAPED.sub("_", regex)
+    for pattern, problem in _NOT_IN_RUST:
+        if pattern.search(bare):
+            raise ValueError(problem)
+    for pattern, replacement in _TO_PYTHON:
+        bare = pattern.sub(replacement, bare)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return re.compile(bare).groups
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+
+
+def read_selector_file(path: Path) -> NamedSelector:
+    """Read and check one file; SelectorError names the file, the key and the way out."""
+    document = _Node(path, "", _load_yaml(path))
+    keys = document.mapping(FILE_KEYS)
+    document.require("name", "summary", "any")
+    name = keys["name"].text()
+    if not NAME.fullmatch(name):
+        raise keys["name"].error("a name is made of a-z, 0-9 and -, at most 63 characters")
+    query: dict[str, Any] = {"kind": "rule", "any": [_alternative(node) for node in keys["any"].items()]}
+    query["labels"] = _labels(keys["labels"]) if "labels" in keys else {}
+    if "process_label" in keys:
+        query["process_label"] = _template(keys["process_label"], query["labels"])
+    roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
+    return NamedSelector(name, keys["summary"].text(), query, path, roots)
+
+
+def _alternative(node: _Node) -> dict[str, Any]:
+    keys = node.mapping(tuple(_ALTERNATIVE))
+    if not keys:
+        raise node.error(f"is empty and would match every JVM; give one of: {', '.join(_ALTERNATIVE)}")
+    return {key: _ALTERNATIVE[key](value) for key, value in keys.items()}
+
+
+def _labels(node: _Node) -> dict[str, Any]:
+    captures = {}
+    for name, capture in node.mapping(None).items():
+        if not _LABEL.fullmatch(name):
+            raise node.error(f"label {name!r} is not made of a-z, 0-9 and _")
+        captures[name] = _capture(capture)
+    return captures
+
+
+def _capture(node: _Node) -> dict[str, str]:
+    keys = node.mapping(CAPTURE_KEYS)
+    node.require("from", "regex")
+    source = keys["from"].text()
+    if source not in CAPTURE_SOURCES:
+        raise keys["from"].error(f"{source!r} is none of: {', '.join(CAPTURE_SOURCES)}")
+    if (source == "environment") != ("name" in keys):
+        raise node.error("'name' is the variable's name: needed with 'from: environment', and only there")
+    if keys["regex"].regex_groups() != 1:
+        raise keys["regex"].error("needs exactly one group, the label's value; write (?:…) for the others")
+    return {key: value.text() for key, value in keys.items()}
+
+
+def _template(node: _Node, labels: Mapping[str, Any]) -> str:
+    template = node.text()
+    for field in _FIELD.findall(template):
+        if field not in labels:
+            raise node.error(f"{{{field}}} is none of the labels: {', '.join(labels) or 'there are none'}")
+    if "{" in _FIELD.sub("", template) or "}" in _FIELD.sub("", template):
+        raise node.error("has a brace without its partner")
+    return template
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A value of the file and where it stands, so that every error can say so."""
+
+    path: Path
+    key: str
+    value: Any
+
+    def error(self, problem: str) -> SelectorError:
+        where = f"{self.path}: {self.key}: " if self.key else f"{self.path}: "
+        return SelectorError(where + problem, "see docs/selectors.md for the keys of a selector file")
+
+    def mapping(self, known: tuple[str, ...] | None) -> dict[str, _Node]:
+        """Members by name; a key that is not in `known` (None: any) is an error that lists them."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"must be a mapping of keys to values, not {_kind(self.value)}")
+        for key in self.value:
+            if not isinstance(key, str):
+                raise self.error(f"key {key!r} must be text")
+            if known is not None and key not in known:
+                raise self.error(f"unknown key {key!r}; known keys: {', '.join(known)}")
+        return {key: _Node(self.path, self._below(key), value) for key, value in self.value.items()}
+
+    def require(self, *keys: str) -> None:
+        missing = [key for key in keys if key not in self.value]
+        if missing:
+            raise self.error(f"missing key {', '.join(map(repr, missing))}")
+
+    def items(self) -> list[_Node]:
+        if not isinstance(self.value, list) or not self.value:
+            raise self.error(f"must be a list with at least one entry, not {_kind(self.value)}")
+        return [_Node(self.path, f"{self.key}[{index}]", value) for index, value in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.error(f"must be text, not {_kind(self.value)}; put it in quotes")
+        return self.value
+
+    def texts(self) -> list[str]:
+        """A list of texts; one text alone is a list of one."""
+        return [self.text()] if isinstance(self.value, str) else [node.text() for node in self.items()]
+
+    def regex_groups(self) -> int:
+        try:
+            return check_regex(self.text())
+        except ValueError as error:
+            raise self.error(f"bad regular expression {self.value!r}: {error}") from error
+
+    def regex(self) -> str:
+        self.regex_groups()
+        return self.text()
+
+    def regexes(self) -> dict[str, str]:
+        members = self.mapping(None)
+        if not members:
+            raise self.error("must name at least one variable")
+        return {name: node.regex() for name, node in members.items()}
+
+    def _below(self, key: str) -> str:
+        return f"{self.key}.{key}" if self.key else key
+
+
+# The members of an alternative, in the protocol's words, and how each is read.
+_ALTERNATIVE: dict[str, Callable[[_Node], Any]] = {
+    "main_class": _Node.texts,
+    "program": _Node.texts,
+    "arguments": _Node.regex,
+    "options": _Node.regex,
+    "environment": _Node.regexes,
+    "user": _Node.texts,
+    "cgroup": _Node.regex,
+}
+
+
+def _kind(value: Any) -> str:
+    if value is None or value == "" or value == [] or value == {}:
+        return "nothing"
+    names = {bool: "a yes/no value", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+    return names.get(type(value), "blank text" if isinstance(value, str) else f"a {type(value).__name__}")
+
+
+def _load_yaml(path: Path) -> Any:
+    """The file's one document. PyYAML is imported here, so that `--help` does not wait for it."""
+    import yaml
+
+    if is_there(path) and not is_file(path):
+        raise SelectorError(f"{path}: is no regular file")
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SelectorError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB, which no selector is")
+    try:
+        root = yaml.compose(content, Loader=yaml.SafeLoader)
+        _refuse_repeated_keys(path, root)
+        return yaml.safe_load(content)
+    except SelectorError:
+        raise
+    except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
+        problem = " ".join(str(error).split())
+        raise SelectorError(f"{path}: not valid YAML: {problem}") from error
+
+
+def _refuse_repeated_keys(path: Path, root: Any) -> None:
+    """YAML readers keep the last of two equal keys without a word: half the rule would be lost.
+
+    A value may stand for itself many times over (`*alias`), or be a part of itself: all are counted.
+    """
+    pending = [root]
+    values = 0
+    while pending:
+        node = pending.pop()
+        values += 1
+        if values > MAX_VALUES:
+            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values, which no selector does")
+        if node is None or node.id == "scalar":
+            continue
+        if node.id == "sequence":
+            pending.extend(node.value)
+            continue
+        seen = set()
+        for key, value in node.value:
+            if key.id == "scalar" and key.value in seen:
+                line = key.start_mark.line + 1
+                raise SelectorError(f"{path}: line {line}: key {key.value!r} is given twice")
+            seen.add(key.value if key.id == "scalar" else None)
+            pending.append(value)

@@ -1,0 +1,176 @@
+"""What `-j` means: a name, a pid list, a regular expression, a shell pipe, or plain text.
+
+The choice is made in this order; the first that fits wins:
+
+1. `pid:123,456`: these processes, JVMs or not.
+2. `re:EXPRESSION`: a regular expression (Rust's `regex` syntax) searched in the whole command line.
+3. `text:ANYTHING`: plain text, whatever it looks like.
+4. The exact name of a selector.
+5. A shell pipe: it holds a `|`, or its first word is a filter such as `grep` or `awk`.
+6. A bare word of a-z, 0-9 and - that is near a selector's name: an error that lists those names,
+   because a misspelt name that silently matched as text would find nothing, or the wrong thing.
+7. Everything else is plain text: a substring of the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hprofiler.base.errors import SelectorError
+from hprofiler.base.paths import is_folder, usual
+from hprofiler.model import Selector
+from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
+
+__all__ = ["NamedSelector", "job_roots", "load_selectors", "parse_selector", "selector_directories"]
+
+_FILTER = re.compile(r"(?:[efz]|pcre)?grep|rg|[gmn]?awk|sed|perl|head|tail|sort|uniq|cut|tr")
+_JOBS = ("spark-executor", "spark-driver", "mapreduce-task", "tez-task", "flink-taskmanager")
+MAX_PIDS = 4096
+MAX_TEXT = 4096
+_PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
+
+
+def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> list[Path]:
+    """Where selectors are looked for, earliest first: shipped, the user's own (if any), `--selectors`."""
+    own = usual(f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/hprofiler/selectors")
+    return [shipped, *([own] if own and is_folder(own) else []), *extra]
+
+
+def load_selectors(directories: Sequence[Path]) -> dict[str, NamedSelector]:
+    """Every selector of the directories by name, sorted; a later directory overrides an earlier one.
+
+    SelectorError when a directory cannot be listed, a file breaks the rules, or one directory holds
+    a name twice.
+    """
+    selectors: dict[str, NamedSelector] = {}
+    for directory in directories:
+        selectors.update(_load_directory(directory))
+    return dict(sorted(selectors.items()))
+
+
+def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
+    """Turn what the user typed after `-j` into a Selector (order of choice: see the module).
+
+    `query` is the protocol's selector object, except for a pipe: {"kind": "pipe", "pipe": text
+    without a leading `|`}, which the agent's client evaluates on the host into pids. SelectorError
+    says what is wrong; it lists near names for an unknown one.
+    """
+    typed = text.strip()
+    _check_typed(typed)
+    prefix, colon, rest = typed.partition(":")
+    if colon and prefix in _PREFIXES:
+        query = _PREFIXES[prefix](rest.strip())
+        return Selector(text, query["kind"], query, native=prefix == "pid")
+    named = load_selectors(directories)
+    if typed in named:
+        return Selector(text, "rule", named[typed].query, roots=named[typed].roots)
+    if _is_pipe(typed):
+        return Selector(text, "pipe", {"kind": "pipe", "pipe": _pipe(typed)})
+    _refuse_near_name(typed, named)
+    return Selector(text, "text", {"kind": "text", "text": typed})
+
+
+def job_roots(directories: Sequence[Path]) -> tuple[str, ...]:
+    """The roots of whatever an application of YARN may be: Spark, MapReduce, Tez, Flink."""
+    named = load_selectors(directories)
+    roots = (root for name in _JOBS if name in named for root in named[name].roots)
+    return tuple(dict.fromkeys(roots))
+
+
+def _load_directory(directory: Path) -> dict[str, NamedSelector]:
+    try:
+        files = sorted(path for path in directory.iterdir() if path.suffix in (".yaml", ".yml"))
+    except OSError as error:
+        reason = f"selector folder {directory}: {error.strerror}"
+        raise SelectorError(reason, "name a folder of *.yaml files") from error
+    selectors: dict[str, NamedSelector] = {}
+    for file in files:
+        selector = read_selector_file(file)
+        if selector.name in selectors:
+            twin = selectors[selector.name].source.name
+            raise SelectorError(f"{file}: name: {selector.name!r} is the name of {twin} too", "rename one")
+        selectors[selector.name] = selector
+    return selectors
+
+
+def _check_typed(typed: str) -> None:
+    if not typed:
+        raise SelectorError("the selector is empty", "`hprofiler selectors` lists the known ones")
+    if len(typed) > MAX_TEXT:
+        raise SelectorError(f"the selector is longer than {MAX_TEXT} characters")
+    if not typed.replace("\t", " ").isprintable():
+        raise SelectorError("the selector holds a line break or a control character", "give it on one line")
+
+
+def _pids(typed: str) -> dict[str, Any]:
+    pids = []
+    for word in map(str.strip, typed.split(",")):
+        if not (word.isascii() and word.isdigit() and 0 < int(word) <= _PID_LIMIT):
+            reason = f"pid:{typed}: {word!r} is not a process id"
+            raise SelectorError(reason, "write pid:123 or pid:123,456")
+        pids.append(int(word))
+    if len(pids) > MAX_PIDS:
+        raise SelectorError(f"more than {MAX_PIDS} process ids")
+    return {"kind": "pids", "pids": list(dict.fromkeys(pids))}
+
+
+def _regex(typed: str) -> dict[str, Any]:
+    if not typed:
+        raise SelectorError("re: has no expression", "write re:EXPRESSION, or `java` for every JVM")
+    try:
+        check_regex(typed)
+    except ValueError as error:
+        raise SelectorError(
+            f"re:{typed}: bad regular expression: {error}",
+            "the syntax is that of Rust's regex crate; text:… matches plain text",
+        ) from error
+    return {"kind": "regex", "regex": typed}
+
+
+def _text(typed: str) -> dict[str, Any]:
+    if not typed:
+        raise SelectorError("text: has no text", "write text:WORDS, or `java` for every JVM")
+    return {"kind": "text", "text": typed}
+
+
+_PREFIXES: dict[str, Callable[[str], dict[str, Any]]] = {"pid": _pids, "re": _regex, "text": _text}
+
+
+def _is_pipe(typed: str) -> bool:
+    return "|" in typed or _FILTER.fullmatch(typed.split()[0]) is not None
+
+
+def _pipe(typed: str) -> str:
+    """The pipe as the shell gets it. Process lines are fed to it, so a `ps` of its own would be a mistake."""
+    pipe = typed.lstrip("|").strip()
+    if not pipe or pipe.endswith("|"):
+        raise SelectorError(f"{typed!r} is not a whole shell pipe", "write it as 'grep one | grep -v other'")
+    if pipe.split()[0] == "ps":
+        raise SelectorError(
+            "a pipe selector is fed with the process list", "leave out `ps`: 'grep one | grep -v other'"
+        )
+    return pipe
+
+
+def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
+    if len(typed) < 3 or not NAME.fullmatch(typed):
+        return
+    known = list(names)
+    near = [name for name in known if (name + "-").startswith(typed) or name.endswith("-" + typed)]
+    near += [name for name in difflib.get_close_matches(typed, known, n=5, cutoff=0.7) if name not in near]
+    near += [name for name in known if name not in near and _near_a_word(typed, name)]
+    if near:
+        raise SelectorError(
+            f"no selector is called {typed!r}; near it: {', '.join(near)}",
+            f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
+        )
+
+
+def _near_a_word(typed: str, name: str) -> bool:
+    """Whether it is a misspelling of one of the words of a name: `sprk` of spark-executor."""
+    return bool(difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85))

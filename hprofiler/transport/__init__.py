@@ -1,0 +1,23 @@
+"""Ways to reach a host: `local` for this machine, `ssh` for others, `exec` for containers of Kubernetes.
+
+Importing this imports none of their libraries.
+"""
+
+from hprofiler.transport.base import Channel, Completed, NoShell, Transport
+from hprofiler.transport.exec import Debugging, ExecConnector, ExecTransport
+from hprofiler.transport.local import LocalTransport
+from hprofiler.transport.ssh import SshConnector, SshOptions, SshTransport
+
+__all__ = [
+    "Channel",
+    "Completed",
+    "Debugging",
+    "ExecConnector",
+    "ExecTransport",
+    "LocalTransport",
+    "NoShell",
+    "SshConnector",
+    "SshOptions",
+    "SshTransport",
+    "Transport",
+]

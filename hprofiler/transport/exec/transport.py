@@ -1,0 +1,210 @@
+"""One container, by way of the API server."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.text import printable
+from hprofiler.kubernetes import Forbidden, KubernetesError
+from hprofiler.model import Host
+from hprofiler.transport.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end, wait_a_little
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
+    from hprofiler.kubernetes.commands import Command
+
+_LOOK_SECONDS = 30.0
+_LOST = "the connection to the container was lost"
+# As runc and crun say it.
+_NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
+_NOISE = re.compile(r"(Internal error occurred: )+")
+_SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
+
+
+class Debugging(NamedTuple):
+    """The image of debug containers, and how many seconds one of them may live."""
+
+    image: str
+    seconds: int
+
+
+class ExecConnector:
+    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER.
+
+    With `debugging` a container without a shell gets a debug container beside it.
+    """
+
+    def __init__(self, cluster: Cluster, debugging: Debugging | None = None) -> None:
+        self._cluster = cluster
+        self._debugging = debugging
+
+    def transport(self, host: Host) -> ExecTransport:
+        """A transport to a container, not connected yet."""
+        return ExecTransport(host, self._cluster, self._debugging)
+
+
+class ExecTransport:
+    """Made by `ExecConnector.transport`."""
+
+    def __init__(self, host: Host, cluster: Cluster, debugging: Debugging | None) -> None:
+        namespace, pod, container = host.address.split("/")
+        self.host = host
+        self.become: str | None = None
+        self.inside: str | None = next(iter(host.containers), None)
+        self.leaves_nothing = True
+        self.bytes_sent = 0
+        self.bytes_received = 0
+        self._cluster = cluster
+        self._debugging = debugging
+        self._where: tuple[str, str, str] = (namespace, pod, container)
+        self._lock = threading.Lock()
+        self._channels: list[_ExecChannel] = []
+        self._closed = threading.Event()
+        self._unused = False
+        # Hears what is done without being asked for, as ("command", its words), before it is done.
+        self.told: Callable[[str, str], None] = lambda what, detail: None
+
+    def destination(self) -> str:
+        name = self._cluster.user
+        return f"exec into {'/'.join(self._where)} by {self._cluster.server}" + (
+            f" as {name}" if name else ""
+        )
+
+    def connect(self) -> None:
+        """Each command has a connection of its own; only a debug container has to be there before."""
+        if self._debugging is None:
+            return
+        try:
+            self.told("command", ":")
+            self.run(":", b"", _LOOK_SECONDS)
+        except NoShell:
+            self._go_beside(self._debugging)
+
+    def _go_beside(self, debugging: Debugging) -> None:
+        """From here on commands run in a debug container, which sees the processes of the other."""
+        from hprofiler.kubernetes.debugging import add_debug_container
+
+        self.told("container", f"a debug container of {debugging.image} beside {'/'.join(self._where)}")
+        try:
+            name = add_debug_container(self._cluster, self._where, *debugging, self._closed)
+        except KubernetesError as error:
+            raise HostError("connect", error.reason, error.remedy) from error
+        with self._lock:
+            self._where = (*self._where[:2], name)
+            self.inside = None
+            self._unused = True
+            closed = self._closed.is_set()
+        if closed:
+            self.close()
+
+    def open(self, command: str) -> Channel:
+        channel = self._start(command)
+        with self._lock:
+            self._channels.append(channel)
+            self._unused = False
+            closed = self._closed.is_set()
+        if closed:
+            channel.close()
+        return channel
+
+    def _start(self, command: str) -> _ExecChannel:
+        from hprofiler.kubernetes.commands import start
+
+        try:
+            running = start(self._cluster, self._where, ["sh", "-c", command], STDERR_TAIL)
+        except Forbidden as error:
+            raise HostError("connect", error.reason, f"{error.remedy}; or go by SSH: --via ssh") from error
+        except KubernetesError as error:
+            raise HostError("connect", error.reason, error.remedy) from error
+        return _ExecChannel(self, running)
+
+    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
+        return run_to_end(self.open(command), stdin, timeout)
+
+    def last(self, command: str) -> None:
+        with contextlib.suppress(HostError):
+            wait_a_little(self._start(command))
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed.set()
+            channels, self._channels = self._channels, []
+            unused, self._unused = self._unused, False
+        for channel in channels:
+            channel.close()
+        if unused:  # a debug container in which nobody came to run the agent, which would end it
+            from hprofiler.kubernetes.debugging import LAST
+
+            self.told("command", LAST)
+            threading.Thread(target=self.last, args=(LAST,), name="hprofiler-last").start()
+
+
+class _ExecChannel:
+    def __init__(self, transport: ExecTransport, command: Command) -> None:
+        self._transport = transport
+        self._command = command
+        self._refused: HostError | None = None
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._command.write(data)
+        except OSError as error:
+            raise self._lost(error) from error
+        self._transport.bytes_sent += len(data)
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._command.read(size)
+        except OSError as error:
+            raise self._lost(error) from error
+        self._transport.bytes_received += len(data)
+        if not data:
+            self._check_begun()
+        return data
+
+    def _check_begun(self) -> None:
+        """Raises HostError where the command never ran."""
+        words = self._command.failure()
+        if words is None:
+            return
+        said = _NOISE.sub("", printable(words.message or words.reason))
+        if _NO_SHELL.search(said):
+            raise NoShell(
+                "connect", "the container has no sh, by which a program could be run", _SHELL_REMEDY
+            )
+        raise HostError("connect", f"the command cannot be run in the container: {said}")
+
+    def _lost(self, error: OSError) -> HostError:
+        return self._refused or ConnectionLost("connect", f"{_LOST}: {error}")
+
+    @property
+    def can_end_input(self) -> bool:
+        return self._command.can_end_input
+
+    def end_input(self) -> None:
+        if self.can_end_input:
+            with contextlib.suppress(OSError):  # it has ended already
+                self._command.end_input()
+            return
+        self._refused = HostError(
+            "connect",
+            "this API server cannot end the input of a command",
+            "Kubernetes 1.30 and newer can; or go by SSH: --via ssh",
+        )
+        self.close()
+
+    def stderr_tail(self) -> str:
+        return self._command.stderr(0.5).decode("utf-8", "replace").strip()
+
+    def exit_status(self, timeout: float) -> int | None:
+        return self._command.exit_status(timeout)
+
+    def close(self) -> None:
+        self._command.close()
+
+    leave = close

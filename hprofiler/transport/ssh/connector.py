@@ -1,0 +1,163 @@
+"""Connections of one run: what they share is read once."""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hprofiler.base.errors import HostError, UsageError
+from hprofiler.base.paths import at_home, is_file
+from hprofiler.model import Host
+from hprofiler.transport.ssh import failures
+from hprofiler.transport.ssh.attempt import Attempt
+from hprofiler.transport.ssh.handshake import RefusedBanner, check_host_key, log_in, shake_hands
+from hprofiler.transport.ssh.jumps import Hops, Jumps
+from hprofiler.transport.ssh.keys import AskPassphrase, KeyRing
+from hprofiler.transport.ssh.known_hosts import KnownHosts
+from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import Route, RouteFinder
+from hprofiler.transport.ssh.sockets import dial, spawn_proxy
+from hprofiler.transport.ssh.transport import SshTransport
+
+if TYPE_CHECKING:
+    import paramiko
+
+KEEPALIVE_SECONDS = 15
+_TRIES = 6
+_FIRST_PAUSE = 0.2
+_MOST_JUMPS = 8
+
+
+class SshConnector:
+    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts.
+
+    A context manager: the end closes the jump hosts' connections.
+    """
+
+    def __init__(self, options: SshOptions, ask_passphrase: AskPassphrase | None = None) -> None:
+        """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
+        for file in (options.identity, options.config_path):
+            if file is not None and not is_file(at_home(file)):
+                raise UsageError(f"there is no file {file}", "check --identity and --ssh-config")
+        self.options = options
+        self._routes = RouteFinder(options)
+        self._keys = KeyRing(ask_passphrase)
+        self._known_hosts = KnownHosts()
+        self._jumps = Jumps(self._link)
+        self._found: dict[str, Hops] = {}
+        """Of hosts whose way was told and is about to be gone: finding it may run commands of ssh_config."""
+
+    def transport(self, host: Host) -> SshTransport:
+        """A transport to `host`, not connected yet."""
+        return SshTransport(host, self.options, self._connect, Attempt(), self._destination)
+
+    def _destination(self, host: Host) -> str:
+        """`user@host:port`, and through which other hosts."""
+        found = self._found[host.name] = self._hops(self._routes.find(host))
+        *jumps, end = found
+        if jumps:
+            return f"{end.login} through {', '.join(jump.login for jump in jumps)}"
+        return end.login + (" through its ProxyCommand" if end.proxy_command else "")
+
+    def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
+        found = self._found.pop(host.name, None)
+        return self._link(found or self._hops(self._routes.find(host)), attempt)
+
+    def _hops(self, route: Route) -> Hops:
+        """The route, and before it those of its jump hosts in the order of connecting. Raises HostError."""
+        hops = [route]
+        while hops[0].jumps:
+            if len(hops) > _MOST_JUMPS:
+                raise HostError(
+                    "connect", "ProxyJump leads through too many hosts", "look for a circle in ssh_config"
+                )
+            jumps = hops[0].jumps
+            hops.insert(0, self._routes.find_jump(jumps[-1], jumps[:-1] or None))
+        return tuple(hops)
+
+    def _link(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
+        """A logged-in connection; a refused banner is tried again after a pause. Raises HostError."""
+        route = hops[-1]
+        deadline = time.monotonic() + self.options.timeout
+        pause = _FIRST_PAUSE
+        for number in range(1, _TRIES + 1):
+            try:
+                return self._try(hops, attempt)
+            except RefusedBanner as error:
+                if attempt.closed.is_set():
+                    raise failures.closed(route) from error
+                if number == _TRIES or time.monotonic() + pause > deadline:
+                    raise self._refused(route, attempt, number, str(error)) from error
+            attempt.closed.wait(pause * random.uniform(0.5, 1.5))
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _refused(self, route: Route, attempt: Attempt, tries: int, said: str) -> HostError:
+        if route.proxy_command:
+            return failures.proxy_ended(route, tries, attempt.complaint() or said)
+        return failures.refused_banner(route, tries, said)
+
+    def _try(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
+        import paramiko
+
+        route, seconds = hops[-1], self.options.timeout
+        link: paramiko.Transport | None = None
+        channel_or_socket = self._socket(hops, attempt)
+        try:
+            link = paramiko.Transport(channel_or_socket)
+            link.daemon = True
+            attempt.on_close(link.close)
+            shake_hands(link, route, self._known_hosts, seconds, attempt)
+            check_host_key(link, route, self._known_hosts)
+            log_in(link, route, self._keys, seconds, attempt)
+            link.set_keepalive(KEEPALIVE_SECONDS)
+            return link
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self._give_up(link, channel_or_socket)
+            if attempt.closed.is_set():
+                raise failures.closed(route) from error
+            raise failures.no_agreement(route, str(error) or type(error).__name__) from error
+        except BaseException:
+            self._give_up(link, channel_or_socket)
+            raise
+
+    def _give_up(self, link: paramiko.Transport | None, channel_or_socket: Any) -> None:
+        if link is not None:
+            link.close()
+        channel_or_socket.close()
+
+    def _socket(self, hops: Hops, attempt: Attempt) -> Any:
+        """A socket, or a channel through a jump host that behaves like one."""
+        route = hops[-1]
+        if route.proxy_command:
+            connection, stderr = spawn_proxy(route.proxy_command, attempt.on_close)
+            attempt.complaint = partial(stderr.text, 0.5)
+            return connection
+        if not route.jumps:
+            return dial(route, self.options.timeout, attempt.on_close)
+        return self._through(hops[:-1], route, attempt)
+
+    def _through(self, hops: Hops, route: Route, attempt: Attempt) -> paramiko.Channel:
+        import paramiko
+
+        try:
+            channel = self._jumps.link(hops, attempt).open_channel(
+                "direct-tcpip", (route.hostname, route.port), ("127.0.0.1", 0), timeout=self.options.timeout
+            )
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            said = error.text if isinstance(error, paramiko.ChannelException) else str(error)
+            raise failures.not_forwarded(hops[-1], route, said) from error
+        attempt.on_close(channel.close)
+        return channel
+
+    def close(self) -> None:
+        """Close the connections to jump hosts."""
+        self._jumps.close()
+
+    def __enter__(self) -> SshConnector:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,136 @@
+"""What goes wrong with a connection, said plainly. paramiko's and the system's exceptions end here."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from hprofiler.base.errors import HostError
+from hprofiler.transport.ssh.route import Route
+
+_TIMEOUT_REMEDY = (
+    "check that the host is up and that nothing filters the port, or give it more time with --timeout"
+)
+_NAME_REMEDY = "check the spelling, DNS, or HostName in ssh_config"
+_NAME_SERVER_REMEDY = "check the network (a VPN?) and the name servers of this machine, and try again"
+_NO_NAME_SERVER = (socket.EAI_AGAIN, socket.EAI_FAIL)
+_REFUSED_REMEDY = "check that sshd runs there and listens on this port (--port)"
+_ROUTE_REMEDY = "check the network and the host's address"
+_FILES_REMEDY = "allow more open files (`ulimit -n`), or visit fewer hosts in one run"
+_FILES_LACK = (errno.EMFILE, errno.ENFILE)
+
+
+def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
+    """A TCP connection that did not come about, or broke."""
+    where = route.where
+    if isinstance(error, socket.gaierror):
+        if error.errno in _NO_NAME_SERVER:
+            reason = f"no name server could tell the address of {route.hostname}: {error.strerror}"
+            return HostError("connect", reason, _NAME_SERVER_REMEDY)
+        return HostError("connect", f"the name {route.hostname} is not known", _NAME_REMEDY)
+    if isinstance(error, (socket.timeout, TimeoutError)) or error.errno == errno.ETIMEDOUT:
+        return timed_out(route, seconds)
+    if isinstance(error, ConnectionRefusedError):
+        return HostError("connect", f"connection refused by {where}", _REFUSED_REMEDY)
+    if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        return HostError("connect", f"no route to {where}", _ROUTE_REMEDY)
+    remedy = _FILES_REMEDY if error.errno in _FILES_LACK else _ROUTE_REMEDY
+    return HostError("connect", f"cannot connect to {where}: {error.strerror or error}", remedy)
+
+
+def timed_out(route: Route, seconds: float) -> HostError:
+    return HostError(
+        "connect", f"timed out after {seconds:.3g} s connecting to {route.where}", _TIMEOUT_REMEDY
+    )
+
+
+def closed(route: Route) -> HostError:
+    return HostError("connect", f"the connection to {route.where} was closed by hprofiler")
+
+
+def refused_banner(route: Route, tries: int, said: str) -> HostError:
+    return HostError(
+        "connect",
+        f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
+        "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
+    )
+
+
+def proxy_not_started(error: OSError) -> HostError:
+    remedy = _FILES_REMEDY if error.errno in _FILES_LACK else ""
+    return HostError("connect", f"cannot start the ProxyCommand: {error.strerror}", remedy)
+
+
+def proxy_ended(route: Route, tries: int, said: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the ProxyCommand for {route.where} ended before the login, {tries} times: {said[-500:]}",
+        "try the command by hand; it is in ssh_config",
+    )
+
+
+def no_agreement(route: Route, said: str) -> HostError:
+    return HostError("connect", f"no SSH connection to {route.where}: {said}")
+
+
+def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
+        "check that the host is up and that sshd on the jump host allows forwarding",
+    )
+
+
+def unknown_key(route: Route, kind: str, fingerprint: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the host key of {route.known_as} is not known ({kind} {fingerprint})",
+        f"compare the fingerprint with the host's, then use --accept-new-host-keys"
+        f" (adds it to {route.known_hosts[0]}) or ssh there once"
+        if route.known_hosts
+        else "name a known_hosts file in ssh_config",
+    )
+
+
+def changed_key(route: Route, kind: str, fingerprint: str, place: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the host key of {route.known_as} has CHANGED: it shows {kind} {fingerprint}, {place} has another; "
+        "somebody may be listening in",
+        f"if the host was set up anew, remove the old key: ssh-keygen -R '{route.known_as}'",
+    )
+
+
+def revoked_key(route: Route, place: str) -> HostError:
+    return HostError(
+        "connect", f"the host key of {route.known_as} is revoked ({place})", "do not connect to this host"
+    )
+
+
+def login_timed_out(route: Route, tried: list[str], seconds: float) -> HostError:
+    return HostError(
+        "connect",
+        f"timed out after {seconds:.3g} s while logging in as {route.user} on {route.where}:"
+        f" tried {', '.join(tried)}",
+        "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more time"
+        " with --timeout",
+    )
+
+
+def hung_up(route: Route, tried: list[str]) -> HostError:
+    return HostError(
+        "connect",
+        f"sshd on {route.where} closed the connection during the login as {route.user}:"
+        f" tried {', '.join(tried)}",
+        "its log says why; if there are more keys than tries (MaxAuthTries), name one with --identity",
+    )
+
+
+def not_authenticated(route: Route, tried: list[str], allowed: list[str]) -> HostError:
+    tries = ", ".join(tried) or "nothing: there is no key to offer"
+    allows = f"; the server allows {', '.join(allowed)}" if allowed else ""
+    return HostError(
+        "connect",
+        f"authentication failed for {route.user} on {route.where}: tried {tries}{allows}",
+        "name a key with --identity or a user with --user, or load the key with ssh-add",
+    )

@@ -1,0 +1,150 @@
+"""Private keys and the ssh-agent: each is read once in a run, each passphrase asked for once."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hprofiler.base.paths import is_file, usual
+from hprofiler.transport.ssh.route import Route
+
+if TYPE_CHECKING:
+    import paramiko
+
+AskPassphrase = Callable[[str], str | None]
+_DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
+_TRIES = 3
+
+
+class Credential(NamedTuple):
+    """A key to offer, or None and in `name` why there is none."""
+
+    name: str
+    key: paramiko.PKey | None
+
+
+class KeyRing:
+    """The keys of a run; from any thread."""
+
+    def __init__(self, ask_passphrase: AskPassphrase | None) -> None:
+        """`ask_passphrase(prompt)` gives the passphrase, or None where the user has none to give."""
+        self._ask = ask_passphrase
+        self._lock = threading.Lock()
+        self._file_locks: dict[Path, threading.Lock] = {}
+        self._files: dict[Path, Credential] = {}
+        self._agent: list[Credential] | None = None
+
+    def credentials(self, route: Route) -> Iterator[Credential]:
+        """What to offer to a host, in ssh's order; a key file is opened only when its turn comes."""
+        agent = {credential.key.asbytes(): credential for credential in self._agent_keys() if credential.key}
+        for path in route.identities:
+            held = agent.pop(_public_key(path), None)
+            yield held or self._file_key(path)
+        if not route.identities_only:
+            yield from agent.values()
+        if not route.identities:
+            for path in filter(None, map(usual, _DEFAULT_KEYS)):
+                if is_file(path) and _public_key(path) not in agent:
+                    yield self._file_key(path)
+
+    def _agent_keys(self) -> list[Credential]:
+        with self._lock:
+            if self._agent is None:
+                self._agent = _ask_agent()
+            return self._agent
+
+    def _file_key(self, path: Path) -> Credential:
+        with self._lock:
+            lock = self._file_locks.setdefault(path, threading.Lock())
+        with lock:  # of fifty hosts that want the key, one asks for its passphrase
+            if path not in self._files:
+                self._files[path] = self._load(path)
+            return self._files[path]
+
+    def _load(self, path: Path) -> Credential:
+        import paramiko
+
+        try:
+            return Credential(f"key {path}", _with_certificate(_open_key(path, None), path))
+        except paramiko.PasswordRequiredException:
+            return self._unlock(path)
+        except OSError as error:
+            return Credential(f"key {path} ({error.strerror or error})", None)
+        except (paramiko.SSHException, ValueError):
+            return Credential(f"key {path} (not a private key that can be read)", None)
+
+    def _unlock(self, path: Path) -> Credential:
+        import paramiko
+
+        for _ in range(_TRIES):
+            passphrase = self._passphrase(path)
+            if not passphrase:
+                return Credential(f"key {path} (no passphrase given)", None)
+            try:
+                return Credential(f"key {path}", _with_certificate(_open_key(path, passphrase), path))
+            except (paramiko.SSHException, ValueError):
+                continue
+        return Credential(f"key {path} (wrong passphrase)", None)
+
+    def _passphrase(self, path: Path) -> str | None:
+        return self._ask(f"Passphrase for {path}: ") if self._ask else None
+
+
+def _open_key(path: Path, passphrase: str | None) -> paramiko.PKey:
+    """The key of whatever type. Raises PasswordRequiredException, SSHException, ValueError and OSError."""
+    import paramiko
+
+    failure: Exception = paramiko.SSHException("no key")
+    for kind in (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey):
+        try:
+            key: paramiko.PKey = kind.from_private_key_file(str(path), passphrase)
+            return key
+        except paramiko.PasswordRequiredException:
+            raise
+        except (paramiko.SSHException, ValueError) as error:
+            failure = error
+    raise failure
+
+
+def _with_certificate(key: paramiko.PKey, path: Path) -> paramiko.PKey:
+    certificate = path.with_name(path.name + "-cert.pub")
+    if is_file(certificate):
+        key.load_certificate(str(certificate))
+    return key
+
+
+def _ask_agent() -> list[Credential]:
+    import paramiko
+
+    try:
+        keys = paramiko.Agent().get_keys()
+    except (paramiko.SSHException, OSError):
+        return []
+    one_at_a_time = threading.Lock()  # all hosts talk to the agent over one socket
+    return [
+        Credential(f"agent key {key.comment or key.get_name()}", _locked(key, one_at_a_time)) for key in keys
+    ]
+
+
+def _locked(key: paramiko.AgentKey, lock: threading.Lock) -> paramiko.AgentKey:
+    sign = key.sign_ssh_data
+
+    def sign_locked(data: bytes, algorithm: Any = None) -> Any:
+        with lock:
+            return sign(data, algorithm)
+
+    key.sign_ssh_data = sign_locked  # type: ignore[assignment,method-assign]
+    return key
+
+
+def _public_key(path: Path) -> bytes:
+    """The public half beside a private key; b"" where there is none."""
+    try:
+        words = path.with_name(path.name + ".pub").read_text(encoding="utf-8", errors="replace").split()
+        return base64.b64decode(words[1])
+    except (OSError, IndexError, binascii.Error, ValueError):
+        return b""

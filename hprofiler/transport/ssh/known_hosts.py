@@ -1,0 +1,173 @@
+"""known_hosts files: read once, asked for every host, written when a new key is accepted."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import hmac
+import os
+import threading
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from hprofiler.base.errors import HostError
+from hprofiler.transport.ssh.revoked import read_revoked
+
+
+class Verdict(Enum):
+    """What the files say of a host's key."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    CHANGED = "changed"
+    REVOKED = "revoked"
+
+
+class _Entry(NamedTuple):
+    """A line; `hashed` are its hashed names as (salt, digest)."""
+
+    marker: str
+    patterns: tuple[str, ...]
+    hashed: tuple[tuple[bytes, bytes], ...]
+    kind: str
+    key: bytes
+    place: str
+
+
+class KnownHosts:
+    """The known_hosts files of a run; from any thread. HostError where one that is there cannot be read."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[Path, list[_Entry]] = {}
+        self._found: dict[tuple[tuple[Path, ...], str], list[_Entry]] = {}
+        self._revoked: dict[Path, frozenset[bytes]] = {}
+
+    def check(self, files: Sequence[Path], name: str, key: bytes) -> tuple[Verdict, str]:
+        """What is known of `key` as the key of `name` (`host` or `[host]:port`), and where (`file:line`)."""
+        with self._lock:
+            for entry in self._entries(files):
+                if entry.marker == "@revoked" and entry.key == key and _matches(entry, name):
+                    return Verdict.REVOKED, entry.place
+            known = self._of(files, name)
+            for entry in known or self._of(files, _without_port(name)):
+                if entry.key == key:
+                    return Verdict.KNOWN, entry.place
+        return (Verdict.CHANGED, known[0].place) if known else (Verdict.UNKNOWN, "")
+
+    def revoked(self, files: Sequence[Path], key: bytes) -> Path | None:
+        """The one of these files, RevokedHostKeys of ssh_config, that has the key."""
+        with self._lock:
+            for file in files:
+                if file not in self._revoked:
+                    self._revoked[file] = read_revoked(file)
+                if key in self._revoked[file]:
+                    return file
+        return None
+
+    def kinds(self, files: Sequence[Path], name: str) -> list[str]:
+        """The types of the keys known for `name`: a server with several shall show one of these."""
+        with self._lock:
+            entries = self._of(files, name) or self._of(files, _without_port(name))
+            return list(dict.fromkeys(entry.kind for entry in entries))
+
+    def add(self, file: Path, name: str, kind: str, key: bytes) -> None:
+        """Remember a key in `file`. Raises OSError."""
+        line = f"{name} {kind} {base64.b64encode(key).decode()}"
+        with self._lock:
+            entries = self._read(file)
+            if any(entry.key == key and not entry.marker and _matches(entry, name) for entry in entries):
+                return
+            _append(file, line)
+            entries.append(_Entry("", (name,), (), kind, key, f"{file}:{len(entries) + 1}"))
+            self._found.clear()
+
+    def _of(self, files: Sequence[Path], name: str) -> list[_Entry]:
+        """The keys of a name. Hashed names make it dear, so each is looked for once."""
+        asked = (tuple(files), name)
+        if asked not in self._found:
+            entries = self._entries(files)
+            self._found[asked] = [entry for entry in entries if not entry.marker and _matches(entry, name)]
+        return self._found[asked]
+
+    def _entries(self, files: Sequence[Path]) -> list[_Entry]:
+        return [entry for file in files for entry in self._read(file)]
+
+    def _read(self, file: Path) -> list[_Entry]:
+        if file not in self._files:
+            try:
+                text = file.read_text(encoding="utf-8", errors="replace")
+            except (FileNotFoundError, NotADirectoryError):
+                text = ""
+            except OSError as error:  # it may know another key, or have revoked this one
+                reason = f"cannot read the known host keys in {file}: {error.strerror}"
+                raise HostError(
+                    "connect", reason, "make it readable, or name others in ssh_config"
+                ) from error
+            lines = enumerate(text.splitlines(), 1)
+            self._files[file] = [
+                entry for number, line in lines for entry in _parse(line, f"{file}:{number}")
+            ]
+        return self._files[file]
+
+
+def _parse(line: str, place: str) -> list[_Entry]:
+    words = line.split()
+    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    if len(words) < 3 or words[0].startswith("#"):
+        return []
+    try:
+        key = base64.b64decode(words[2], validate=True)
+    except (binascii.Error, ValueError):
+        return []
+    names = words[0].split(",")
+    hashed = tuple(found for found in map(_hashed, names) if found)
+    plain = tuple(name for name in names if not name.startswith("|"))
+    return [_Entry(marker, plain, hashed, words[1], key, place)]
+
+
+def _hashed(name: str) -> tuple[bytes, bytes] | None:
+    try:
+        _, version, salt, digest = name.split("|")
+        return (base64.b64decode(salt), base64.b64decode(digest)) if version == "1" else None
+    except (ValueError, binascii.Error):
+        return None
+
+
+def _matches(entry: _Entry, name: str) -> bool:
+    plain = name.encode()
+    found = any(hmac.digest(salt, plain, "sha1") == digest for salt, digest in entry.hashed)
+    for pattern in entry.patterns:
+        if pattern.startswith("!") and _glob_matches(pattern[1:], name):
+            return False
+        else:
+            found = found or _glob_matches(pattern, name)
+    return found
+
+
+def _glob_matches(pattern: str, name: str) -> bool:
+    pattern = pattern.lower()
+    if pattern == name:
+        return True
+    if "*" not in pattern and "?" not in pattern:
+        return False
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def _without_port(name: str) -> str:
+    """ssh takes a key that is known for the host at its usual port for the host at any port."""
+    return name[1:].partition("]:")[0] if name.startswith("[") else name
+
+
+def _append(file: Path, line: str) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "r+b") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        if size:
+            stream.seek(size - 1)
+            line = line if stream.read(1) == b"\n" else "\n" + line
+        stream.write(line.encode() + b"\n")

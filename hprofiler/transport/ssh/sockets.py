@@ -1,0 +1,107 @@
+"""Sockets to a host: direct or through a ProxyCommand. Closing one from another thread ends all waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from hprofiler.transport.base import StderrTail
+from hprofiler.transport.ssh import failures
+from hprofiler.transport.ssh.route import Route
+
+_RTO_MAX_MS = getattr(socket, "TCP_RTO_MAX_MS", 44)
+_LONGEST_SILENCE = 2000
+OnClose = Callable[[Callable[[], None]], None]
+_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+
+
+def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
+    """A TCP connection within `seconds`. `on_close` gets what ends the wait. Raises HostError."""
+    deadline = time.monotonic() + seconds
+    failure: OSError = TimeoutError()
+    try:
+        addresses = socket.getaddrinfo(route.hostname, route.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        known = error if isinstance(error, OSError) else socket.gaierror()
+        raise failures.socket_failure(known, route, seconds) from error
+    for number, address in enumerate([*addresses, *addresses]):
+        left = deadline - time.monotonic()
+        # The kernel asks for a neighbour for three seconds only, in which a link may have been down.
+        if left <= 0 or (number >= len(addresses) and failure.errno != errno.EHOSTUNREACH):
+            break
+        try:
+            return _connected(address, left, seconds, on_close)
+        except OSError as error:
+            failure = error
+    raise failures.socket_failure(failure, route, seconds)
+
+
+def _connected(address: _Address, left: float, seconds: float, on_close: OnClose) -> socket.socket:
+    family, kind, protocol, _, where = address
+    connection = socket.socket(family, kind, protocol)
+    on_close(lambda: shut(connection))
+    try:
+        connection.settimeout(left)
+        connection.connect(where)
+        tune(connection, seconds)
+        return connection
+    except OSError:
+        connection.close()
+        raise
+
+
+def tune(connection: socket.socket, seconds: float) -> None:
+    """Small packets go at once; a peer that answers nothing for `seconds` counts as gone.
+
+    A link that was down is tried every 2 s where the kernel can (Linux 6.15), else at doubled intervals: one
+    of 20 s may then be noticed half a minute later only, when the agent's lease is over.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, _RTO_MAX_MS, _LONGEST_SILENCE)
+    patience = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if patience is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, patience, max(1000, int(seconds * 1000)))
+
+
+def spawn_proxy(command: str, on_close: OnClose) -> tuple[socket.socket, StderrTail]:
+    """A ProxyCommand's stdin and stdout as a socket, and what it complains of. Raises HostError."""
+    try:
+        ours, process = _proxy(command)
+    except OSError as error:
+        raise failures.proxy_not_started(error) from error
+    on_close(lambda: shut(ours))
+    on_close(process.terminate)
+    assert process.stderr is not None
+    return ours, StderrTail(partial(os.read, process.stderr.fileno()), ended=process.communicate)
+
+
+def _proxy(command: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            return ours, subprocess.Popen(
+                ["/bin/sh", "-c", "exec " + command],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError:
+            ours.close()
+            raise
+
+
+def shut(connection: socket.socket) -> None:
+    """Close under whoever is waiting on it."""
+    with contextlib.suppress(OSError):  # not connected, or not any more
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

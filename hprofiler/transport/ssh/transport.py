@@ -1,0 +1,131 @@
+"""One host over SSH."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.model import Host
+from hprofiler.transport.base import SOME_SIGNAL, Channel, Completed, StderrTail, run_to_end, wait_a_little
+from hprofiler.transport.ssh.attempt import Attempt
+from hprofiler.transport.ssh.options import SshOptions
+
+if TYPE_CHECKING:
+    import paramiko
+
+    Connect = Callable[[Host, Attempt], paramiko.Transport]
+
+_LOST = "the connection was lost"
+
+
+class SshTransport:
+    """Made by `SshConnector.transport`."""
+
+    def __init__(
+        self,
+        host: Host,
+        options: SshOptions,
+        connect: Connect,
+        attempt: Attempt,
+        destination: Callable[[Host], str],
+    ) -> None:
+        self.host = host
+        self.become = options.become
+        self.leaves_nothing = False
+        self.inside: str | None = None
+        self.bytes_sent = 0
+        self.bytes_received = 0
+        self._timeout = options.timeout
+        self._connect = connect
+        self._attempt = attempt
+        self._destination = destination
+        self._link: paramiko.Transport | None = None
+
+    def destination(self) -> str:
+        return self._destination(self.host)
+
+    def connect(self) -> None:
+        self._link = self._connect(self.host, self._attempt)
+
+    def open(self, command: str) -> Channel:
+        import paramiko
+
+        if self._link is None:
+            raise HostError("connect", "not connected")
+        try:
+            channel = self._link.open_session(timeout=self._timeout)
+            channel.exec_command(command)
+        except paramiko.ChannelException as error:
+            raise HostError(
+                "connect",
+                f"sshd refuses to run a command: {error.text}",
+                "check MaxSessions and ForceCommand there",
+            ) from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise ConnectionLost("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error
+        return _SshChannel(self, channel)
+
+    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
+        return run_to_end(self.open(command), stdin, timeout)
+
+    def last(self, command: str) -> None:
+        with contextlib.suppress(HostError):
+            wait_a_little(self.open(command))
+
+    def close(self) -> None:
+        self._attempt.close()
+
+
+class _SshChannel:
+    can_end_input = True
+
+    def __init__(self, transport: SshTransport, channel: paramiko.Channel) -> None:
+        self._transport = transport
+        self._channel = channel
+        self._stderr = StderrTail(channel.recv_stderr)
+        self._let_go = False
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._channel.sendall(data)
+        except (OSError, EOFError) as error:
+            if self._lost():
+                raise ConnectionLost("connect", _LOST) from error
+            raise HostError("connect", "the command ended early") from error
+        self._transport.bytes_sent += len(data)
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._channel.recv(size)
+        except (OSError, EOFError) as error:
+            raise ConnectionLost("connect", _LOST) from error
+        self._transport.bytes_received += len(data)
+        return data
+
+    def _lost(self) -> bool:
+        link = self._channel.transport
+        return link is None or not link.is_active()
+
+    def end_input(self) -> None:
+        with contextlib.suppress(OSError, EOFError):  # it has ended already
+            self._channel.shutdown_write()
+
+    def stderr_tail(self) -> str:
+        return self._stderr.text(wait=0.5)
+
+    def exit_status(self, timeout: float) -> int | None:
+        self._channel.status_event.wait(timeout)
+        if self._channel.exit_status >= 0:
+            return int(self._channel.exit_status)
+        # The server has closed it without a status: so it is when a signal ended the command.
+        ended = self._channel.closed and not self._let_go and not self._lost()
+        return SOME_SIGNAL if ended else None
+
+    def close(self) -> None:
+        self._let_go = True
+        with contextlib.suppress(OSError, EOFError):  # the connection has gone before it
+            self._channel.close()
+
+    leave = close
