@@ -16,54 +16,19 @@
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 
-mod aside;
-mod attach;
-mod attaches;
-mod audit;
-mod backlog;
-mod canary;
-mod clean;
-mod clock;
-mod containers;
-mod crashes;
-mod crowd;
-mod doctor;
 mod engine;
-mod files;
-mod finding;
-mod folding;
-mod foothold;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
-mod host;
-mod hsperf;
-mod identity;
-mod inbox;
-mod lease;
-mod limits;
-mod listening;
-mod loaded;
-mod modest;
-mod outcome;
-mod output;
-mod own_group;
-mod peer;
-mod preflight;
-mod proc;
-mod protocol;
+
+mod commands;
+mod discovery;
+mod jvm;
+mod os;
 mod recording;
-mod recordings;
-mod resume;
-mod rivals;
-mod room;
-mod sampling;
-mod selector;
+mod resources;
 mod session;
-mod shipped;
-mod store;
-mod threads;
-mod told;
-mod turns;
+mod staging;
+mod wire;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -78,27 +43,27 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    modest::be_modest();
-    limits::set_first_backstop();
-    audit::begin();
+    os::low_priority::be_modest();
+    resources::limits::set_first_backstop();
+    os::audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
-        foothold::leave_nothing();
+        staging::beside::leave_nothing();
         arguments.next().as_deref().map(remove_own);
     }
     if once || wanted.as_deref() == Some("--any-library".as_ref()) {
-        shipped::take_any();
+        staging::shipped::take_any();
     }
     // Whatever is made here is for one user alone, whatever the session's habits are.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     allow_many_files();
-    ExitCode::from(session::run(once))
+    ExitCode::from(session::run::run(once))
 }
 
 /// It runs without its file; where that stays, whoever put it there deletes it.
 fn remove_own(binary: &OsStr) {
     if std::fs::remove_file(binary).is_ok() {
-        audit::note("removed", || binary.to_string_lossy().into_owned());
+        os::audit::note("removed", || binary.to_string_lossy().into_owned());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// The kernel's kinds of events: the processor's usual ones, its own, those of caches, and those by the processor's numbers.
 const HARDWARE: u32 = 0;

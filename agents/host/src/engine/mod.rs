@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use flamegraph::Profile;
 
-use crate::attaches::Attaches;
-use crate::host::processors;
-use crate::limits::{Asked, Limits};
-use crate::outcome::Failure;
-use crate::preflight::Findings;
-use crate::proc::target::Target;
-use crate::recording::Job;
+use crate::jvm::attach_queue::Attaches;
+use crate::os::host::processors;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::Findings;
+use crate::recording::process::Job;
+use crate::resources::limits::{Asked, Limits};
+use crate::wire::outcome::Failure;
 
 /// A process that is ready to be recorded by one engine. It lives on a thread of its own, which has the process's user
 /// and files where the engine needs that.

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// Where they are once that is mounted, to root alone: systemd does so as a host starts, the kernel in its debugfs.
 const SHOWN: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];

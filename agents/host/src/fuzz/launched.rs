@@ -1,10 +1,10 @@
 //! How a process was started, by its own word.
 
-use crate::preflight::last_set;
-use crate::proc::attempt::Attempt;
-use crate::proc::cmdline::{self, Launch};
-use crate::proc::mask;
-use crate::proc::scan::split_zero;
+use crate::os::proc::attempt::Attempt;
+use crate::os::proc::cmdline::{self, Launch};
+use crate::os::proc::mask;
+use crate::os::proc::scan::split_zero;
+use crate::recording::preflight::last_set;
 
 const SECRET: &str = "hunter2";
 

@@ -1,12 +1,12 @@
 //! What the coordinator asks.
 
-use crate::containers::Containers;
+use crate::discovery::containers::Containers;
+use crate::discovery::selector::Selector;
 use crate::engine::perf::events::{arguments, Event};
-use crate::proc::cmdline;
-use crate::proc::scan::Seen;
-use crate::protocol::{read_input, Find, Input, JvmFacts, Request};
-use crate::sampling::Sampling;
-use crate::selector::Selector;
+use crate::os::proc::cmdline;
+use crate::os::proc::scan::Seen;
+use crate::wire::protocol::{read_input, Find, Input, JvmFacts, Request};
+use crate::wire::sampling::Sampling;
 
 /// Requests one after the other, as they come out of stdin.
 pub fn request(mut bytes: &[u8]) {

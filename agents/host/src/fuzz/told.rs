@@ -6,14 +6,14 @@ use std::io::Write;
 
 use rustix::fs::{memfd_create, MemfdFlags};
 
-use crate::attach;
-use crate::containers::Containers;
+use crate::discovery::containers::Containers;
+use crate::discovery::listening;
+use crate::discovery::own_group::OwnGroup;
 use crate::engine::async_profiler::{commands, foresee, symbols};
 use crate::engine::perf::{find, stream, words};
-use crate::hsperf as data;
-use crate::listening;
-use crate::own_group::OwnGroup;
-use crate::proc::{maps, stat, status, users};
+use crate::jvm::attach;
+use crate::jvm::hsperf as data;
+use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
 const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";

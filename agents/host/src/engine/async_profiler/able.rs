@@ -1,8 +1,8 @@
 //! What a JVM cannot do, known before anything is loaded into it.
 
 use super::symbols;
-use crate::outcome::Failure;
-use crate::proc::named::Named;
+use crate::os::proc::named::Named;
+use crate::wire::outcome::Failure;
 
 /// The first version with what allocations and live objects are sampled by.
 const SAMPLES_HEAP: u32 = 11;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::room::{Room, Store};
+use crate::os::free_space::{Room, Store};
 
 /// Of what is free on a disk recordings take this part at most, and this one of memory: its processes need that.
 const PART_OF_DISK: u64 = 2;

@@ -2,7 +2,7 @@
 
 use crate::engine::counters::{is_hardware, refuse_missing};
 use crate::engine::tracepoints::refuse_unmounted;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// Events that have an argument of their own, so that all of them go into one recording.
 const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
@@ -96,7 +96,7 @@ fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sampling::Sampling;
+    use crate::wire::sampling::Sampling;
 
     fn of(events: &str) -> (String, Vec<Failure>) {
         let (left, refused) = possible(&Sampling::of(events).events);

@@ -5,15 +5,15 @@ use super::loading::{already_profiled, bases, cannot_load, others_profile, out_o
 use super::plan::{Choice, Plan};
 use super::rate::Rate;
 use super::{look, place, plan, Looked};
-use crate::attach::Attach;
-use crate::clean::is_in_use;
+use crate::commands::clean::is_in_use;
 use crate::engine::counters::may_sample_itself;
 use crate::engine::{Foreseen, Note, USER_CODE};
-use crate::foothold::{could_stage, ASYNC_PROFILER};
-use crate::outcome::Failure;
-use crate::preflight::Findings;
-use crate::proc::target::Target;
-use crate::recording::Job;
+use crate::jvm::attach::Attach;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::Findings;
+use crate::recording::process::Job;
+use crate::staging::beside::{could_stage, ASYNC_PROFILER};
+use crate::wire::outcome::Failure;
 
 const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
 /// How a timer reads that signals one thread, by the CPU time of one: the profiler's way where perf events cannot be

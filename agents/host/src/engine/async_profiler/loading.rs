@@ -6,16 +6,16 @@ use rustix::fd::AsFd;
 
 use super::commands;
 use super::jvm::{status_file, ANSWER, MAX_LOG};
-use crate::attach::{Attach, Reply};
-use crate::files::read_regular;
-use crate::foothold::{
+use crate::jvm::attach::{Attach, Reply};
+use crate::os::files::read_regular;
+use crate::os::identity::Shoes;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::Findings;
+use crate::recording::process::Library;
+use crate::staging::beside::{
     self, is_library_file, let_library_go, library_folder, stage_library, Held, ASYNC_PROFILER,
 };
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::preflight::Findings;
-use crate::proc::target::Target;
-use crate::recording::Library;
+use crate::wire::outcome::Failure;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
@@ -25,7 +25,7 @@ pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<Strin
         .iter()
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
     let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
-    bases.extend(foothold::bases(shoes));
+    bases.extend(beside::bases(shoes));
     // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();

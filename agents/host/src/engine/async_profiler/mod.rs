@@ -25,13 +25,13 @@ use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
 use crate::engine::{Engine, Folded, Note, Raw, Started, Stopped};
-use crate::hsperf;
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::preflight::{refuse_disabled, Findings};
-use crate::proc::scan::jvm_version;
-use crate::proc::target::Target;
-use crate::recording::{Job, Library};
+use crate::jvm::hsperf;
+use crate::os::identity::Shoes;
+use crate::os::proc::scan::jvm_version;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::{refuse_disabled, Findings};
+use crate::recording::process::{Job, Library};
+use crate::wire::outcome::Failure;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::time::SystemTime;
 
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// How much may be recorded while no piece is ended, in bytes: half of the largest piece that is read.
 const MOST: u64 = super::results::MAX_CHUNK / 2;

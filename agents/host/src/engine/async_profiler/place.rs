@@ -6,10 +6,10 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
 use super::budget::{part_of, Budget, Share};
-use crate::foothold::{could_make_run_folder, is_usual, run_folder_in, Held};
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::room::{Memory, Room};
+use crate::os::free_space::{Memory, Room};
+use crate::os::identity::Shoes;
+use crate::staging::beside::{could_make_run_folder, is_usual, run_folder_in, Held};
+use crate::wire::outcome::Failure;
 
 /// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.
 const MOST: u64 = 1 << 30;

@@ -2,8 +2,8 @@
 
 use super::events::counted;
 use crate::engine::{Note, USER_CODE};
-use crate::outcome::Failure;
-use crate::sampling::Sampling;
+use crate::wire::outcome::Failure;
+use crate::wire::sampling::Sampling;
 
 /// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;

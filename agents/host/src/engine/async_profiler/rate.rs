@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::engine::Note;
-use crate::hsperf;
-use crate::proc::maps::Mapped;
-use crate::proc::named::Named;
+use crate::jvm::hsperf;
+use crate::os::proc::maps::Mapped;
+use crate::os::proc::named::Named;
 
 /// How long a JVM is looked at, at least.
 const WHILE: Duration = Duration::from_millis(400);

@@ -9,8 +9,8 @@ use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threa
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
 use crate::engine::{share, EventProfile, Folded, Note, Raw, Stopped};
-use crate::limits;
-use crate::outcome::Failure;
+use crate::resources::limits;
+use crate::wire::outcome::Failure;
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;

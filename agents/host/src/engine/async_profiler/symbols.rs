@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::proc::named::Named;
+use crate::os::proc::named::Named;
 
 const SYMTAB: u32 = 2;
 /// The symbols that others are linked with, which no library can be stripped of.

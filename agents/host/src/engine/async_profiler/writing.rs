@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::jvm::RECORDING;
-use crate::foothold::RUN_FOLDER;
-use crate::proc::target::Target;
+use crate::os::proc::target::Target;
+use crate::staging::beside::RUN_FOLDER;
 
 /// What the kernel puts behind the name of a file that is gone.
 const DELETED: &str = " (deleted)";

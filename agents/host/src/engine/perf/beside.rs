@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::companion::Companion;
-use crate::outcome::Failure;
-use crate::recording::Job;
-use crate::threads::{hangs, no_thread, unbroken};
+use crate::os::threads::{hangs, no_thread, unbroken};
+use crate::recording::process::Job;
+use crate::wire::outcome::Failure;
 
 type Work = Box<dyn FnOnce(&mut Companion) + Send>;
 

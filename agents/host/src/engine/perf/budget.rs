@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::param::page_size;
 
-use crate::host::{self, processors};
-use crate::outcome::Failure;
+use crate::os::host::{self, processors};
+use crate::wire::outcome::Failure;
 
 /// The share of the host's memory, and its bounds in bytes.
 const SHARE: u64 = 32;

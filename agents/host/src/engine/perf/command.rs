@@ -19,8 +19,8 @@ use rustix::process::{
     waitid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
 };
 
-use crate::audit;
-use crate::limits::{raise_for_programs, usual_for_programs};
+use crate::os::audit;
+use crate::resources::limits::{raise_for_programs, usual_for_programs};
 
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;

@@ -11,12 +11,12 @@ use super::java_map::{Asked, Java, NO_NAMES};
 use super::placeholder::Late;
 use super::written::Written;
 use crate::engine::{Note, Shared};
-use crate::folding::Folding;
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::preflight::{self, Findings};
-use crate::proc::target::Target;
-use crate::recording::{Job, Library};
+use crate::os::identity::Shoes;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::{self, Findings};
+use crate::recording::process::{Job, Library};
+use crate::resources::folding::Folding;
+use crate::wire::outcome::Failure;
 
 /// The part of the agent's memory that symbols may take: they come beside the call tree, and a file's tables beside them.
 const SYMBOLS: u64 = 4;

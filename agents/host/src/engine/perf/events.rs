@@ -7,7 +7,7 @@ use flamegraph::perf_data::{Counted, Wanted};
 use crate::engine::perf::command::FOLDER;
 use crate::engine::tracepoints::is_modifier;
 use crate::engine::USER_CODE;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// What perf itself calls the clock that counts CPU time.
 pub const CPU_CLOCK: &str = "cpu-clock";

@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 use rustix::system::uname;
 
 use super::command;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// How long a program may take to tell its version.
 const ANSWER: Duration = Duration::from_secs(5);

@@ -99,7 +99,7 @@ impl Read for Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Asked;
+    use crate::resources::limits::Asked;
     use std::process::{Command, Stdio};
     use std::sync::mpsc::channel;
 

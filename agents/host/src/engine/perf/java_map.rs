@@ -11,18 +11,18 @@ use rustix::fs::{openat, Mode, OFlags, CWD};
 
 use super::placeholder::{self, Late, Placeholder};
 use super::written::{Form, Written};
-use crate::attach::{Attach, Reply};
-use crate::audit;
 use crate::engine::Note;
-use crate::foothold::{
+use crate::jvm::attach::{Attach, Reply};
+use crate::jvm::hsperf;
+use crate::os::audit;
+use crate::os::identity::Shoes;
+use crate::os::proc::target::Target;
+use crate::recording::preflight::{last_set, refuse_disabled, Findings};
+use crate::recording::process::Library;
+use crate::staging::beside::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
-use crate::hsperf;
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::preflight::{last_set, refuse_disabled, Findings};
-use crate::proc::target::Target;
-use crate::recording::Library;
+use crate::wire::outcome::Failure;
 
 /// How long a JVM may take to tell its code, to open its socket and all answers together.
 const ANSWER: Duration = Duration::from_secs(10);

@@ -35,17 +35,17 @@ use self::java_map::Java;
 use self::record::Command;
 use self::recording::Recording;
 use self::rights::Rights;
-use crate::attach::Attach;
 use crate::engine::counters::refuse_missing;
 use crate::engine::tracepoints::refuse_unmounted;
 use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped};
-use crate::identity::Shoes;
-use crate::outcome::Failure;
-use crate::preflight::Findings;
-use crate::proc::target::Target;
-use crate::proc::users::Users;
-use crate::recording::Job;
-use crate::sampling::Sampling;
+use crate::jvm::attach::Attach;
+use crate::os::identity::Shoes;
+use crate::os::proc::target::Target;
+use crate::os::proc::users::Users;
+use crate::recording::preflight::Findings;
+use crate::recording::process::Job;
+use crate::wire::outcome::Failure;
+use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";

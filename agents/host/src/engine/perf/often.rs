@@ -1,8 +1,8 @@
 //! When events come too often for each of them to be a sample.
 
 use super::events::Event;
-use crate::host::processors;
-use crate::outcome::Failure;
+use crate::os::host::processors;
+use crate::wire::outcome::Failure;
 
 /// So many at once are no matter, as when a process begins.
 const BURST: f64 = 50_000.0;

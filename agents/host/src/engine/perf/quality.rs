@@ -4,7 +4,7 @@ use flamegraph::perf_data::{Recorded, RecordedEvent};
 
 use super::java_map::Java;
 use crate::engine::{share, Note};
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// What a user should know before he believes the picture. `better`: async-profiler would do in perf's place.
 pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {

@@ -14,9 +14,9 @@ use super::shared::Shared;
 use super::stream;
 use super::words;
 use crate::engine::Note;
-use crate::outcome::Failure;
-use crate::proc::read_text;
-use crate::sampling::Sampling;
+use crate::os::proc::read_text;
+use crate::wire::outcome::Failure;
+use crate::wire::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;

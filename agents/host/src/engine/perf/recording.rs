@@ -16,7 +16,7 @@ use super::often::Often;
 use super::record::{names, Command};
 use super::words;
 use crate::engine::{Note, Shared};
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// How long perf may take to open its events, until they count, and to end:
 /// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not

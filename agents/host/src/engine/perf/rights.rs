@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::engine::Note;
-use crate::outcome::Failure;
-use crate::proc::read_text;
-use crate::proc::status::Status;
-use crate::proc::target::Target;
+use crate::os::proc::read_text;
+use crate::os::proc::status::Status;
+use crate::os::proc::target::Target;
+use crate::wire::outcome::Failure;
 
 /// A table of the kernel's symbols is not longer, in bytes.
 const MOST_SYMBOLS: u64 = 64 << 20;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::budget::Budget;
 use super::find::{self, Perf};
 use super::record::Tried;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 pub struct Shared {
     pub budget: Arc<Budget>,

@@ -1,7 +1,7 @@
 //! Which events go into one recording of perf's.
 
 use super::events::Event;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 const APART: &str = "record them one after the other";
 

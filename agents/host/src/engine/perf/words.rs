@@ -1,7 +1,7 @@
 //! What perf says when it cannot do something, in plain words and with a remedy.
 
 use crate::engine::counters;
-use crate::outcome::Failure;
+use crate::wire::outcome::Failure;
 
 /// What to look for in perf's words, what it means (`{}` is the event), and what to do. The first that fits counts.
 const MEANINGS: [(&[&str], &str, &str); 8] = [

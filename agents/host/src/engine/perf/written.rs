@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use flamegraph::perf_data::JitMap;
 use rustix::fd::AsFd;
 
-use crate::files::open_regular;
+use crate::os::files::open_regular;
 
 /// The largest map that is read, in bytes: less than the format's 256 MiB. One of 100,000 methods is not half of it.
 const MOST: u64 = 64 << 20;
@@ -67,7 +67,7 @@ fn unreadable(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proc::target::Target;
+    use crate::os::proc::target::Target;
     use rustix::process::geteuid;
     use std::fs::{create_dir, remove_dir_all, remove_file, write};
     use std::time::Duration;

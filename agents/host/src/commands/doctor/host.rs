@@ -1,0 +1,188 @@
+//! What is worth knowing of a host before it is profiled.
+
+use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
+use rustix::process::geteuid;
+
+use super::Severity::{Error, Info, Ok as Fine, Warning};
+use super::{Finding, Severity};
+use crate::engine::counters::may_sample_itself;
+use crate::engine::{async_profiler, perf, Note, Shared};
+use crate::os::host;
+use crate::os::proc::read_text;
+use crate::os::proc::target::Target;
+use crate::os::proc::users::Users;
+use crate::wire::sampling::Sampling;
+
+/// Where engines and JVMs write, best first.
+const FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// With less than this left a recording would be ended early, in bytes.
+const LITTLE_DISK: u64 = 64 << 20;
+const LITTLE_MEMORY: u64 = 256 << 20;
+/// With so many tasks that want to run for each processor a host is busy.
+const BUSY: f64 = 2.0;
+
+/// The host as the agent sees it. `shared` has the host's perf, and the agent's limits.
+pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
+    let mut findings = vec![user(), agent(shared), paranoid()];
+    findings.extend(less_than_root());
+    findings.extend(capabilities());
+    findings.extend(perf::rights_note().map(kernel));
+    findings.extend(filtered());
+    if sampling.engine != async_profiler::NAME {
+        findings.push(of_perf(sampling, shared));
+    }
+    findings.extend(load());
+    findings.extend(memory());
+    findings.extend(FOLDERS.iter().map(|folder| place(folder)));
+    findings
+}
+
+fn user() -> Finding {
+    let uid = geteuid().as_raw();
+    let name = Users::read().name(uid);
+    match uid {
+        0 => Finding::new(Fine, "user", "the agent is root"),
+        _ => Finding::new(
+            Info,
+            "user",
+            format!(
+                "the agent is user {name}: it can attach to that user's processes and no others"
+            ),
+        )
+        .remedy("become root with --become sudo for processes of other users"),
+    }
+}
+
+/// In containers root has few of its rights.
+fn less_than_root() -> Option<Finding> {
+    let own = Target::own_status().filter(|own| own.uid == 0)?;
+    let missing = own.missing_of_root();
+    (!missing.is_empty()).then(|| {
+        let text = format!(
+            "the agent is root without {}: processes of other users, or in other containers, may be closed to it",
+            missing.join(", ")
+        );
+        Finding::new(Info, "user", text)
+            .remedy("add these capabilities to the container, or go by SSH to its node")
+    })
+}
+
+/// By those that it has it may do things that its user may not.
+fn capabilities() -> Option<Finding> {
+    let held = Target::own_status()?.that_matter();
+    let told = match held.is_empty() {
+        true => "none".to_owned(),
+        false => held.join(", "),
+    };
+    let text = format!("of the capabilities that matter to it the agent has {told}");
+    Some(Finding::new(Info, "user", text))
+}
+
+fn kernel(note: Note) -> Finding {
+    let text = format!("{}: {}", note.text, note.why);
+    Finding::new(Info, "kernel", text).remedy(note.remedy)
+}
+
+fn agent(shared: &Shared) -> Finding {
+    let (told, cpus) = (shared.limits.told(), host::processors());
+    match shared.limits.cores() > cpus as f64 {
+        true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
+            .remedy("ask for less with --agent-cpu: so much is no limit"),
+        false => Finding::new(Fine, "agent", told),
+    }
+}
+
+fn paranoid() -> Finding {
+    let read = |name: &str| {
+        let text = read_text(format!("/proc/sys/kernel/{name}"), 64).unwrap_or_default();
+        text.trim().to_owned()
+    };
+    let (level, restrict) = (read("perf_event_paranoid"), read("kptr_restrict"));
+    let text = format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}");
+    match level.parse::<i32>() {
+        Ok(..=2) => Finding::new(Fine, "kernel", text),
+        Ok(_) => Finding::new(Warning, "kernel", text).remedy(
+            "set kernel.perf_event_paranoid to 2 or less: above it users may have no perf events",
+        ),
+        Err(_) => Finding::new(
+            Warning,
+            "kernel",
+            "the kernel has no perf events, or hides them",
+        )
+        .remedy("use a kernel with perf events, or let the container see /proc/sys/kernel"),
+    }
+}
+
+/// What filters the agent's own system calls, as in a container.
+fn filtered() -> Option<Finding> {
+    let filtered = Target::own_status().is_some_and(|own| own.filtered);
+    (filtered && !may_sample_itself()).then(|| {
+        Finding::new(
+            Warning,
+            "seccomp",
+            "the agent's system calls are filtered, perf_event_open too",
+        )
+        .remedy("let the container call perf_event_open (seccomp)")
+    })
+}
+
+fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
+    let missing = match sampling.engine.as_str() {
+        perf::NAME => Error,
+        _ => Info,
+    };
+    match shared.perf.perf() {
+        Ok(perf) => Finding::new(
+            Fine,
+            "perf",
+            format!("perf {} ({})", perf.version, perf.path.display()),
+        ),
+        Err(failure) => Finding::new(missing, "perf", failure.reason).remedy(failure.remedy),
+    }
+}
+
+fn load() -> Option<Finding> {
+    let load = host::load()?;
+    let cpus = host::processors();
+    let text = format!("load {load:.2} on {cpus} processors");
+    Some(match load > BUSY * cpus as f64 {
+        true => Finding::new(Warning, "load", text)
+            .remedy("wait until it has less to do, or sample less often (-f): that takes its part of what is left"),
+        false => Finding::new(Fine, "load", text),
+    })
+}
+
+fn memory() -> Option<Finding> {
+    let free = host::memory_available()?;
+    let text = format!("{} MiB of memory free", free >> 20);
+    Some(match free < LITTLE_MEMORY {
+        true => Finding::new(Warning, "memory", text)
+            .remedy("free some: a recording ends early where memory is short"),
+        false => Finding::new(Fine, "memory", text),
+    })
+}
+
+fn place(folder: &str) -> Finding {
+    let about = |severity: Severity, text: String| Finding::new(severity, "folder", text);
+    let disk = match statvfs(folder) {
+        Ok(disk) => disk,
+        Err(error) => return about(Info, format!("{folder}: {error}")),
+    };
+    if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+        return about(Info, format!("{folder} cannot be written to: {error}"));
+    }
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let text = format!("{folder} has {} MiB free", free >> 20);
+    if disk.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+        return about(
+            Info,
+            format!("{text}, and is mounted noexec: no library is loaded from it"),
+        );
+    }
+    match free < LITTLE_DISK {
+        true => {
+            about(Warning, text).remedy("make room: a recording ends early where room is short")
+        }
+        false => about(Fine, text),
+    }
+}

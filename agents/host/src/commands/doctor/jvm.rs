@@ -1,0 +1,262 @@
+//! What is worth knowing of a process beside what its line of the ledger would say.
+
+use super::Finding;
+use super::Severity::{Info, Ok as Fine, Warning};
+use crate::engine::async_profiler::able::{feature, refuse_known_bad};
+use crate::engine::perf;
+use crate::jvm::hsperf;
+use crate::os::identity::Shoes;
+use crate::os::proc::scan::jvm_version;
+use crate::os::proc::target::Target;
+use crate::os::threads::on_thread;
+use crate::recording::preflight::{self, last_set, Findings};
+use crate::recording::process::Job;
+use crate::staging::beside::{bases, could_stage, is_usual, ASYNC_PROFILER};
+use crate::wire::outcome::Failure;
+
+/// Options by which JVMs are more or less easily profiled.
+const FLAGS: [&str; 7] = [
+    "DisableAttachMechanism",
+    "EnableDynamicAgentLoading",
+    "PreserveFramePointer",
+    "DebugNonSafepoints",
+    "UsePerfData",
+    "PerfDisableSharedMem",
+    "StartAttachListener",
+];
+/// What begins the option by which a JVM records itself from its start.
+const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
+/// The first version that warns of agents that are loaded while it runs.
+const WARNS: u32 = 21;
+const LITTLE_MEMORY: u64 = 64 << 20;
+
+/// Of what is no JVM, and of what is not ours to see, there is nothing to say. `engine` is what would record it.
+pub fn findings(job: &Job, engine: &str) -> Vec<Finding> {
+    let look = || {
+        let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+        Ok::<_, Failure>(looked(job, &target, engine))
+    };
+    on_thread(job.chosen.pid, "doctor", look).unwrap_or_default()
+}
+
+fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
+    let seen = preflight::look(target);
+    let writing = flight_recording(target);
+    let mut findings = of_process(target, &seen);
+    if seen.library.is_none() {
+        return findings;
+    }
+    let Ok(shoes) = Shoes::put_on(target) else {
+        return findings;
+    };
+    let data = &seen.performance_data;
+    let mut options = seen.launched.options(&shoes.named);
+    options.extend(hsperf::options(&shoes.named, data));
+    let version = jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
+    findings.insert(0, jvm(&shoes, &seen, &version, target));
+    findings.extend(release(job, &version));
+    findings.extend(flags(&options));
+    let loads = || perf::would_load(&seen, &shoes, target);
+    if engine == perf::NAME && warns(&options, &version) && loads() {
+        findings.push(warned());
+    }
+    findings.extend(flight_recorder(&options, writing));
+    findings.extend(folders(job, &shoes));
+    // Last, because there may be too many to be told.
+    let theirs = seen.foreign(&shoes.named);
+    findings.extend(theirs.iter().map(|path| foreign(path)));
+    findings
+}
+
+fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if target.status.filtered {
+        let text = "its system calls are filtered (seccomp)";
+        findings.push(Finding::new(Info, "seccomp", text));
+    }
+    findings.extend(files(target));
+    let free = seen.memory.free();
+    if free < LITTLE_MEMORY {
+        let text = format!("only {} MiB of memory are left to it", free >> 20);
+        let remedy =
+            "raise the limit of its container: what is loaded and recorded takes memory there";
+        findings.push(Finding::new(Warning, "memory", text).remedy(remedy));
+    }
+    findings
+}
+
+fn foreign(path: &str) -> Finding {
+    let text = format!(
+        "another async-profiler ({path}) is loaded: while it records, ours is kept out, and perf loads nothing here"
+    );
+    Finding::new(Warning, "profiler", text).remedy("see that it is stopped (asprof stop)")
+}
+
+/// Perf events take one file of each thread.
+fn files(target: &Target) -> Option<Finding> {
+    let limits = target.read("limits", 64 << 10)?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    let most: usize = line.split_ascii_whitespace().next()?.parse().ok()?;
+    let open = target.open_files()?.count();
+    let threads = target.status.threads as usize;
+    (most.saturating_sub(open) < threads).then(|| {
+        let text = format!("{open} of {most} files are open, and perf events take one for each of {threads} threads");
+        Finding::new(Warning, "files", text).remedy("raise the JVM's limit of open files")
+    })
+}
+
+fn jvm(shoes: &Shoes, seen: &Findings, version: &str, target: &Target) -> Finding {
+    let maker = hsperf::maker(&shoes.named, &seen.performance_data);
+    let maker = match maker {
+        Some((name, vendor)) => format!("{name} of {vendor}"),
+        None => "vendor unknown (it publishes no performance data)".to_owned(),
+    };
+    let version = match version {
+        "" => "JVM",
+        version => &format!("JDK {version}"),
+    };
+    let threads = target.status.threads;
+    Finding::new(
+        Fine,
+        "jvm",
+        format!("{version}, {maker}, {threads} threads"),
+    )
+}
+
+/// What is known of the release that would be loaded, and of this version of the JVM.
+fn release(job: &Job, version: &str) -> Option<Finding> {
+    let library = job.libraries.async_profiler.as_ref()?;
+    let about = |severity, text| Some(Finding::new(severity, "profiler", text));
+    let Some(release) = library.version.as_deref() else {
+        let text = "which release the async-profiler is that would be loaded is not known: one that crashes this JVM would not be noticed";
+        let remedy = "leave --async-profiler out, or name a library that says its release";
+        return Some(Finding::new(Info, "profiler", text).remedy(remedy));
+    };
+    if version.is_empty() {
+        let text = format!("async-profiler {release}, and a JVM whose version is not known");
+        return about(Info, text);
+    }
+    match refuse_known_bad(Some(release), Some(version)) {
+        Ok(()) => about(
+            Fine,
+            format!("async-profiler {release} is not known to crash JDK {version}"),
+        ),
+        Err(why) => Some(Finding::new(Warning, "profiler", why.reason).remedy(why.remedy)),
+    }
+}
+
+fn flags(options: &[String]) -> Vec<Finding> {
+    let set = FLAGS.iter().filter_map(|flag| {
+        let sign = if last_set(options, flag)? { '+' } else { '-' };
+        Some(format!("-XX:{sign}{flag}"))
+    });
+    let set: Vec<String> = set.collect();
+    let mut findings = Vec::new();
+    if !set.is_empty() {
+        findings.push(Finding::new(
+            Info,
+            "flags",
+            format!("started with {}", set.join(" ")),
+        ));
+    }
+    if last_set(options, "DebugNonSafepoints") != Some(true) {
+        let text = "methods that were compiled and inlined before a profiler was loaded are told at safepoints only";
+        let remedy = "start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints";
+        findings.push(Finding::new(Info, "flags", text).remedy(remedy));
+    }
+    findings
+}
+
+/// perf has the JVM load an agent that names its code, and recent ones say so.
+fn warned() -> Finding {
+    let text = "the JVM will warn on its standard error of the agent that names its code";
+    Finding::new(Info, "flags", text).remedy("start it with -XX:+EnableDynamicAgentLoading")
+}
+
+fn warns(options: &[String], version: &str) -> bool {
+    let recent = feature(version).is_some_and(|version| version >= WARNS);
+    recent && last_set(options, "EnableDynamicAgentLoading").is_none()
+}
+
+/// The file that Flight Recorder has open while it records. To be called before the thread takes the process's user.
+fn flight_recording(target: &Target) -> Option<String> {
+    let mut files = target.open_files()?.flatten();
+    files.find(|path| is_flight_recording(path))
+}
+
+/// Its files are in a folder of the JVM's own, which is named by when it was made and by the JVM's number.
+fn is_flight_recording(path: &str) -> bool {
+    let Some((folder, file)) = path.rsplit_once('/') else {
+        return false;
+    };
+    let folder = folder.rsplit('/').next().unwrap_or_default();
+    let numbers: Vec<&str> = folder.split('_').collect();
+    let is_number =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    file.ends_with(".jfr") && numbers.len() >= 7 && numbers.iter().all(is_number)
+}
+
+/// JDK's own profiler. It goes together with ours, and takes time too.
+fn flight_recorder(options: &[String], writing: Option<String>) -> Option<Finding> {
+    let began = |option: &&String| option.starts_with(FLIGHT_RECORDING);
+    let text = match (writing, options.iter().find(began)) {
+        (Some(path), _) => format!("Flight Recorder (JFR) records in this JVM ({path})"),
+        (None, Some(_)) => format!(
+            "the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it"
+        ),
+        (None, None) => return None,
+    };
+    let text = format!("{text}; it keeps nothing out, and its own work is among what is sampled");
+    Some(Finding::new(Info, "profiler", text))
+}
+
+/// Where the JVM's user may load a library from, where that is not everywhere.
+fn folders(job: &Job, shoes: &Shoes) -> Option<Finding> {
+    let library = job.libraries.async_profiler.as_ref()?;
+    let closed = |base: String| could_stage(shoes, &ASYNC_PROFILER, &base, &library.sha256).err();
+    let usual = bases(shoes).into_iter().filter(|base| is_usual(base));
+    let closed: Vec<String> = usual.filter_map(closed).collect();
+    (!closed.is_empty()).then(|| {
+        let text = format!("no library is loaded from: {}", closed.join("; "));
+        Finding::new(Info, "folder", text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_flight_recorder() {
+        const FOLDER: &str = "2026_11_23_02_03_13_27545";
+        for (path, is) in [
+            (format!("/tmp/{FOLDER}/2026_11_23_02_03_13.jfr"), true),
+            (format!("/data/{FOLDER}_1/2026_11_23_02_03_13.jfr"), true),
+            (format!("/tmp/{FOLDER}/notes.txt"), false),
+            ("/tmp/.hprofiler-run-7-8-0/1-2-3.jfr".to_owned(), false),
+            ("/usr/lib/jvm/lib/jfr".to_owned(), false),
+            ("x.jfr".to_owned(), false),
+        ] {
+            assert_eq!(is_flight_recording(&path), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_tells_of_flight_recorder() {
+        let told = |options: &[&str], writing: Option<&str>| {
+            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+            flight_recorder(&options, writing.map(str::to_owned)).map(|finding| finding.text)
+        };
+        assert_eq!(
+            told(&["-Xmx1g", "-Dx=-XX:StartFlightRecording"], None),
+            None
+        );
+        let file = "-XX:StartFlightRecording=filename=/secret";
+        let begun = told(&[file], None).unwrap();
+        assert!(begun.contains("may record") && !begun.contains("secret"));
+        let at_work = told(&[file], Some("/tmp/x.jfr")).unwrap();
+        assert!(at_work.contains("records in this JVM (/tmp/x.jfr)"));
+    }
+}

@@ -1,0 +1,214 @@
+//! What a recording would come to, told without touching a process: the decisions are those of `prepare`.
+
+mod host;
+mod jvm;
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::engine::perf::Share;
+use crate::engine::Shared;
+use crate::os::audit;
+use crate::os::threads::{hangs, no_thread, STACK};
+use crate::recording::group::{too_many, MAX_PROCESSES};
+use crate::recording::process::{self, Job, Libraries, Library, Prospect};
+use crate::resources::folding::Folding;
+use crate::wire::outcome::{Failure, Outcome, Stage};
+use crate::wire::protocol::{Blobs, Chosen, Prepare};
+
+/// How long all processes may take together: less than a coordinator waits.
+const ALL: Duration = Duration::from_secs(20);
+/// No text of a finding is longer, in characters: some of it is a process's own.
+const LONGEST: usize = 1000;
+
+/// Of one process, or of the host, no more is told.
+const MOST: usize = 100;
+
+/// All that was seen. `time` is this host's clock, in seconds since 1970.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    time: f64,
+    findings: Vec<Finding>,
+    processes: Vec<CheckedProcess>,
+}
+
+/// One process: what its line of the ledger would be before anything is recorded, and what else is worth knowing.
+#[derive(Debug, Serialize)]
+struct CheckedProcess {
+    engine: &'static str,
+    sources: BTreeMap<String, String>,
+    #[serde(flatten)]
+    outcome: Outcome,
+    findings: Vec<Finding>,
+}
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Ok,
+    Info,
+    Warning,
+    Error,
+}
+
+/// One thing that was seen; `about` is one word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    severity: Severity,
+    about: &'static str,
+    text: String,
+    remedy: String,
+}
+
+impl Finding {
+    fn new(severity: Severity, about: &'static str, text: impl Into<String>) -> Self {
+        let text: String = text.into();
+        Self {
+            severity,
+            about,
+            text: text.chars().take(LONGEST).collect(),
+            remedy: String::new(),
+        }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        let remedy = remedy.into();
+        Self { remedy, ..self }
+    }
+}
+
+/// Look at the host and at each of the processes, which are looked at together.
+pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Failure> {
+    if request.processes.len() > MAX_PROCESSES {
+        return Err(too_many(request.processes.len()));
+    }
+    request.limits.check()?;
+    let shared = Arc::new(Shared::within(&request.limits));
+    shared.limits.set_memory_backstop(request.processes.len());
+    let libraries = Libraries {
+        async_profiler: told_of(&request.blobs, &request.versions),
+        perfmap: None,
+    };
+    let jobs = request.processes.into_iter().map(|chosen| Job {
+        chosen,
+        sampling: request.sampling.clone(),
+        libraries: libraries.clone(),
+        session: session.to_owned(),
+        host: host.to_owned(),
+        folding: Arc::new(Folding::new(ALL)),
+        shared: shared.clone(),
+    });
+    let processes = processes(jobs.collect());
+    Ok(Checked {
+        findings: at_most(MOST, host::findings(&request.sampling, &shared)),
+        processes,
+        time: audit::now(),
+    })
+}
+
+/// The library that a run would send: nothing is loaded now, so its name is enough.
+fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
+    let sha256 = blobs.async_profiler.clone()?;
+    crate::os::files::is_sha256(&sha256).then(|| {
+        Arc::new(Library {
+            sha256,
+            version: versions.async_profiler.clone(),
+            bytes: Vec::new(),
+        })
+    })
+}
+
+/// Each on a thread of its own; one that hangs does not hold up the others.
+fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
+    let (sender, answers) = channel();
+    let asked: Vec<Chosen> = jobs.iter().map(|job| job.chosen.clone()).collect();
+    let mut told = BTreeMap::new();
+    let mut shares = Vec::new();
+    for job in jobs {
+        let (sender, pid) = (sender.clone(), job.chosen.pid);
+        let run = move || {
+            // Nobody may wait any more.
+            let _ = sender.send((job.chosen.pid, checked(&job)));
+        };
+        let thread = thread::Builder::new().stack_size(STACK).spawn(run);
+        if let Err(error) = thread {
+            told.insert(pid, unchecked(pid, no_thread(pid, &error)));
+        }
+    }
+    drop(sender);
+    let end = Instant::now() + ALL;
+    while let Ok((pid, (checked, share))) =
+        answers.recv_timeout(end.saturating_duration_since(Instant::now()))
+    {
+        told.insert(pid, checked);
+        shares.push(share); // a run would need them all at once
+    }
+    let of = |chosen: Chosen| {
+        let given_up = |pid| unchecked(pid, hangs(pid));
+        told.remove(&chosen.pid)
+            .unwrap_or_else(|| given_up(chosen.pid))
+    };
+    asked.into_iter().map(of).collect()
+}
+
+fn checked(job: &Job) -> (CheckedProcess, Option<Share>) {
+    let Prospect {
+        engine,
+        sources,
+        outcome,
+        share,
+    } = process::foresee(job);
+    let checked = CheckedProcess {
+        findings: at_most(MOST, jvm::findings(job, engine)),
+        engine,
+        sources,
+        outcome,
+    };
+    (checked, share)
+}
+
+/// The first of them, and how many more there were: some are as many as a process likes.
+fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
+    if findings.len() > most {
+        let more = findings.split_off(most - 1).len();
+        let text = format!("{more} more findings are left out");
+        findings.push(Finding::new(Severity::Info, "findings", text));
+    }
+    findings
+}
+
+fn unchecked(pid: i32, why: Failure) -> CheckedProcess {
+    CheckedProcess {
+        engine: "",
+        sources: BTreeMap::new(),
+        outcome: why.at(pid, Stage::Prepare),
+        findings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_process_says_more_than_is_read() {
+        let findings =
+            |count| (0..count).map(|n| Finding::new(Severity::Warning, "a", n.to_string()));
+        assert_eq!(
+            at_most(3, findings(3).collect()),
+            findings(3).collect::<Vec<_>>()
+        );
+        let told = at_most(3, findings(5).collect());
+        assert_eq!(told[..2], findings(2).collect::<Vec<_>>());
+        assert_eq!(
+            (told.len(), told[2].text.as_str()),
+            (3, "3 more findings are left out")
+        );
+    }
+}

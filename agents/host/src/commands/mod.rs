@@ -1,0 +1,5 @@
+//! commands
+
+pub mod canary;
+pub mod clean;
+pub mod doctor;

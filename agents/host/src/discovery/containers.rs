@@ -1,0 +1,358 @@
+//! Which container a process is in: by its environment, its control group, or its command line. A Spark driver that is
+//! in none is known by the port at which it listens.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::discovery::listening;
+use crate::os::proc::scan::{environment, Seen};
+use crate::os::proc::target::Target;
+use crate::os::proc::{mask, read_text};
+use crate::wire::outcome::Failure;
+
+/// A host runs hundreds of containers at most.
+const MOST: usize = 10_000;
+const LONGEST: usize = 128;
+/// What container runtimes write before the id where systemd keeps the control groups.
+const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
+/// Stands before the port of a Spark driver that is in no container.
+const DRIVER: &str = "spark_driver_";
+const SPARK: &str = "org.apache.spark.";
+/// What YARN runs a container's command by.
+const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid"];
+
+/// The ids of the containers that are meant.
+pub struct Containers {
+    ids: HashSet<String>,
+    /// The ids, too, that stand for Spark drivers in no container, each with its port.
+    drivers: Vec<(u16, String)>,
+}
+
+impl Containers {
+    pub fn new(ids: Vec<String>) -> Result<Self, Failure> {
+        if ids.len() > MOST {
+            return Err(Failure::plain(format!("more than {MOST} containers")));
+        }
+        let plain =
+            |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
+        match ids.iter().find(|id| !plain(id)) {
+            Some(id) => Err(Failure::plain(format!("{id:?} is no container's id"))),
+            None => Ok(Self {
+                drivers: ids.iter().filter_map(|id| driver(id)).collect(),
+                ids: ids.into_iter().collect(),
+            }),
+        }
+    }
+
+    /// The container that a process is in, where it is one of these.
+    pub fn of(&self, process: &Seen) -> Option<Home> {
+        let path = format!("/proc/{}/cgroup", process.pid);
+        let cgroup = read_text(path, 1 << 20).unwrap_or_default();
+        let environment = environment(process);
+        let told = self.told(&environment, &cgroup, &process.command);
+        told.or_else(|| Some(Home::own(self.as_driver(process, &environment)?)))
+    }
+
+    /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
+    /// believed: another program that listens there is not Spark's, and what says that it is in a container is another
+    /// application's.
+    fn as_driver(&self, process: &Seen, environment: &BTreeMap<String, String>) -> Option<&str> {
+        let is_spark = process.jvm.is_some() && process.launch.main_class().starts_with(SPARK);
+        if !is_spark || environment.contains_key("CONTAINER_ID") {
+            return None;
+        }
+        let mut drivers = self.drivers.iter();
+        let process = Target::open(process.pid, process.start_time).ok()?;
+        let found = drivers.find(|(port, _)| listening::at(&process, *port))?;
+        Some(found.1.as_str())
+    }
+
+    /// The kernel's word goes before the process's own, and its `CONTAINER_ID` before any mention of the id: a
+    /// process that says of itself that it belongs to another container may well mention these.
+    pub fn told(
+        &self,
+        environment: &BTreeMap<String, String>,
+        cgroup: &str,
+        command: &[String],
+    ) -> Option<Home> {
+        let (delegated, given): (Vec<&str>, Vec<&str>) = groups(cgroup).partition(is_delegated);
+        if let Some(id) = self.in_groups(given) {
+            return Some(Home {
+                id: id.to_owned(),
+                word: Word::Kernel,
+            });
+        }
+        let own = environment.get("CONTAINER_ID");
+        let known = own.and_then(|id| self.known(id));
+        let known = known.or_else(|| self.in_groups(delegated));
+        // Masked: asked for enough ids, a mention could tell a secret.
+        let mention = || {
+            let variables = environment.iter();
+            let shown = variables.map(|(name, value)| mask::variable(name, value));
+            let mut texts = mask::words(command).into_iter().chain(shown);
+            texts.find_map(|text| words(&text).find_map(|word| self.known(word)))
+        };
+        let mention = || own.is_none().then(mention).flatten();
+        known.or_else(mention).map(Home::own)
+    }
+
+    /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. Where kubelet alone
+    /// leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
+    fn in_groups(&self, paths: Vec<&str>) -> Option<&str> {
+        let mut parts = paths.into_iter().flat_map(|path| path.split('/'));
+        parts.find_map(|part| {
+            let unit = part.strip_suffix(".scope").unwrap_or(part);
+            let unit = unit.rsplit(':').next().unwrap_or(unit);
+            let id = SCOPES.iter().find_map(|scope| unit.strip_prefix(scope));
+            self.known(id.unwrap_or(unit))
+        })
+    }
+
+    fn known(&self, id: &str) -> Option<&str> {
+        self.ids.get(id).map(String::as_str)
+    }
+}
+
+/// The container that a process is in, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    pub id: String,
+    pub word: Word,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// Only root puts a process into such a control group.
+    Kernel,
+    /// The process's user could have said it.
+    Own,
+}
+
+impl Home {
+    fn own(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            word: Word::Own,
+        }
+    }
+}
+
+/// The paths of `N:controllers:/PATH` and `0::/PATH`.
+fn groups(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.splitn(3, ':').nth(2))
+}
+
+/// Below it systemd lets a user make groups of any name.
+fn is_delegated(path: &&str) -> bool {
+    path.split('/').any(|part| part == "user.slice")
+}
+
+/// Whether a text holds the id as a whole word.
+pub fn mentions(text: &str, id: &str) -> bool {
+    words(text).any(|word| word == id)
+}
+
+/// What `spark_driver_PORT` stands for.
+fn driver(id: &str) -> Option<(u16, String)> {
+    let port = id.strip_prefix(DRIVER)?.parse().ok()?;
+    Some((port, id.to_owned()))
+}
+
+/// Whether it is what every container is started by.
+pub fn is_wrapper(process: &Seen) -> bool {
+    WRAPPERS.contains(&process.program.as_str())
+}
+
+/// What a process of a container that is no JVM is ignored for; None for what every container is started by.
+pub fn helper(process: &Seen, container: &str) -> Option<String> {
+    if is_wrapper(process) {
+        return None;
+    }
+    let program = process.program.as_str();
+    let python = ["python", "pypy"]
+        .iter()
+        .any(|name| program.starts_with(name));
+    let what = if python { "Python worker" } else { "helper" };
+    let label = process.plain_label();
+    Some(format!(
+        "{what} of container {container}: not a JVM ({label})"
+    ))
+}
+
+/// Runs of letters, digits and `_`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::proc::cmdline;
+    use crate::os::proc::stat;
+    use crate::wire::protocol::JvmFacts;
+    use std::net::TcpListener;
+
+    const YARN: &str = "container_e17_1700000000000_0042_01_000003";
+    const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
+
+    fn told(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
+        let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
+        let environment = environment.iter();
+        let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let found = containers.told(&environment.collect(), cgroup, &command);
+        found.map(|home| home.id)
+    }
+
+    #[test]
+    fn control_groups_of_all_kinds() {
+        for (path, want) in [
+            (format!("4:cpu,cpuacct:/hadoop-yarn/{YARN}"), Some(YARN)),
+            (
+                format!("1:name=systemd:/\n0::/hadoop-yarn/{YARN}"),
+                Some(YARN),
+            ),
+            (format!("0::/hadoop-yarn/{YARN}1"), None),
+            (
+                format!("11:memory:/kubepods/burstable/pod12-34/{POD}"),
+                Some(POD),
+            ),
+            (
+                format!(
+                    "12:pids:/kubepods.slice/kubepods-pod1.slice/cri-containerd-{POD}.scope\n0::/"
+                ),
+                Some(POD),
+            ),
+            (
+                format!("1:name=systemd:/kubepods.slice/kubepods-pod1.slice/docker-{POD}.scope"),
+                Some(POD),
+            ),
+            (
+                format!("7:cpu,cpuacct:/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:{POD}"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{POD}.scope"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/a.slice/crio-{POD}.scope/container"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/a.slice/crio-conmon-{POD}.scope"),
+                None,
+            ),
+            (format!("0::/system.slice/docker-{POD}.scope"), Some(POD)),
+            (format!("0::/docker/{POD}"), Some(POD)),
+            (format!("0::/a:b/{POD}"), Some(POD)),
+            ("0::/user.slice".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(told(&[], &path, "java Main").as_deref(), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_word_is_not_the_users() {
+        let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
+        let claimed = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
+        let unit = "/user.slice/user-7.slice/user@7.service";
+        for (cgroup, environment, want) in [
+            (
+                format!("0::/hadoop-yarn/{YARN}"),
+                BTreeMap::new(),
+                (YARN, Word::Kernel),
+            ),
+            (
+                format!("0::/kubepods/{POD}"),
+                claimed.clone(),
+                (POD, Word::Kernel),
+            ),
+            (
+                format!("0::{unit}/{POD}"),
+                BTreeMap::new(),
+                (POD, Word::Own),
+            ),
+            (
+                format!("0::{unit}/{POD}"),
+                claimed.clone(),
+                (YARN, Word::Own),
+            ),
+            ("0::/".to_owned(), claimed, (YARN, Word::Own)),
+        ] {
+            let home = containers.told(&environment, &cgroup, &[]).unwrap();
+            assert_eq!((home.id.as_str(), home.word), want, "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn what_a_process_says_of_itself_goes_before_what_it_mentions() {
+        let other = ("CONTAINER_ID", "container_1_1_1_1");
+        let mention = format!("java -Dlog=/logs/{YARN} Main");
+        for (environment, cgroup, command, want) in [
+            (vec![("CONTAINER_ID", YARN)], "", "java Main", Some(YARN)),
+            (vec![], "", mention.as_str(), Some(YARN)),
+            (
+                vec![("LOG_DIRS", mention.as_str())],
+                "",
+                "java Main",
+                Some(YARN),
+            ),
+            (vec![other], "", mention.as_str(), None),
+            (vec![other], &format!("0::/{POD}"), "java Main", Some(POD)),
+            (vec![], "", &format!("java {YARN}0"), None),
+            (vec![], "", &format!("java x{YARN}"), None),
+            // What looks like a secret cannot be guessed by it.
+            (vec![], "", &format!("java Main --token {YARN}"), None),
+            (vec![("DB_PASSWORD", YARN)], "", "java Main", None),
+        ] {
+            let found = told(&environment, cgroup, command);
+            assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
+        }
+    }
+
+    #[test]
+    fn a_driver_is_in_no_container() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let id = format!("{DRIVER}{}", listener.local_addr().unwrap().port());
+        let containers = Containers::new(vec![id.clone()]).unwrap();
+        let process = |line: &str| {
+            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            Seen {
+                pid: std::process::id() as i32,
+                namespace_pid: 1,
+                ppid: 1,
+                start_time: stat::own().unwrap().start_time,
+                uid: 0,
+                user: String::new(),
+                program: "java".to_owned(),
+                launch: cmdline::parse(&command, |_| None),
+                command,
+                jvm: Some(JvmFacts {
+                    version: String::new(),
+                }),
+            }
+        };
+        let shell = "java org.apache.spark.deploy.SparkSubmit";
+        let inside = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
+        for (line, environment, want) in [
+            (shell, &BTreeMap::new(), Some(id.as_str())),
+            (shell, &inside, None),
+            ("java com.acme.Main", &BTreeMap::new(), None),
+        ] {
+            let found = containers.as_driver(&process(line), environment);
+            assert_eq!(found, want, "{line} {environment:?}");
+        }
+    }
+
+    #[test]
+    fn only_ids_are_taken() {
+        for ids in [vec![""], vec!["a b"], vec!["a/b"], vec!["a", "../b"]] {
+            let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+            assert!(Containers::new(ids).is_err());
+        }
+        assert!(Containers::new(vec!["a".repeat(LONGEST + 1)]).is_err());
+        assert!(Containers::new(vec!["a".to_owned(); MOST + 1]).is_err());
+    }
+}

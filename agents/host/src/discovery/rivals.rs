@@ -1,0 +1,128 @@
+//! Who is believed where processes of several users say that they are in the same container. Anybody may put an id into
+//! an environment or an argument; a control group, what root runs and the cluster's word of users are not anybody's.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::discovery::containers::{mentions, Home, Word};
+use crate::discovery::listening;
+use crate::os::proc::scan::Seen;
+
+/// What root starts the containers of YARN by, where each runs as its application's user.
+const EXECUTOR: &str = "container-executor";
+/// More ancestors than this has no process that YARN starts.
+const DEEPEST: usize = 64;
+
+/// What the coordinator knows of who runs containers.
+#[derive(Default)]
+pub struct Vouched {
+    /// The user of each container's application, by the container's id.
+    pub owners: BTreeMap<String, String>,
+    /// Where the node's manager listens, whose own user may run all containers.
+    pub manager_port: Option<u16>,
+}
+
+/// Which container each process is in; Err with the id where it only says so. `homes` are those of `seen`.
+pub fn settle(
+    seen: &[Seen],
+    homes: Vec<Option<Home>>,
+    vouched: &Vouched,
+) -> Vec<Option<Result<String, String>>> {
+    let mut claims: HashMap<&str, Vec<Claim>> = HashMap::new();
+    for (process, home) in seen.iter().zip(&homes) {
+        if let Some(home) = home {
+            let claim = Claim {
+                process,
+                word: home.word,
+            };
+            claims.entry(&home.id).or_default().push(claim);
+        }
+    }
+    let family = Family::of(seen);
+    // Asked once, and only where it matters: hosts have many sockets.
+    let managers = LazyCell::new(|| {
+        let port = vouched.manager_port;
+        port.map(listening::users_at).unwrap_or_default()
+    });
+    let doubted: HashSet<i32> = claims
+        .into_iter()
+        .flat_map(|(id, claims)| doubted(id, claims, vouched, &managers, &family))
+        .collect();
+    let told = seen.iter().zip(homes);
+    told.map(|(process, home)| {
+        home.map(|home| match doubted.contains(&process.pid) {
+            true => Err(home.id),
+            false => Ok(home.id),
+        })
+    })
+    .collect()
+}
+
+struct Claim<'a> {
+    process: &'a Seen,
+    word: Word,
+}
+
+/// Those that are not in the container though they say so. Where nothing tells users apart all are believed.
+fn doubted(
+    id: &str,
+    claims: Vec<Claim>,
+    vouched: &Vouched,
+    managers: &LazyCell<BTreeSet<u32>, impl FnOnce() -> BTreeSet<u32>>,
+    family: &Family,
+) -> Vec<i32> {
+    let by_kernel = |claim: &Claim| claim.word == Word::Kernel;
+    if claims.iter().any(by_kernel) {
+        return pids(claims, |claim| !by_kernel(claim));
+    }
+    let users: BTreeSet<u32> = claims.iter().map(|claim| claim.process.uid).collect();
+    if users.len() < 2 {
+        return Vec::new();
+    }
+    // A helper of root's own, such as Docker's client, does not tell whose container it is.
+    let started =
+        |claim: &&Claim| claim.process.uid != 0 && family.started_by_root(claim.process, id);
+    let mut believed = uids(claims.iter().filter(started));
+    if believed.is_empty() {
+        let owner = vouched.owners.get(id);
+        let owns = |claim: &&Claim| owner == Some(&claim.process.user);
+        believed = uids(claims.iter().filter(owns));
+        believed.extend(users.intersection(managers));
+    }
+    if believed.is_empty() {
+        return Vec::new();
+    }
+    pids(claims, |claim| !believed.contains(&claim.process.uid))
+}
+
+fn uids<'a>(claims: impl Iterator<Item = &'a Claim<'a>>) -> BTreeSet<u32> {
+    claims.map(|claim| claim.process.uid).collect()
+}
+
+fn pids(claims: Vec<Claim>, which: impl Fn(&Claim) -> bool) -> Vec<i32> {
+    let those = claims.into_iter().filter(|claim| which(claim));
+    those.map(|claim| claim.process.pid).collect()
+}
+
+/// Who started whom.
+struct Family<'a>(HashMap<i32, &'a Seen>);
+
+impl<'a> Family<'a> {
+    fn of(seen: &'a [Seen]) -> Self {
+        Self(seen.iter().map(|process| (process.pid, process)).collect())
+    }
+
+    /// Whether it descends from a program of root's that was told to start this very container.
+    fn started_by_root(&self, process: &Seen, id: &str) -> bool {
+        let parent = |process: &&'a Seen| self.0.get(&process.ppid).copied();
+        let ancestors = std::iter::successors(self.0.get(&process.ppid).copied(), parent);
+        ancestors.take(DEEPEST).any(|ancestor| {
+            ancestor.uid == 0
+                && ancestor.program == EXECUTOR
+                && ancestor.command.iter().any(|word| mentions(word, id))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,481 @@
+//! Which processes are meant, and how they are labelled.
+
+use std::collections::{BTreeMap, HashSet};
+
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use crate::os::proc::cmdline::Launch;
+use crate::os::proc::scan::{environment, Seen};
+use crate::os::proc::{mask, read_text};
+use crate::wire::outcome::Failure;
+
+/// A compiled regex may take this much memory, in bytes.
+const REGEX_SIZE: usize = 1 << 20;
+/// A label is cut at this many characters.
+const LABEL_LENGTH: usize = 200;
+
+/// The selector as the coordinator sends it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Query {
+    Pids {
+        pids: Vec<i32>,
+    },
+    Text {
+        text: String,
+    },
+    Regex {
+        regex: String,
+    },
+    Rule {
+        any: Vec<Alternative>,
+        #[serde(default)]
+        labels: BTreeMap<String, Capture>,
+        #[serde(default)]
+        process_label: String,
+    },
+}
+
+/// Every member given must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alternative {
+    main_class: Vec<String>,
+    arguments: Option<String>,
+    options: Option<String>,
+    environment: BTreeMap<String, String>,
+    user: Vec<String>,
+    cgroup: Option<String>,
+    program: Vec<String>,
+}
+
+/// Where a label's value is found: the regex's only group.
+#[derive(Debug, Deserialize)]
+pub struct Capture {
+    from: Source,
+    #[serde(default)]
+    name: String,
+    regex: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    Arguments,
+    Options,
+    Environment,
+    Cgroup,
+    MainClass,
+}
+
+/// A selector ready to match.
+pub enum Selector {
+    Pids(HashSet<i32>),
+    Text(String),
+    Regex(Regex),
+    Rule {
+        any: Vec<Rule>,
+        labels: Vec<Label>,
+        template: String,
+    },
+}
+
+/// An alternative ready to match.
+#[derive(Default)]
+pub struct Rule {
+    main_class: Vec<Regex>,
+    arguments: Option<Regex>,
+    options: Option<Regex>,
+    environment: Vec<(String, Regex)>,
+    user: Vec<String>,
+    cgroup: Option<Regex>,
+    program: Vec<Regex>,
+}
+
+/// A label ready to be derived.
+pub struct Label {
+    label: String,
+    from: Source,
+    name: String,
+    regex: Regex,
+}
+
+impl Selector {
+    pub fn new(query: Query) -> Result<Self, Failure> {
+        Ok(match query {
+            Query::Pids { pids } => Self::Pids(pids.into_iter().collect()),
+            Query::Text { text } => Self::Text(text),
+            Query::Regex { regex } => Self::Regex(compile(&regex)?),
+            Query::Rule {
+                any,
+                labels,
+                process_label,
+            } => Self::Rule {
+                any: any.into_iter().map(Rule::new).collect::<Result<_, _>>()?,
+                labels: labels
+                    .into_iter()
+                    .map(|(label, capture)| Label::new(label, capture))
+                    .collect::<Result<_, _>>()?,
+                template: process_label,
+            },
+        })
+    }
+
+    /// Whether the selector means this process. `wanted`: it is of the kind that is looked for (a JVM, if nothing else
+    /// is said); others only match where a rule names their program.
+    pub fn matches(&self, process: &Seen, wanted: bool) -> bool {
+        match self {
+            Self::Rule { any, .. } => {
+                let facts = Facts::new(process);
+                any.iter()
+                    .any(|rule| (wanted || !rule.program.is_empty()) && rule.holds(&facts))
+            }
+            _ if !wanted => false,
+            Self::Pids(pids) => pids.contains(&process.pid),
+            Self::Text(text) => shown(process).contains(text.as_str()),
+            Self::Regex(regex) => regex.is_match(&shown(process)),
+        }
+    }
+
+    /// The process's short name and the labels derived from what it says of itself.
+    pub fn label(&self, process: &Seen) -> (String, BTreeMap<String, String>) {
+        let Self::Rule {
+            labels, template, ..
+        } = self
+        else {
+            return (process.plain_label(), process.plain_labels());
+        };
+        let facts = Facts::new(process);
+        let labels = labels
+            .iter()
+            .filter_map(|label| Some((label.label.clone(), label.value(&facts)?)))
+            .collect();
+        let label = fill(template, &labels).unwrap_or_else(|| process.plain_label());
+        (label, labels)
+    }
+}
+
+/// The whole command line, as the coordinator may know it.
+fn shown(process: &Seen) -> String {
+    mask::words(&process.command).join(" ")
+}
+
+/// What rules look at, with secrets masked, for conditions as for labels: by enough of them a value could be found out.
+/// Only read when asked for: most processes fail at the user or the program already.
+struct Facts<'a> {
+    process: &'a Seen,
+    launch: std::cell::OnceCell<Launch>,
+    environment: std::cell::OnceCell<BTreeMap<String, String>>,
+    cgroup: std::cell::OnceCell<String>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(process: &'a Seen) -> Self {
+        Self {
+            process,
+            launch: Default::default(),
+            environment: Default::default(),
+            cgroup: Default::default(),
+        }
+    }
+
+    fn launch(&self) -> &Launch {
+        self.launch.get_or_init(|| self.process.launch.masked())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let variables = self.environment.get_or_init(|| environment(self.process));
+        Some(mask::variable(name, variables.get(name)?))
+    }
+
+    fn cgroup(&self) -> &str {
+        let read =
+            || read_text(format!("/proc/{}/cgroup", self.process.pid), 1 << 20).unwrap_or_default();
+        self.cgroup.get_or_init(read)
+    }
+
+    /// What a label may be taken from.
+    fn text(&self, from: Source, name: &str) -> Option<String> {
+        Some(match from {
+            Source::Arguments => self.launch().arguments.join(" "),
+            Source::Options => self.launch().options.join(" "),
+            Source::Environment => self.variable(name)?,
+            Source::Cgroup => self.cgroup().to_owned(),
+            Source::MainClass => self.launch().main_class().to_owned(),
+        })
+    }
+}
+
+impl Rule {
+    fn new(given: Alternative) -> Result<Self, Failure> {
+        let optional = |regex: Option<String>| regex.as_deref().map(compile).transpose();
+        let globs = |globs: &[String]| {
+            let compiled = globs.iter().map(|glob| compile_glob(glob));
+            compiled.collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            main_class: globs(&given.main_class)?,
+            program: globs(&given.program)?,
+            arguments: optional(given.arguments)?,
+            options: optional(given.options)?,
+            environment: given
+                .environment
+                .into_iter()
+                .map(|(name, regex)| Ok((name, compile(&regex)?)))
+                .collect::<Result<_, Failure>>()?,
+            user: given.user,
+            cgroup: optional(given.cgroup)?,
+        })
+    }
+
+    fn holds(&self, facts: &Facts) -> bool {
+        let found = |regex: &Option<Regex>, words: &[String]| {
+            regex.as_ref().is_none_or(|r| r.is_match(&words.join(" ")))
+        };
+        let one_of = |globs: &[Regex], name: &str| {
+            globs.is_empty() || globs.iter().any(|glob| glob.is_match(name))
+        };
+        one_of(&self.program, &facts.process.program)
+            && (self.user.is_empty() || self.user.contains(&facts.process.user))
+            && one_of(&self.main_class, facts.launch().main_class())
+            && found(&self.arguments, &facts.launch().arguments)
+            && found(&self.options, &facts.launch().options)
+            && self
+                .environment
+                .iter()
+                .all(|(name, regex)| facts.variable(name).is_some_and(|v| regex.is_match(&v)))
+            && self
+                .cgroup
+                .as_ref()
+                .is_none_or(|regex| regex.is_match(facts.cgroup()))
+    }
+}
+
+impl Label {
+    fn new(label: String, capture: Capture) -> Result<Self, Failure> {
+        let regex = compile(&capture.regex)?;
+        if regex.captures_len() != 2 {
+            return Err(Failure::plain(format!(
+                "the regex of label {label} needs exactly one group: {}",
+                capture.regex
+            )));
+        }
+        Ok(Self {
+            label,
+            from: capture.from,
+            name: capture.name,
+            regex,
+        })
+    }
+
+    fn value(&self, facts: &Facts) -> Option<String> {
+        let text = facts.text(self.from, &self.name)?;
+        let value = self.regex.captures(&text)?.get(1)?.as_str();
+        Some(
+            value
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(LABEL_LENGTH)
+                .collect(),
+        )
+    }
+}
+
+/// Put the labels' values in; None where one that is named has no value, or nothing is named.
+fn fill(template: &str, labels: &BTreeMap<String, String>) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        filled.push_str(before);
+        filled.push_str(labels.get(name)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    let filled: String = filled.chars().take(LABEL_LENGTH).collect();
+    (!filled.is_empty()).then_some(filled)
+}
+
+fn compile(regex: &str) -> Result<Regex, Failure> {
+    RegexBuilder::new(regex)
+        .size_limit(REGEX_SIZE)
+        .build()
+        .map_err(|error| {
+            Failure::new(
+                format!("the regular expression {regex:?} cannot be used: {error}"),
+                "correct the selector",
+            )
+        })
+}
+
+/// `*` stands for any text; everything else for itself.
+fn compile_glob(glob: &str) -> Result<Regex, Failure> {
+    let parts: Vec<String> = glob.split('*').map(regex::escape).collect();
+    compile(&format!("(?s)^{}$", parts.join(".*")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::proc::cmdline;
+
+    fn seen(line: &str) -> Seen {
+        let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let launch = cmdline::parse(&command, |_| None);
+        let (user, jvm) = ("yarn".to_owned(), None);
+        Seen {
+            pid: 7,
+            namespace_pid: 7,
+            ppid: 1,
+            start_time: 1,
+            uid: 9,
+            user,
+            program: "java".to_owned(),
+            command,
+            launch,
+            jvm,
+        }
+    }
+
+    fn selector(json: &str) -> Result<Selector, Failure> {
+        Selector::new(serde_json::from_str(json).unwrap())
+    }
+
+    const EXECUTOR: &str =
+        "java -Xmx1g -Dspark.x=1 org.apache.spark.Executor --executor-id 12 --host h";
+
+    #[test]
+    fn every_member_of_an_alternative_must_hold() {
+        for (rule, want) in [
+            (r#"{"main_class":["a.B","org.apache.spark.*"]}"#, true),
+            (r#"{"main_class":["org.apache.spark"]}"#, false),
+            (r#"{"main_class":["*.Executor"],"user":["root"]}"#, false),
+            (
+                r#"{"arguments":"--executor-id \\d+","options":"-Dspark","user":["yarn"]}"#,
+                true,
+            ),
+            (r#"{"arguments":"-Dspark"}"#, false),
+            (r#"{"environment":{"NO_SUCH_NAME":"."}}"#, false),
+            (r#"{}"#, true),
+        ] {
+            let selector = selector(&format!(r#"{{"kind":"rule","any":[{rule}]}}"#)).unwrap();
+            assert_eq!(selector.matches(&seen(EXECUTOR), true), want, "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_looked_for_matches_by_its_program_only() {
+        for (rule, wanted, want) in [
+            (r#"{"program":["ja*","impalad"]}"#, false, true),
+            (r#"{"program":["impalad"]}"#, true, false),
+            (r#"{"program":["java"],"user":["root"]}"#, false, false),
+            (r#"{"user":["yarn"]}"#, false, false),
+            (r#"{"user":["yarn"]},{"program":["java"]}"#, false, true),
+        ] {
+            let selector = selector(&format!(r#"{{"kind":"rule","any":[{rule}]}}"#)).unwrap();
+            assert_eq!(selector.matches(&seen(EXECUTOR), wanted), want, "{rule}");
+        }
+        let text = selector(r#"{"kind":"text","text":"java"}"#).unwrap();
+        assert!(text.matches(&seen("java x"), true) && !text.matches(&seen("java x"), false));
+    }
+
+    #[test]
+    fn labels_fill_the_template_or_fall_back() {
+        let json = r#"{"kind":"rule","any":[{}],"process_label":"executor {id}",
+            "labels":{"id":{"from":"arguments","regex":"--executor-id (\\S+)"},
+                      "none":{"from":"environment","name":"NO_SUCH_NAME","regex":"(.)"}}}"#;
+        let selector = selector(json).unwrap();
+        let (label, labels) = selector.label(&seen(EXECUTOR));
+        assert_eq!(label, "executor 12");
+        assert_eq!(
+            labels.into_iter().collect::<Vec<_>>(),
+            [("id".to_owned(), "12".to_owned())]
+        );
+        assert_eq!(selector.label(&seen("java x.y.Other")).0, "Other");
+    }
+
+    #[test]
+    fn labels_tell_no_secrets() {
+        let json = r#"{"kind":"rule","any":[{}],"process_label":"{a} {o}",
+            "labels":{"a":{"from":"arguments","regex":"--token (\\S+)"},
+                      "o":{"from":"options","regex":"-Dx.password=(\\S+)"}}}"#;
+        let process = seen("java -Dx.password=hunter2 x.Main --token hunter2");
+        assert_eq!(selector(json).unwrap().label(&process).0, "*** ***");
+    }
+
+    #[test]
+    fn no_condition_can_be_used_to_guess_a_secret() {
+        let process = seen("java -Dx.password=hunter2 x.Main --token hunter3");
+        for (json, want) in [
+            (r#"{"kind":"text","text":"hunter"}"#, false),
+            (
+                r#"{"kind":"text","text":"-Dx.password=*** x.Main --token"}"#,
+                true,
+            ),
+            (r#"{"kind":"regex","regex":"word=h"}"#, false),
+            (r#"{"kind":"regex","regex":"x.Main --token [h*]"}"#, true),
+            (
+                r#"{"kind":"rule","any":[{"arguments":"--token h"}]}"#,
+                false,
+            ),
+            (r#"{"kind":"rule","any":[{"arguments":"--token"}]}"#, true),
+            (r#"{"kind":"rule","any":[{"options":"password=h"}]}"#, false),
+            (r#"{"kind":"rule","any":[{"options":"password="}]}"#, true),
+        ] {
+            let selector = selector(json).unwrap();
+            assert_eq!(selector.matches(&process, true), want, "{json}");
+        }
+        let by_class = r#"{"kind":"rule","any":[{"main_class":["hunter*"]}]}"#;
+        let native = seen("app --token hunter2");
+        assert_eq!(native.launch.main, "hunter2");
+        assert!(!selector(by_class).unwrap().matches(&native, true));
+    }
+
+    #[test]
+    fn long_command_lines_are_masked_in_time() {
+        let words = "-Dx.token=hunter2,a:b ".repeat(20_000);
+        let selector = selector(r#"{"kind":"text","text":"no such text"}"#).unwrap();
+        let process = seen(&format!("java {words}Main"));
+        let begin = std::time::Instant::now();
+        for _ in 0..4 {
+            assert!(!selector.matches(&process, true));
+        }
+        assert!(begin.elapsed().as_secs() < 30);
+    }
+
+    #[test]
+    fn tasks_are_told_apart_by_any_selector() {
+        let task = "java org.apache.hadoop.mapred.YarnChild h 1 attempt_1700_0042_m_000001_0 3";
+        let by_text = r#"{"kind":"text","text":"1700_0042"}"#;
+        let (label, labels) = selector(by_text).unwrap().label(&seen(task));
+        assert_eq!((label.as_str(), labels.len()), ("task m_000001_0", 3));
+        let by_class = r#"{"kind":"rule","any":[{"main_class":["*"]}]}"#;
+        assert_eq!(selector(by_class).unwrap().label(&seen(task)).0, label);
+    }
+
+    #[test]
+    fn text_regex_and_pids() {
+        for (json, want) in [
+            (r#"{"kind":"text","text":"--executor-id 12"}"#, true),
+            (r#"{"kind":"text","text":"--executor-id  12"}"#, false),
+            (r#"{"kind":"regex","regex":"Executor.*12"}"#, true),
+            (r#"{"kind":"pids","pids":[7,8]}"#, true),
+            (r#"{"kind":"pids","pids":[]}"#, false),
+        ] {
+            assert_eq!(
+                selector(json).unwrap().matches(&seen(EXECUTOR), true),
+                want,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn bad_expressions_are_refused() {
+        assert!(selector(r#"{"kind":"regex","regex":"("}"#).is_err());
+        assert!(selector(r#"{"kind":"regex","regex":"\\w{1000}{1000}"}"#).is_err());
+        let two = r#"{"kind":"rule","any":[],"labels":{"a":{"from":"options","regex":"(.)(.)"}}}"#;
+        assert!(selector(two).is_err());
+    }
+}

@@ -1,0 +1,371 @@
+//! HotSpot's dynamic attach: the JVM opens a socket when asked to, and runs commands that come by it.
+//!
+//! The JVM is asked by a trigger file and SIGQUIT. To a process without a handler that signal is deadly, and a JVM
+//! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{openat, stat, Mode, OFlags, CWD};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::process::Signal;
+
+use crate::os::audit;
+use crate::os::files::could_make_files;
+use crate::os::identity::Shoes;
+use crate::os::peer;
+use crate::os::proc::target::Target;
+use crate::os::turns::Turns;
+use crate::wire::outcome::Failure;
+
+mod reply;
+mod socket;
+mod trigger;
+mod unread;
+
+use self::reply::read_until;
+pub use self::reply::{parse_reply, Reply};
+use self::trigger::Trigger;
+pub use self::unread::{left, see_off};
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// How long a JVM may take to open its socket.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The shortest time-out: none at all would mean for ever.
+const MOMENT: Duration = Duration::from_millis(1);
+/// With less time left a JVM is not asked: the trigger would be gone when it looks, and SIGQUIT then dumps its threads.
+const LEAST: Duration = Duration::from_secs(1);
+/// For so long another tool's trigger is taken for one whose SIGQUIT the JVM has yet to act on: it is not sent another
+/// one, for it dumps its threads at each that comes when the socket is open.
+const UNDER_WAY: Duration = Duration::from_secs(2);
+/// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
+const STANDSTILL: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(50);
+/// JVMs of the same number in one `/tmp` are asked one after the other: see `open_listener`.
+static OPENING: Turns = Turns::new();
+
+/// A JVM and the right to talk to it.
+pub struct Attach<'a> {
+    target: &'a Target,
+    shoes: &'a Shoes,
+    /// When nothing is waited for any more; each step has its own limit besides.
+    until: Option<Instant>,
+}
+
+impl<'a> Attach<'a> {
+    pub fn new(target: &'a Target, shoes: &'a Shoes) -> Self {
+        Self {
+            target,
+            shoes,
+            until: None,
+        }
+    }
+
+    /// The same; from now on all that is asked takes no longer than this together.
+    pub fn within(self, all: Duration) -> Self {
+        Self {
+            until: Some(Instant::now() + all),
+            ..self
+        }
+    }
+
+    /// Whether that time is over.
+    pub fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn limit(&self, usual: Duration) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.until
+            .map_or(usual, |until| usual.min(left(until)))
+            .max(MOMENT)
+    }
+
+    /// Have the JVM load a library (a path as the JVM sees it) and run its entry point with these options.
+    pub fn load(&self, library: &str, options: &str, timeout: Duration) -> Result<Reply, Failure> {
+        let request = format!("1\0load\0{library}\0true\0{options}\0");
+        let reply = self.ask(&request, timeout)?;
+        parse_reply(&reply).ok_or_else(|| self.closed())
+    }
+
+    /// Have the JVM run a diagnostic command. What it printed, and whether it could run it.
+    pub fn command(&self, command: &str, timeout: Duration) -> Result<(bool, String), Failure> {
+        let reply = self.ask(&format!("1\0jcmd\0{command}\0\0\0"), timeout)?;
+        let (verdict, text) = reply.split_once('\n').unwrap_or((&reply, ""));
+        let verdict: i32 = verdict.trim().parse().map_err(|_| self.closed())?;
+        Ok((verdict == 0, text.trim().to_owned()))
+    }
+
+    /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
+    pub fn foresee(&self) -> Result<(), Failure> {
+        self.refuse_stopped()?;
+        let path = self.shoes.path(&self.socket_path());
+        match socket::look(&path, self.target.status.uid) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
+            Err(error) => Err(self.cannot_connect(error)),
+        }
+    }
+
+    /// The JVM opens its socket there and nowhere else. One of root may have rights that this thread has not.
+    fn refuse_closed_tmp(&self) -> Result<(), Failure> {
+        match could_make_files(&self.shoes.path("/tmp")) {
+            Err(error) if error == Errno::ROFS || self.target.status.uid != 0 => Err(Failure::new(
+                format!(
+                    "process {} cannot open {}: {error}",
+                    self.target.pid,
+                    self.socket_path()
+                ),
+                "the JVM's user needs a writable /tmp",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The whole answer to a request, or the first of it.
+    fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
+        let socket = self.connection()?;
+        let timeout = self.limit(timeout);
+        let failed = |error: io::Error| self.no_answer(timeout, &error);
+        set_socket_timeout(&socket, Timeout::Send, Some(timeout))
+            .map_err(|error| failed(error.into()))?;
+        let mut stream = File::from(socket);
+        audit::note("attach", || request.replace('\0', " "));
+        let until = Instant::now() + timeout;
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let reply = read_until(&mut stream, until).map_err(failed)?;
+        Ok(String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    fn closed(&self) -> Failure {
+        Failure::new(
+            format!(
+                "the JVM of process {} closed the attach connection without an answer",
+                self.target.pid
+            ),
+            "see whether the JVM is shutting down",
+        )
+    }
+
+    fn no_answer(&self, timeout: Duration, error: &std::io::Error) -> Failure {
+        Failure::new(
+            format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs_f64().round()),
+            "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
+        )
+    }
+
+    /// A connection to the JVM's socket, which is opened first where there is none.
+    fn connection(&self) -> Result<OwnedFd, Failure> {
+        self.refuse_stopped()?;
+        match self.own_socket()? {
+            Some(socket) => Ok(socket),
+            None => self.open_listener(),
+        }
+    }
+
+    /// A connection to the socket, if there is one and it is this JVM's own. Its name is no proof: JVMs of several pid
+    /// namespaces may have the same number and share a `/tmp`. (All HotSpot JVMs listen in their own process.)
+    fn own_socket(&self) -> Result<Option<OwnedFd>, Failure> {
+        let socket = match self.connect() {
+            Ok(socket) => socket,
+            // Refused: the socket of an earlier process with this number. The JVM will replace it.
+            Err(Errno::NOENT | Errno::CONNREFUSED) => return Ok(None),
+            Err(error) => return Err(self.cannot_connect(error)),
+        };
+        let listener = peer::listener(&socket).map_err(|error| self.cannot_connect(error))?;
+        // Looked at last: while the process lives nobody else has its number. One that has no number in the agent's own
+        // pid namespace is not the JVM either, which has one.
+        if listener == Some(self.target.pid) && self.target.stat().is_some() {
+            unread::let_go(self.target);
+            return Ok(Some(socket));
+        }
+        Err(self.not_its_own(listener))
+    }
+
+    fn not_its_own(&self, listener: Option<i32>) -> Failure {
+        let (pid, path) = (self.target.pid, self.socket_path());
+        let number = self.target.status.namespace_pid;
+        let other = listener.map_or(
+            "a process outside the agent's pid namespace".to_owned(),
+            |other| format!("process {other}"),
+        );
+        Failure::new(
+            format!("the attach socket {path} is that of {other} and not of process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
+            "give each container a /tmp of its own, or end the other process first and try again",
+        )
+    }
+
+    /// Wait a moment where the JVM is stopped: it may go on. For the end of a recording, which is lost without it.
+    pub fn await_motion(&self) {
+        let until = Instant::now() + STANDSTILL;
+        let stands = || self.target.stat().is_some_and(|stat| stat.is_stopped());
+        while stands() && Instant::now() < until {
+            sleep(LOOK);
+        }
+    }
+
+    fn refuse_stopped(&self) -> Result<(), Failure> {
+        let pid = self.target.pid;
+        match self.target.stat() {
+            None => Err(Failure::plain(format!("process {pid} has ended"))),
+            Some(stat) if stat.is_stopped() => Err(Failure::new(
+                format!(
+                    "process {pid} is stopped (state {}): it cannot answer",
+                    stat.state
+                ),
+                format!("let it go on (kill -CONT {pid}, or end the debugger) and try again"),
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn cannot_connect(&self, error: Errno) -> Failure {
+        Failure::new(
+            format!(
+                "cannot connect to {} of process {}: {error}",
+                self.socket_path(),
+                self.target.pid
+            ),
+            "connect as the JVM's own user, or as root",
+        )
+    }
+
+    fn socket_path(&self) -> String {
+        format!("/tmp/.java_pid{}", self.target.status.namespace_pid)
+    }
+
+    fn connect(&self) -> Result<OwnedFd, Errno> {
+        let path = self.shoes.path(&self.socket_path());
+        socket::connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
+    }
+
+    /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
+    /// take that away, or (the trigger being removed) dump its threads. So whoever comes second looks again.
+    fn open_listener(&self) -> Result<OwnedFd, Failure> {
+        let tmp = stat(self.shoes.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
+        let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
+        let Some(_turn) = OPENING.take(place, self.limit(OPEN_TIMEOUT)) else {
+            return Err(Failure::new(
+                format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
+                "give each container a /tmp of its own",
+            ));
+        };
+        match self.own_socket()? {
+            Some(socket) => Ok(socket),
+            None => self.ask_for_socket(),
+        }
+    }
+
+    fn ask_for_socket(&self) -> Result<OwnedFd, Failure> {
+        self.refuse_deaf()?;
+        self.refuse_closed_tmp()?;
+        let pid = self.target.pid;
+        let (start, limit) = (Instant::now(), self.limit(OPEN_TIMEOUT));
+        if limit < LEAST {
+            let reason =
+                format!("process {pid} was not asked to open its socket: no time was left");
+            return Err(Failure::plain(reason));
+        }
+        if unread::has(self.target) {
+            return self.wait_for_socket(start, limit);
+        }
+        let patience = UNDER_WAY.min(limit - LEAST);
+        let trigger = loop {
+            let trigger = self.trigger()?;
+            // Looked at last, for it is there as soon as the JVM needs the trigger no more.
+            if let Some(socket) = self.own_socket()? {
+                return Ok(socket);
+            }
+            let done = trigger.others.is_none_or(|age| age >= UNDER_WAY);
+            if done || start.elapsed() >= patience {
+                break trigger;
+            }
+            sleep(LOOK);
+        };
+        let tmp = self.tmp().map_err(|error| self.cannot_connect(error))?;
+        audit::note("signal", || format!("SIGQUIT to {pid}"));
+        self.target.signal(Signal::QUIT).map_err(|error| {
+            Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
+        })?;
+        let opened = self.wait_for_socket(start, limit);
+        if opened.is_err() && self.target.stat().is_some() {
+            unread::keep(self.target, tmp, trigger);
+        }
+        opened
+    }
+
+    fn tmp(&self) -> Result<OwnedFd, Errno> {
+        openat(CWD, self.shoes.path("/tmp"), FOLDER, Mode::empty())
+    }
+
+    /// Another JVM of the same number may see it too, and looks at it only when it gets a SIGQUIT itself. In `/tmp`, else
+    /// in the JVM's working directory: there applications keep their own files.
+    fn trigger(&self) -> Result<Trigger, Failure> {
+        let name = format!(".attach_pid{}", self.target.status.namespace_pid);
+        let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
+        let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
+        // Other tools try the working directory first.
+        let there = cwd.as_ref().ok();
+        let theirs = there.and_then(|cwd| Trigger::of_others(cwd, &name, self.target.status.uid));
+        if let Some(theirs) = theirs.filter(|it| it.others.is_some_and(|age| age < UNDER_WAY)) {
+            return Ok(theirs);
+        }
+        let mut tried = Vec::new();
+        for (place, dir) in [("/tmp", self.tmp()), ("its working directory", cwd)] {
+            match dir.and_then(|dir| Trigger::put(dir, &name, self.target.status.uid, place)) {
+                Ok(trigger) => return Ok(trigger),
+                Err(error) => tried.push(format!("{place}: {error}")),
+            }
+        }
+        Err(Failure::new(
+            format!(
+                "cannot create {name} for process {}: {}",
+                self.target.pid,
+                tried.join("; ")
+            ),
+            "the JVM's user needs a writable /tmp",
+        ))
+    }
+
+    fn refuse_deaf(&self) -> Result<(), Failure> {
+        let pid = self.target.pid;
+        let status = self.target.status_now();
+        match status.is_some_and(|status| status.catches_quit()) {
+            true => Ok(()),
+            false => Err(Failure::new(
+                format!(
+                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                ),
+                "try again in a moment",
+            )),
+        }
+    }
+
+    /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
+    fn wait_for_socket(&self, start: Instant, limit: Duration) -> Result<OwnedFd, Failure> {
+        let mut pause = Duration::from_millis(5);
+        loop {
+            match self.own_socket()? {
+                Some(socket) => return Ok(socket),
+                None => self.refuse_stopped()?,
+            }
+            if start.elapsed() > limit {
+                return Err(Failure::new(
+                    format!(
+                        "process {} did not open {} within {} s after SIGQUIT",
+                        self.target.pid,
+                        self.socket_path(),
+                        limit.as_secs_f64().round()
+                    ),
+                    "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
+                ));
+            }
+            sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(200));
+        }
+    }
+}

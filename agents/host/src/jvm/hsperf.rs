@@ -1,0 +1,199 @@
+//! What a HotSpot JVM publishes of itself in `hsperfdata`, read without touching it.
+//!
+//! The file belongs to the JVM's user and may hold anything: every offset is checked.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+
+use crate::os::proc::maps::Mapped;
+use crate::os::proc::named::Named;
+
+const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
+const LIMIT: u64 = 4 << 20;
+const MAX_ENTRIES: u32 = 20_000;
+
+/// Whether a path is that of such a file.
+pub fn is_data(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    parts.next().is_some_and(|name| name.parse::<u32>().is_ok())
+        && parts
+            .next()
+            .is_some_and(|folder| folder.starts_with("hsperfdata_"))
+}
+
+/// The options and flags the JVM says it was started with, from wherever they came; empty where it publishes nothing.
+pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
+    let Some(bytes) = find(named, mapped) else {
+        return Vec::new();
+    };
+    // What came from a file of flags stands there as in that file, without what begins an option.
+    let flags = text_entry(&bytes, "java.rt.vmFlags").unwrap_or_default();
+    let flags = flags
+        .split_ascii_whitespace()
+        .map(|flag| format!("-XX:{flag}"));
+    let arguments = text_entry(&bytes, "java.rt.vmArgs").unwrap_or_default();
+    flags
+        .chain(arguments.split_ascii_whitespace().map(str::to_owned))
+        .collect()
+}
+
+/// The version the JVM says it is.
+pub fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
+    text_entry(&find(named, mapped)?, "java.property.java.version")
+}
+
+/// The name that the JVM gives itself, and that of who made it.
+pub fn maker(named: &Named, mapped: &[Mapped]) -> Option<(String, String)> {
+    let bytes = find(named, mapped)?;
+    let text = |name: &str| text_entry(&bytes, &format!("java.property.java.vm.{name}"));
+    Some((text("name")?, text("vendor")?))
+}
+
+/// The file that the JVM maps. A file of the right name may be another JVM's, which has the same number in another pid
+/// namespace and shares the folder. (The device is not compared: maps and stat name different ones on overlays.)
+fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
+    mapped.iter().find_map(|mapped| {
+        let file = named.open(&mapped.path)?;
+        if file.metadata().ok()?.ino() != mapped.inode {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(LIMIT).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    })
+}
+
+/// The values of these counters as they are now. None where one is not there, or below zero.
+pub fn numbers<const N: usize>(
+    named: &Named,
+    mapped: &[Mapped],
+    names: [&str; N],
+) -> Option<[u64; N]> {
+    let bytes = find(named, mapped)?;
+    let values = names.map(|name| long_entry(&bytes, name));
+    values
+        .iter()
+        .all(Option::is_some)
+        .then(|| values.map(Option::unwrap_or_default))
+}
+
+/// The value of a text entry.
+pub fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
+    let value = until_zero(value(bytes, name)?);
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// The value of an entry of one number.
+pub fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
+    let eight = value(bytes, name)?.get(..8)?;
+    u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
+}
+
+/// What an entry holds, and what follows in it. Only the byte order of the machine is read: the JVM runs on it.
+fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    if bytes.get(..4)? != MAGIC {
+        return None;
+    }
+    let mut at = number(bytes, 24)? as usize;
+    for _ in 0..number(bytes, 28)?.min(MAX_ENTRIES) {
+        let length = number(bytes, at)? as usize;
+        let entry = bytes.get(at..at.checked_add(length.max(20))?)?;
+        if until_zero(entry.get(number(entry, 4)? as usize..)?) == name.as_bytes() {
+            return entry.get(number(entry, 16)? as usize..);
+        }
+        at += entry.len();
+    }
+    None
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(four.try_into().ok()?))
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(entries: &[(&str, &str)]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.resize(24, 0);
+        bytes.extend(32u32.to_ne_bytes());
+        bytes.extend((entries.len() as u32).to_ne_bytes());
+        for (name, value) in entries {
+            let data = 20 + name.len() + 1;
+            let length = data + value.len() + 1;
+            bytes.extend((length as u32).to_ne_bytes());
+            bytes.extend(20u32.to_ne_bytes());
+            bytes.extend([0; 8]);
+            bytes.extend((data as u32).to_ne_bytes());
+            bytes.extend(format!("{name}\0{value}\0").bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn which_files_it_is() {
+        for (path, is) in [
+            ("/tmp/hsperfdata_yarn/7", true),
+            ("/tmp/hsperfdata_yarn/7x", false),
+            ("/tmp/perfdata/7", false),
+            ("/7", false),
+        ] {
+            assert_eq!(is_data(path), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_the_file_that_is_mapped() {
+        let folder = std::env::temp_dir().join(format!("hsperfdata_test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("7");
+        let bytes = file(&[("java.property.java.version", "1.8.0")]);
+        std::fs::write(&path, bytes).unwrap();
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
+        let path = path.to_str().unwrap().to_owned();
+        for (inode, want) in [(inode, Some("1.8.0")), (inode + 1, None)] {
+            let mapped = Mapped {
+                path: path.clone(),
+                device: String::new(),
+                inode,
+            };
+            assert_eq!(version(&named, &[mapped]).as_deref(), want);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_entry_by_its_name() {
+        let bytes = file(&[("a", "1"), ("java.rt.vmArgs", "-Xmx1g -XX:+X"), ("b", "2")]);
+        assert_eq!(
+            text_entry(&bytes, "java.rt.vmArgs").as_deref(),
+            Some("-Xmx1g -XX:+X")
+        );
+        assert_eq!(text_entry(&bytes, "java.rt"), None);
+        let number = |text| long_entry(&file(&[("n", text)]), "n");
+        assert_eq!(
+            number("\u{5}\0\0\0\0\0\0\0"),
+            cfg!(target_endian = "little").then_some(5)
+        );
+        assert_eq!(number("\0\0\0"), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_none() {
+        let whole = file(&[("a", "1"), ("b", "2")]);
+        for end in 0..whole.len() {
+            text_entry(&whole[..end], "zz");
+        }
+        let mut endless = file(&[("a", "1")]);
+        endless[28..32].fill(0xff);
+        endless[32..36].fill(0);
+        assert_eq!(text_entry(&endless, "zz"), None);
+    }
+}

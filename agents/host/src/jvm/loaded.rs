@@ -1,0 +1,160 @@
+//! What a JVM has loaded, and which of it may be named to that JVM once more.
+//!
+//! To ask a library that is loaded is to have the JVM load it again. musl then opens the path and knows the library by
+//! its file: where that is gone, and its folder in `/tmp` with it, anybody can put another one there, and the JVM would
+//! run its code.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::ptr::null_mut;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{openat, statat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::io::Errno;
+use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
+
+use crate::os::identity::Shoes;
+use crate::os::proc::maps::{self, file_name, Mapped};
+use crate::os::proc::target::Target;
+use crate::recording::preflight::is_musl;
+
+/// Enough to see what the kernel calls a file that is mapped; none of it is read.
+const MAPPED: usize = 1;
+
+/// The files whose code a JVM may run.
+#[derive(Default)]
+pub struct Loaded {
+    files: Vec<Mapped>,
+    /// Whether its C library is musl.
+    pub musl: bool,
+    /// The agent's own `/proc`, which is not there among the files of another.
+    own: Option<OwnedFd>,
+}
+
+impl Loaded {
+    /// None where the map is not ours to read. To be called before the thread takes the process's user, and sees its
+    /// files.
+    pub fn of(target: &Target) -> Option<Self> {
+        let files = target.programs()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Some(Self {
+            musl: files.iter().any(|file| is_musl(file_name(&file.path))),
+            own: openat(CWD, "/proc/self", flags, Mode::empty()).ok(),
+            files,
+        })
+    }
+
+    /// Their paths, each once.
+    pub fn paths(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let paths = self.files.iter().map(|file| &file.path);
+        paths.filter(|path| seen.insert(*path)).cloned().collect()
+    }
+
+    /// Whether the JVM may be told to load this path, which it has loaded already, without being given the code of
+    /// somebody else.
+    pub fn may_be_named(&self, shoes: &Shoes, path: &str) -> bool {
+        self.is_at(shoes, path) || !self.musl && is_closed_to_others(shoes, path)
+    }
+
+    /// Whether what lies there is what is mapped.
+    fn is_at(&self, shoes: &Shoes, path: &str) -> bool {
+        let there = shoes.named.open(path);
+        let Some(there) = there.and_then(|file| self.as_mapped(&file)) else {
+            return false;
+        };
+        let is_same = |file: &Mapped| (&file.device, file.inode) == (&there.device, there.inode);
+        let mut mapped = self.files.iter().filter(|file| file.path == path);
+        mapped.any(is_same)
+    }
+
+    /// What the kernel tells of a file once it is mapped: by other numbers than `stat`, where file systems lie on others.
+    fn as_mapped(&self, file: &File) -> Option<Mapped> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let own = self.own.as_ref()?;
+        // SAFETY: the kernel chooses a place where nothing is, and nothing is read or written there.
+        let at = unsafe {
+            mmap(
+                null_mut(),
+                MAPPED,
+                ProtFlags::READ,
+                MapFlags::PRIVATE,
+                file,
+                0,
+            )
+        }
+        .ok()?;
+        let map = openat(own, "maps", flags, Mode::empty());
+        let there = map
+            .ok()
+            .and_then(|map| maps::file_at(File::from(map), at as u64));
+        // SAFETY: that is what was mapped above, and nobody else was told of it.
+        let _ = unsafe { munmap(at, MAPPED) };
+        there
+    }
+}
+
+/// glibc finds a library by the name it was loaded by, whatever became of the file; but it may have been by another name
+/// (a link's), and then it opens what is there. What lies in a folder that only the JVM's user or root can change is
+/// theirs; where there is none, the JVM finds the library by its name or not at all.
+fn is_closed_to_others(shoes: &Shoes, path: &str) -> bool {
+    let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
+    match statat(CWD, shoes.path(folder), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => {
+            FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                && [0, shoes.uid].contains(&stat.st_uid)
+                && stat.st_mode & 0o022 == 0
+        }
+        Err(error) => error == Errno::NOENT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getegid, geteuid};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A JVM of ours that has mapped a file, as its own map tells.
+    fn loaded(path: &str, musl: bool) -> Loaded {
+        let own = OwnedFd::from(File::open("/proc/self").unwrap());
+        let mut loaded = Loaded {
+            files: Vec::new(),
+            musl,
+            own: Some(own),
+        };
+        let mapped = loaded.as_mapped(&File::open(path).unwrap()).unwrap();
+        loaded.files.push(Mapped {
+            path: path.to_owned(),
+            ..mapped
+        });
+        loaded
+    }
+
+    #[test]
+    fn only_the_file_that_is_loaded_is_named() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-loaded-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let mode = |mode| fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+        let path = folder.join("lib.so").to_str().unwrap().to_owned();
+        fs::write(&path, "code").unwrap();
+        let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+        let (musl, glibc) = (loaded(&path, true), loaded(&path, false));
+        let named = || {
+            (
+                musl.may_be_named(&shoes, &path),
+                glibc.may_be_named(&shoes, &path),
+            )
+        };
+        mode(0o777);
+        assert_eq!(named(), (true, true), "it is the same");
+        fs::rename(&path, folder.join("kept")).unwrap();
+        fs::write(&path, "other code").unwrap();
+        assert_eq!(named(), (false, false), "anybody's");
+        mode(0o755);
+        assert_eq!(named(), (false, true), "the user's");
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(named(), (false, true), "nobody's");
+    }
+}

@@ -1,0 +1,7 @@
+//! jvm
+
+pub mod attach;
+pub mod attach_queue;
+pub mod crashes;
+pub mod hsperf;
+pub mod loaded;

@@ -1,0 +1,272 @@
+//! Careful reading and writing in folders that others may write to.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    accessat, fchown, fstat, mkdirat, open, openat, renameat, statat, unlinkat, Access, AtFlags,
+    FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
+};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use crate::os::audit;
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// The hash of some bytes, in lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The hash of a file's first `size` bytes. Err where it has fewer.
+pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    file.rewind()?;
+    let copied = io::copy(&mut file.take(size), &mut hash)?;
+    if copied < size {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+/// Whether a text is such a hash.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether the calling thread could make files in a folder: by the ids that files go by, which `access` does not.
+pub fn could_make_files(folder: &str) -> Result<(), Errno> {
+    let may = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, folder, may, AtFlags::EACCESS) {
+        // Kernels before 5.8 cannot be asked so, and old containers forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => could_make_nameless(folder),
+        may => may,
+    }
+}
+
+/// The same, by a file that has no name and is gone at once.
+fn could_make_nameless(folder: &str) -> Result<(), Errno> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    match open(folder, flags, Mode::RUSR) {
+        // Not every file system has such. Whoever makes a real one is told.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => Ok(()),
+        made => made.map(drop),
+    }
+}
+
+/// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
+/// With `owner`, only a file of that user.
+pub fn read_regular(
+    dir: impl AsFd,
+    name: &str,
+    owner: Option<u32>,
+    limit: u64,
+) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(dir, name, owner, limit)?
+        .0
+        .take(limit + 1)
+        .read_to_end(&mut bytes)?;
+    within(name, bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// As `read_regular`, without reading: the open file and its size.
+pub fn open_regular(
+    dir: impl AsFd,
+    name: &str,
+    owner: Option<u32>,
+    limit: u64,
+) -> io::Result<(File, u64)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, Mode::empty())?;
+    regular(File::from(file), name, owner, limit)
+}
+
+/// The same of a file that was opened so before, whatever its name leads to by now.
+pub fn regular(file: File, name: &str, owner: Option<u32>, limit: u64) -> io::Result<(File, u64)> {
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other(format!("{name} is not a regular file")));
+    }
+    if owner.is_some_and(|owner| owner != stat.st_uid) {
+        return Err(io::Error::other(format!(
+            "{name} belongs to user {}",
+            stat.st_uid
+        )));
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    within(name, size, limit)?;
+    Ok((file, size))
+}
+
+fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
+    match size > limit {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("{name} is larger than {} MiB", limit >> 20),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Put a file in place whole or not at all; what stood there before keeps its own inode.
+pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    write_whole_for(None, dir, name, bytes, mode)
+}
+
+/// The same, for another user whose file it is to be: the file that was made is given away, and never what stands
+/// under its name, which the folder's owner can change at any moment.
+pub fn write_whole_for(
+    owner: Option<(Uid, Gid)>,
+    dir: impl AsFd,
+    name: &str,
+    bytes: &[u8],
+    mode: Mode,
+) -> io::Result<()> {
+    let temporary = format!(".new-{name}-{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(&dir, &temporary, flags, mode)?;
+    let mut file = File::from(file);
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| match owner {
+            Some((uid, gid)) => Ok(fchown(&file, Some(uid), Some(gid))?),
+            None => Ok(()),
+        })
+        .and_then(|()| Ok(renameat(&dir, &temporary, &dir, name)?));
+    if written.is_err() {
+        let _ = unlinkat(&dir, &temporary, AtFlags::empty());
+    }
+    written
+}
+
+/// Whether a name is one that `write_whole` uses while it writes.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(".new-")
+}
+
+/// Open a folder that only `owner` can enter; `Err` says what is wrong with it.
+pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
+    let dir = openat(CWD, path, FOLDER, Mode::empty()).map_err(|error| match error {
+        Errno::NOTDIR | Errno::LOOP => format!("{path} is a link or no folder"),
+        error => format!("{path}: {error}"),
+    })?;
+    let stat = fstat(&dir).map_err(|error| format!("{path}: {error}"))?;
+    check_private(path, &stat, owner)?;
+    Ok(dir)
+}
+
+/// As `open_private`, after making the folder where there is none.
+pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
+    match mkdirat(CWD, path, Mode::RWXU) {
+        Ok(()) => {
+            audit::note("folder", || path.to_owned());
+            open_private(path, owner)
+        }
+        Err(Errno::EXIST) => open_private(path, owner),
+        Err(error) => Err(format!("{path}: {error}")),
+    }
+}
+
+/// Whether only `owner` can enter a folder.
+pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
+    if stat.st_uid != owner {
+        return Err(format!(
+            "{path} belongs to user {} and not to {owner}",
+            stat.st_uid
+        ));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return Err(format!(
+            "{path} is open to others (mode {:o})",
+            stat.st_mode & 0o7777
+        ));
+    }
+    Ok(())
+}
+
+/// Whether `path` still leads to the folder that is open.
+pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
+    match (fstat(dir), statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)) {
+        (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
+        _ => false,
+    }
+}
+
+/// A file that is there for a moment: deleted when this is dropped, however that comes.
+pub struct Passing {
+    dir: OwnedFd,
+    name: String,
+    folder: &'static str,
+}
+
+impl Passing {
+    /// Of a file that was just made in a folder, which is told by this name.
+    pub fn new(dir: OwnedFd, name: &str, folder: &'static str) -> Self {
+        let passing = Self {
+            dir,
+            name: name.to_owned(),
+            folder,
+        };
+        audit::note("file", || passing.path());
+        passing
+    }
+
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.folder, self.name)
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
+            audit::note("removed", || self.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::threads::unbroken;
+    use crate::wire::outcome::Failure;
+
+    #[test]
+    fn a_file_without_a_name_asks_as_well() {
+        assert_eq!(could_make_nameless("/tmp"), Ok(()));
+        assert_eq!(could_make_nameless("/dev/null"), Err(Errno::NOTDIR));
+        assert_eq!(could_make_nameless("/none"), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn what_is_there_for_a_moment_goes_however_the_work_ends() {
+        let path = std::env::temp_dir().join(format!("hprofiler-passing-{}", std::process::id()));
+        let works: [fn() -> Result<(), Failure>; 2] = [
+            || Err(Failure::plain("no signal can be sent")),
+            || panic!("meant: what follows is tested"),
+        ];
+        for work in works {
+            File::create(&path).unwrap();
+            let dir = OwnedFd::from(File::open(path.parent().unwrap()).unwrap());
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let _ = unbroken(|| {
+                let _passing = Passing::new(dir, name, "/tmp");
+                work()
+            });
+            assert!(!path.exists());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! How much may be written to a folder beside a process: what its disk has left, or where the folder is memory (as
+//! `/dev/shm` is, and `/tmp` often), what the host has left of it, and the process's control groups.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::AsFd;
+use rustix::fs::{fstat, fstatfs, fstatvfs};
+
+use crate::os::proc::read_text;
+use crate::os::proc::target::Target;
+
+/// File systems that are memory: tmpfs and ramfs.
+const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+const MEMINFO: &str = "/proc/meminfo";
+/// Where hosts have the groups that limit memory, and what the files there are called.
+const KINDS: [Kind; 3] = [
+    Kind {
+        controller: "memory",
+        mount: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        used: "memory.usage_in_bytes",
+        idle: "total_inactive_file ",
+    },
+    Kind {
+        controller: "",
+        mount: "/sys/fs/cgroup",
+        limit: "memory.max",
+        used: "memory.current",
+        idle: "inactive_file ",
+    },
+    Kind {
+        controller: "",
+        mount: "/sys/fs/cgroup/unified",
+        limit: "memory.max",
+        used: "memory.current",
+        idle: "inactive_file ",
+    },
+];
+/// A limit from here on is none, in bytes.
+const NO_LIMIT: u64 = 1 << 60;
+
+struct Kind {
+    /// As `/proc/PID/cgroup` names it.
+    controller: &'static str,
+    mount: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    /// The line of `memory.stat` with what the kernel would take back before anything is refused.
+    idle: &'static str,
+}
+
+/// Where the memory that is left to a process can be read. The files are opened before a thread takes the process's
+/// user and files: then they may not be seen any more.
+pub struct Memory {
+    host: Option<File>,
+    groups: Vec<Group>,
+}
+
+/// A control group with a limit.
+struct Group {
+    store: Store,
+    limit: u64,
+    used: File,
+    stat: Option<File>,
+    idle: &'static str,
+}
+
+/// Something with room that several recordings may take from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Store {
+    /// A file system, by its number: containers see one disk in many places.
+    FileSystem(u64),
+    /// The host's memory.
+    Host,
+    /// The memory of a control group, by the device and number of one of its files.
+    Group(u64, u64),
+}
+
+/// What there is room for, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub free: u64,
+    pub is_memory: bool,
+}
+
+impl Memory {
+    pub fn of(target: &Target) -> Self {
+        Self::of_groups(&target.read("cgroup", 64 << 10).unwrap_or_default())
+    }
+
+    /// What is left to the agent itself.
+    pub fn of_agent() -> Self {
+        Self::of_groups(&read_text("/proc/self/cgroup", 64 << 10).unwrap_or_default())
+    }
+
+    fn of_groups(groups: &str) -> Self {
+        Self {
+            host: File::open(MEMINFO).ok(),
+            groups: KINDS.iter().flat_map(|kind| kind.groups(groups)).collect(),
+        }
+    }
+
+    /// What is left; where nothing is known, as much as one likes.
+    pub fn free(&self) -> u64 {
+        self.free_of_each()
+            .map(|(_, free)| free)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// What is left of the host's and of each group's.
+    fn free_of_each(&self) -> impl Iterator<Item = (Store, u64)> + '_ {
+        let host = self.host.as_ref().and_then(|file| {
+            let kib = number_after(&text(file)?, "MemAvailable:")?;
+            Some((Store::Host, kib.saturating_mul(1024)))
+        });
+        let groups = self.groups.iter();
+        host.into_iter()
+            .chain(groups.filter_map(|group| Some((group.store, group.free()?))))
+    }
+
+    /// What has room for an open folder, and how much; none where its file system does not tell.
+    pub fn stores(&self, folder: impl AsFd) -> Vec<(Store, Room)> {
+        let (Ok(disk), Ok(named), Ok(there)) =
+            (fstatvfs(&folder), fstatfs(&folder), fstat(&folder))
+        else {
+            return Vec::new();
+        };
+        let is_memory = OF_MEMORY.contains(&(named.f_type as u64));
+        // Where containers lay their own files over a disk they tell its number; not all file systems have one.
+        let number = match disk.f_fsid {
+            number if number != 0 && !is_memory => number,
+            _ => there.st_dev,
+        };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let own = [(Store::FileSystem(number), free)].into_iter();
+        let stores = match is_memory {
+            true => own.chain(self.free_of_each()).collect(),
+            false => own.collect::<Vec<_>>(),
+        };
+        let room = |(store, free)| (store, Room { free, is_memory });
+        stores.into_iter().map(room).collect()
+    }
+
+    /// What there is room for in an open folder; None where its file system does not tell.
+    pub fn room(&self, folder: impl AsFd) -> Option<Room> {
+        let stores = self.stores(folder).into_iter();
+        stores.map(|(_, room)| room).min_by_key(|room| room.free)
+    }
+}
+
+impl Kind {
+    /// The groups of this kind that limit a process, by what `/proc/PID/cgroup` says: its own, and all above it.
+    fn groups(&self, told: &str) -> Vec<Group> {
+        let own = told.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let mut controllers = parts.next()?.split(',');
+            let path = parts.next()?;
+            controllers
+                .any(|name| name == self.controller)
+                .then_some(path)
+        });
+        let Some(own) = own else {
+            return Vec::new();
+        };
+        // One that lies outside of what the agent sees begins with dots, and only what is above is there to see.
+        let inside = own
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != "..");
+        let folder: PathBuf = Path::new(self.mount).join(inside.collect::<PathBuf>());
+        let above = folder.ancestors();
+        let above = above.take_while(|folder| folder.starts_with(self.mount));
+        above.filter_map(|folder| self.group(folder)).collect()
+    }
+
+    fn group(&self, folder: &Path) -> Option<Group> {
+        let limit = text(&File::open(folder.join(self.limit)).ok()?)?;
+        let limit = limit
+            .trim()
+            .parse()
+            .ok()
+            .filter(|limit| *limit < NO_LIMIT)?;
+        let used = File::open(folder.join(self.used)).ok()?;
+        let there = fstat(&used).ok()?;
+        Some(Group {
+            store: Store::Group(there.st_dev, there.st_ino),
+            limit,
+            used,
+            stat: File::open(folder.join("memory.stat")).ok(),
+            idle: self.idle,
+        })
+    }
+}
+
+impl Group {
+    fn free(&self) -> Option<u64> {
+        let used: u64 = text(&self.used)?.trim().parse().ok()?;
+        let stat = self.stat.as_ref().and_then(text).unwrap_or_default();
+        let idle = number_after(&stat, self.idle).unwrap_or(0);
+        Some(self.limit.saturating_sub(used.saturating_sub(idle)))
+    }
+}
+
+/// The first number of the line that begins so.
+fn number_after(text: &str, begin: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A file of the kernel's as it is now.
+fn text(file: &File) -> Option<String> {
+    let mut bytes = vec![0; 16 << 10];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    bytes.truncate(read);
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{create_dir_all, remove_dir_all, write};
+
+    const LIMITED: &[(&str, &str)] = &[
+        ("memory.max", "1000\n"),
+        ("memory.current", "700\n"),
+        ("memory.stat", "anon 1\ninactive_file 100\nactive_file 5\n"),
+    ];
+
+    fn kind(mount: &str) -> Kind {
+        Kind {
+            mount: mount.to_owned().leak(),
+            ..KINDS[1]
+        }
+    }
+
+    #[test]
+    fn a_group_and_those_above_it_limit_memory() {
+        let mount = std::env::temp_dir().join(format!("hprofiler-room-{}", std::process::id()));
+        let folder = mount.join("outer/inner");
+        create_dir_all(&folder).unwrap();
+        for (name, content) in LIMITED {
+            write(folder.join(name), content).unwrap();
+        }
+        write(mount.join("outer/memory.max"), "max\n").unwrap();
+        write(mount.join("memory.max"), "600").unwrap();
+        write(mount.join("memory.current"), "450").unwrap();
+        let kind = kind(mount.to_str().unwrap());
+        let free = |told: &str| -> Vec<u64> {
+            let groups = kind.groups(told);
+            groups.iter().filter_map(Group::free).collect()
+        };
+        assert_eq!(free("4:memory:/x\n0::/outer/inner\n"), [400, 150]);
+        assert_eq!(free("0::/../..\n"), [150]);
+        assert_eq!(free("0::/gone\n"), [150]);
+        assert!(free("4:memory:/outer/inner\n").is_empty());
+        remove_dir_all(mount).unwrap();
+    }
+
+    #[test]
+    fn what_is_memory_has_no_more_room_than_the_memory() {
+        let nearly_none = Memory {
+            host: None,
+            groups: Vec::new(),
+        };
+        assert_eq!(nearly_none.free(), u64::MAX);
+        let host = Memory {
+            host: File::open(MEMINFO).ok(),
+            groups: Vec::new(),
+        };
+        let told: Vec<_> = host.free_of_each().collect();
+        assert!(matches!(told[..], [(Store::Host, 1..0x4_0000_0000_0000)]));
+        let room = host.room(File::open("/").unwrap()).unwrap();
+        assert!(room.free > 0);
+        if let Ok(memory) = File::open("/dev/shm") {
+            assert!(host.room(memory).unwrap().free < 1 << 50);
+        }
+    }
+}

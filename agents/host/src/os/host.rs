@@ -1,0 +1,92 @@
+//! What this machine says of itself.
+
+use std::fs;
+
+use rustix::process::geteuid;
+use rustix::system::uname;
+
+use crate::os::proc::read_text;
+use crate::os::proc::users::Users;
+use crate::wire::protocol::HostFacts;
+
+/// Facts of this machine; what cannot be told is empty or 0.
+pub fn facts() -> HostFacts {
+    let system = uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let uid = geteuid().as_raw();
+    HostFacts {
+        name: text(system.nodename()),
+        boot_id: read_text("/proc/sys/kernel/random/boot_id", 64)
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        pid_namespace: pid_namespace(),
+        kernel: text(system.release()),
+        arch: text(system.machine()),
+        cpus: processors() as usize,
+        load: load().unwrap_or(-1.0),
+        memory_bytes: memory_bytes(),
+        memory_available_bytes: memory_available(),
+        uid,
+        user: Users::read().name(uid),
+    }
+}
+
+/// The number of the agent's pid namespace, as `pid:[4026531836]` holds it.
+fn pid_namespace() -> String {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().into_owned()
+}
+
+/// How many tasks wanted to run, on average of the last minute.
+pub fn load() -> Option<f64> {
+    let text = read_text("/proc/loadavg", 256)?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// How many processors the host has: not only those that the agent may run on. The load is that of them all.
+pub fn processors() -> u64 {
+    let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
+    match text.trim().split(',').filter_map(counted).sum() {
+        0 => std::thread::available_parallelism().map_or(1, |own| own.get() as u64),
+        online => online,
+    }
+}
+
+/// 4 of `0-3`.
+fn counted(range: &str) -> Option<u64> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+/// 0 where the kernel does not tell.
+pub fn memory_bytes() -> u64 {
+    memory("MemTotal:").unwrap_or(0)
+}
+
+/// What could be taken without swapping, in bytes; kernels before 3.14 do not tell.
+pub fn memory_available() -> Option<u64> {
+    memory("MemAvailable:")
+}
+
+fn memory(what: &str) -> Option<u64> {
+    let text = read_text("/proc/meminfo", 64 << 10)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(what))?;
+    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_counted_by_ranges() {
+        assert_eq!(counted("0-3"), Some(4));
+        assert_eq!(
+            (counted("7"), counted("3-0"), counted("")),
+            (Some(1), None, None)
+        );
+    }
+}

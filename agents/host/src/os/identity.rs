@@ -1,0 +1,282 @@
+//! In the JVM's shoes: a thread that sees the JVM's files, as the JVM's user.
+//!
+//! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
+//! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
+//! who may signal one thread ends, or stops, all of the agent.
+
+use std::time::Duration;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{fstat, stat, OFlags};
+use rustix::io::Errno;
+use rustix::process::{chroot, fchdir, getegid, geteuid, getgid, Gid, Uid};
+use rustix::thread::{
+    move_into_link_name_space, set_capabilities, set_capabilities_secure_bits, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid, unshare_unsafe, CapabilitiesSecureBits, CapabilitySet,
+    CapabilitySets, LinkNameSpaceType, UnshareFlags,
+};
+
+use crate::os::audit;
+use crate::os::proc::named::Named;
+use crate::os::proc::target::Target;
+use crate::os::proc::users::Users;
+use crate::os::worker::Asides;
+use crate::wire::outcome::Failure;
+
+/// The threads of `as_its_user`: what they read may hang for ever.
+static AS_USERS: Asides = Asides::new(4, 16);
+
+/// Worn by the thread that called `put_on`, until that thread ends.
+pub struct Shoes {
+    /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
+    prefix: String,
+    /// What the JVM's user named; keeps the descriptor that the prefix names open.
+    pub named: Named,
+    /// The JVM's working directory.
+    pub cwd: Option<OwnedFd>,
+    /// Its path, as far as that can be told from outside.
+    pub cwd_path: Option<String>,
+    pub uid: u32,
+}
+
+impl Shoes {
+    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
+    pub fn put_on(target: &Target) -> Result<Self, Failure> {
+        audit::about(target.pid);
+        let status = &target.status;
+        let own = geteuid().as_raw();
+        if own != 0 && own != status.uid {
+            let users = Users::read();
+            return Err(Failure::new(
+                format!(
+                    "the JVM runs as user {} and the agent as user {}: the JVM would refuse it",
+                    users.name(status.uid),
+                    users.name(own)
+                ),
+                "connect as the JVM's user, or become root with --become sudo",
+            ));
+        }
+        let cannot = |what: &str, error: Errno| {
+            Failure::new(
+                format!("{what} of process {}: {error}", target.pid),
+                "connect as root, or use --become sudo",
+            )
+        };
+        let folder = OFlags::PATH | OFlags::DIRECTORY;
+        let root = target
+            .open_link("root", folder)
+            .map_err(|e| cannot("cannot open the root directory", e))?;
+        let cwd = target.open_link("cwd", folder).ok();
+        let cwd_path = target.read_link("cwd");
+        let mut prefix = String::new();
+        if own == 0 {
+            match enter_mounts(target, &root) {
+                // Root of a container is no root that may enter, and a JVM of the same user can be reached as any other.
+                Err(Errno::PERM) if own == status.uid => {
+                    prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
+                }
+                entered => entered.map_err(|e| cannot("cannot enter the mount namespace", e))?,
+            }
+            become_user(target).map_err(|e| cannot("cannot take the user and groups", e))?;
+        } else if !sees_same_files(target, &root) {
+            prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
+        }
+        Ok(Self {
+            prefix,
+            named: Named::new(root, cwd_path.clone()),
+            cwd,
+            cwd_path,
+            uid: status.uid,
+        })
+    }
+
+    /// The calling thread as another user of this host's own files; only root can.
+    pub fn of_user(uid: u32, gid: u32) -> Result<Self, Failure> {
+        let cannot = |error: Errno| Failure::plain(format!("cannot act as user {uid}: {error}"));
+        let root = rustix::fs::open(
+            "/",
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        );
+        let shoes = Self {
+            prefix: String::new(),
+            named: Named::new(root.map_err(cannot)?, None),
+            cwd: None,
+            cwd_path: None,
+            uid,
+        };
+        if geteuid().as_raw() == 0 {
+            take_ids(uid, gid, &[]).map_err(cannot)?;
+        }
+        Ok(shoes)
+    }
+
+    /// Where the calling thread finds what the JVM calls `path` (absolute).
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+}
+
+/// Why nothing came of `as_its_user`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The agent may not, or cannot, act as that user.
+    NotAllowed,
+    /// It takes too long: what is read may be in a file system that hangs. Where that user has enough such threads
+    /// already there is no other.
+    NotSoon,
+}
+
+/// What comes of `work` on a thread that has no more rights than the process's user.
+pub fn as_its_user<T: Send + 'static>(
+    target: Target,
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Unread> {
+    let whose = target.whose();
+    let worn = move || {
+        // The rights of a set-user-ID program are not those of who chose its arguments.
+        let own =
+            target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
+        own.then(work).ok_or(Unread::NotAllowed)
+    };
+    let told = AS_USERS.wait(whose, patience, worn);
+    told.unwrap_or(Err(Unread::NotSoon))
+}
+
+fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
+    let same_root = || Some(file_id(&fstat(root).ok()?) == file_id(&stat("/").ok()?));
+    in_same_mounts(target).unwrap_or(false) && same_root().unwrap_or(false)
+}
+
+fn in_same_mounts(target: &Target) -> Result<bool, Errno> {
+    let theirs = fstat(target.open_link("ns/mnt", OFlags::RDONLY)?)?;
+    Ok(file_id(&theirs) == file_id(&stat("/proc/self/ns/mnt")?))
+}
+
+fn file_id(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// The thread keeps the namespace alive, so that files can be read from it after the JVM has ended.
+fn enter_mounts(target: &Target, root: &OwnedFd) -> Result<(), Errno> {
+    if sees_same_files(target, root) {
+        return Ok(());
+    }
+    let namespace = if in_same_mounts(target)? {
+        None
+    } else {
+        Some(target.open_link("ns/mnt", OFlags::RDONLY)?)
+    };
+    // SAFETY: only CLONE_FS is unshared, so no descriptor table is split; it gives this thread its own root
+    // and working directory, which setns asks for and the other threads must not notice.
+    unsafe { unshare_unsafe(UnshareFlags::FS) }?;
+    if let Some(namespace) = namespace {
+        move_into_link_name_space(
+            rustix::fd::AsFd::as_fd(&namespace),
+            Some(LinkNameSpaceType::Mount),
+        )?;
+    }
+    // A JVM in a chroot sees less than its namespace holds.
+    fchdir(root)?;
+    chroot(".")
+}
+
+fn become_user(target: &Target) -> Result<(), Errno> {
+    let status = &target.status;
+    take_ids(status.uid, status.gid, &status.groups)
+}
+
+/// These are the kernel's own calls, which change one thread; the C library's would change all threads of the
+/// agent, and it could not act for several users at a time.
+///
+/// Of the ids only the effective ones change, and by them those of files: the rights to files, to signal the JVM, and
+/// what the JVM is told of who connects go by these. The real and the saved ids stay root's: by them the kernel decides
+/// who may signal, trace or limit the thread, and each of that hits the whole agent.
+fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
+    let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+    match set_thread_groups(&groups) {
+        // Root of a container may not be allowed to change, and here it need not.
+        Err(Errno::PERM) if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) => {}
+        set => {
+            set?;
+            // None is run here, but by a real id that is root's a program would get root's capabilities again. Root of a
+            // container may not be allowed to say so.
+            let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT);
+            let own = getgid();
+            set_thread_res_gid(own, Gid::from_raw(gid), own)?;
+            set_thread_res_uid(Uid::ROOT, Uid::from_raw(uid), Uid::ROOT)?;
+        }
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::files::could_make_files;
+    use crate::os::proc::status;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+    use std::thread;
+
+    const OTHER: u32 = 12345;
+
+    /// On a thread that is that user from then on.
+    fn as_other<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        let worn = || {
+            Shoes::of_user(OTHER, OTHER).unwrap();
+            work()
+        };
+        thread::spawn(worn).join().unwrap()
+    }
+
+    #[test]
+    fn it_has_the_users_rights_and_is_not_the_users() {
+        if geteuid().as_raw() != 0 {
+            return; // nobody else may become another user
+        }
+        let folder = std::env::temp_dir().join(format!("hprofiler-worn-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = folder.to_str().unwrap().to_owned();
+        let roots = path.clone();
+        assert_eq!(
+            as_other(move || could_make_files(&roots)),
+            Err(Errno::ACCESS)
+        );
+        std::os::unix::fs::chown(&folder, Some(OTHER), None).unwrap();
+        assert_eq!(as_other(move || could_make_files(&path)), Ok(()));
+        std::fs::remove_dir(&folder).unwrap();
+        let told = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
+        let ids: Vec<&str> = told
+            .lines()
+            .filter(|line| line.starts_with("Uid:"))
+            .collect();
+        assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
+    }
+
+    #[test]
+    fn what_it_would_run_has_no_capability_of_roots() {
+        if geteuid().as_raw() != 0 {
+            return;
+        }
+        let run = || {
+            Command::new("cat")
+                .arg("/proc/self/status")
+                .output()
+                .unwrap()
+        };
+        let told = String::from_utf8(as_other(run).stdout).unwrap();
+        assert!(status::parse(1, &told).is_some_and(|status| status.uid == OTHER));
+        assert!(told.contains("\nCapPrm:\t0000000000000000\n"), "{told}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Until when an agent lives if it hears nothing more, shown to those who clean up: as the name of its main thread,
+//! which every process of the host may read and which ends with the agent.
+//!
+//! The clock is the one that the agent waits by: it stands still while the machine sleeps, so that nobody's lease is
+//! over when it wakes.
+
+use std::ffi::CString;
+use std::fs::read_link;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::thread::set_name;
+use rustix::time::{clock_gettime, ClockId};
+
+use crate::os::proc::read_text;
+
+const WORD: &str = "lease ";
+/// How long an agent may take to stop and delete what it made, in seconds.
+pub const TO_CLEAN: u64 = 120;
+
+/// Show it; to be called by the main thread.
+pub fn show(until: Instant) {
+    let left = until.saturating_duration_since(Instant::now());
+    let name = format!("{WORD}{}", (now() + left).as_secs());
+    // The kernel keeps 15 bytes: nine digits are 31 years.
+    if let Ok(name) = CString::new(name) {
+        // A name that cannot be given is one that is not understood.
+        let _ = set_name(&name);
+    }
+}
+
+/// Show none any more: whoever lends its place to another agent lives as long as that one needs.
+pub fn hide() {
+    let _ = set_name(c"agent");
+}
+
+/// What a process shows of its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Nothing,
+    /// In so many seconds; less than none: it is over for so long.
+    Ends(i64),
+    /// By clocks that are not ours: it is in another time namespace.
+    Elsewhere,
+    /// By clocks that we may not look at.
+    Unseen,
+}
+
+pub fn shown(pid: i32) -> Shown {
+    let name = read_text(format!("/proc/{pid}/comm"), 64);
+    let Some(end) = name.and_then(|name| parse(&name)) else {
+        return Shown::Nothing;
+    };
+    let clocks = |pid: &str| read_link(format!("/proc/{pid}/ns/time"));
+    by_clocks(
+        end.saturating_sub_unsigned(now().as_secs()),
+        clocks(&pid.to_string()),
+        clocks("self"),
+    )
+}
+
+/// What it shows if it ends in so many seconds by our clocks. Kernels without time namespaces have no such links.
+fn by_clocks(left: i64, theirs: io::Result<PathBuf>, ours: io::Result<PathBuf>) -> Shown {
+    match (theirs, ours) {
+        (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Shown::Unseen,
+        (theirs, ours) => match theirs.ok() == ours.ok() {
+            true => Shown::Ends(left),
+            false => Shown::Elsewhere,
+        },
+    }
+}
+
+fn parse(name: &str) -> Option<i64> {
+    let end = name.trim_end().strip_prefix(WORD)?.parse::<u32>();
+    end.ok().map(i64::from)
+}
+
+/// The clock of `Instant`.
+fn now() -> Duration {
+    clock(ClockId::Monotonic)
+}
+
+/// The clock that processes' start times are of.
+pub fn since_boot() -> Duration {
+    clock(ClockId::Boottime)
+}
+
+fn clock(id: ClockId) -> Duration {
+    let now = clock_gettime(id);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
+
+/// In how many seconds the lease ends that a thread of ours shows.
+#[cfg(test)]
+pub fn shown_by(thread: i32) -> i64 {
+    let name = read_text(format!("/proc/self/task/{thread}/comm"), 64);
+    parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_understood() {
+        assert_eq!(parse("lease 123456789\n"), Some(123_456_789));
+        assert_eq!(parse("agent-012345678\n"), None);
+        assert_eq!(parse("lease -7\n"), None);
+        assert!(format!("{WORD}123456789").len() <= 15);
+    }
+
+    #[test]
+    fn whose_clocks_it_goes_by() {
+        let clock = |name: &str| Ok(PathBuf::from(name));
+        let fails = |number| Err(io::Error::from_raw_os_error(number));
+        let (no_entry, denied) = (2, 13);
+        for (theirs, ours, want) in [
+            (clock("time:[1]"), clock("time:[1]"), Shown::Ends(7)),
+            (clock("time:[2]"), clock("time:[1]"), Shown::Elsewhere),
+            (fails(no_entry), fails(no_entry), Shown::Ends(7)),
+            (fails(no_entry), clock("time:[1]"), Shown::Elsewhere),
+            (fails(denied), clock("time:[1]"), Shown::Unseen),
+        ] {
+            assert_eq!(by_clocks(7, theirs, ours), want);
+        }
+    }
+
+    #[test]
+    fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
+        let shown = std::thread::spawn(|| {
+            show(Instant::now() + Duration::from_secs(100));
+            shown_by(rustix::thread::gettid().as_raw_nonzero().get())
+        });
+        assert!((99..=100).contains(&shown.join().unwrap()));
+        assert_eq!(super::shown(1), Shown::Nothing);
+    }
+}

@@ -1,0 +1,14 @@
+//! os
+
+pub mod audit;
+pub mod files;
+pub mod free_space;
+pub mod host;
+pub mod identity;
+pub mod lease;
+pub mod low_priority;
+pub mod peer;
+pub mod proc;
+pub mod threads;
+pub mod turns;
+pub mod worker;

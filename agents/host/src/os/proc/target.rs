@@ -1,0 +1,274 @@
+//! One process, held fast: later steps cannot hit another one that was given the same pid.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::time::{Duration, SystemTime};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
+use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+
+use super::maps::{self, Mapped};
+use super::named::Named;
+use super::open_files;
+use super::read_text;
+use super::stat::{self, Stat};
+use super::status::{self, Status};
+use crate::os::lease::since_boot;
+use crate::os::worker::Whose;
+use crate::wire::outcome::Failure;
+
+/// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
+pub struct Target {
+    pub pid: i32,
+    pub start_time: u64,
+    pub status: Status,
+    /// The inode of its pid namespace, the same for every agent; 0 where that is not ours to see.
+    pid_namespace: u64,
+    dir: OwnedFd,
+    /// None on kernels before 5.3.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Target {
+    /// Take hold of the process that had this pid and this start time.
+    pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
+        let gone = || Failure::plain(format!("process {pid} has ended"));
+        let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
+        refuse_foreign_numbers()?;
+        let dir = openat(
+            CWD,
+            format!("/proc/{pid}"),
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|_| gone())?;
+        let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
+        let text = read_at(&dir, "status", 1 << 20).ok_or_else(gone)?;
+        let status = status::parse(pid, &text).ok_or_else(gone)?;
+        let target = Self {
+            pid,
+            start_time,
+            status,
+            pid_namespace: pid_namespace(&dir).unwrap_or(0),
+            dir,
+            pidfd,
+        };
+        // Checked last: all that was opened before is now known to be of the right process.
+        match target.stat() {
+            Some(stat) if stat.start_time == start_time => Ok(target),
+            Some(_) => Err(Failure::plain(format!(
+                "process {pid} has ended; its number now belongs to another"
+            ))),
+            None => Err(gone()),
+        }
+    }
+
+    /// Whether the process that had this pid and this start time is there no more; false where that cannot be seen.
+    pub fn has_ended(pid: i32, start_time: u64) -> bool {
+        let stat = std::fs::read(format!("/proc/{pid}/stat"));
+        refuse_foreign_numbers().is_ok() && tells_of_end(stat, start_time)
+    }
+
+    /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
+    /// the same for every agent, in whatever pid namespace that is.
+    pub fn file_stem(&self) -> String {
+        let number = self.status.namespace_pid;
+        format!("{}-{number}-{}", self.pid_namespace, self.start_time)
+    }
+
+    /// Whom work on a thread of its own is for.
+    pub fn whose(&self) -> Whose {
+        Whose::new(self.status.uid, self.pid, self.start_time)
+    }
+
+    /// When it began, by the clock that files are dated by.
+    pub fn began(&self) -> SystemTime {
+        let ticks = Duration::from_secs(self.start_time) / clock_ticks_per_second() as u32;
+        SystemTime::now() - since_boot().saturating_sub(ticks)
+    }
+
+    #[cfg(test)]
+    pub fn own() -> Self {
+        Self::open(std::process::id() as i32, stat::own().unwrap().start_time).unwrap()
+    }
+
+    /// State and times now; None once the process has ended.
+    pub fn stat(&self) -> Option<Stat> {
+        stat::parse(&read_at(&self.dir, "stat", 4096)?).filter(Stat::lives)
+    }
+
+    /// A file of `/proc/PID`, at most `limit` bytes of it.
+    pub fn read(&self, name: &str, limit: u64) -> Option<String> {
+        read_at(&self.dir, name, limit)
+    }
+
+    /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
+    pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
+        maps::files(self.map()?, wanted)
+    }
+
+    /// The files whose code it may run.
+    pub fn programs(&self) -> Option<Vec<Mapped>> {
+        maps::programs(self.map()?)
+    }
+
+    fn map(&self) -> Option<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let map = openat(&self.dir, "maps", flags, Mode::empty());
+        map.ok().map(File::from)
+    }
+
+    /// What it has open, as `open_files::of` tells it.
+    pub fn open_files(&self) -> Option<impl Iterator<Item = Result<String, Errno>>> {
+        open_files::of(self.dir.as_fd())
+    }
+
+    /// Whether it is in the host's own user namespace, in which every number means itself.
+    pub fn has_users_of_host(&self) -> bool {
+        let map = self.read("uid_map", 4096);
+        // Kernels without user namespaces have no map.
+        map.is_none_or(|map| map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
+    }
+
+    /// The files its user named, in its own root.
+    pub fn named(&self) -> Result<Named, Errno> {
+        let root = self.open_link("root", OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok(Named::new(root, self.read_link("cwd")))
+    }
+
+    /// Those of the agent itself.
+    pub fn own_status() -> Option<Status> {
+        status::parse(
+            std::process::id() as i32,
+            &read_text("/proc/self/status", 1 << 20)?,
+        )
+    }
+
+    /// Signals caught and ids as they are now.
+    pub fn status_now(&self) -> Option<Status> {
+        status::parse(self.pid, &self.read("status", 1 << 20)?)
+    }
+
+    /// Open what one of the links of `/proc/PID` leads to (`root`, `cwd`, `ns/mnt`).
+    pub fn open_link(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        openat(&self.dir, name, flags | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// Where one of the links of `/proc/PID` points.
+    pub fn read_link(&self, name: &str) -> Option<String> {
+        readlinkat(&self.dir, name, Vec::new())
+            .ok()?
+            .into_string()
+            .ok()
+    }
+
+    /// Send a signal to this process and no other.
+    pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        match (&self.pidfd, Pid::from_raw(self.pid)) {
+            (Some(pidfd), _) => pidfd_send_signal(pidfd, signal),
+            (None, Some(pid)) if self.stat().is_some() => kill_process(pid, signal),
+            _ => Err(Errno::SRCH),
+        }
+    }
+}
+
+/// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.
+fn refuse_foreign_numbers() -> Result<(), Failure> {
+    let shown = read_text("/proc/self/stat", 4096)
+        .and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
+    if shown == Some(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "/proc shows another pid namespace than the agent's own",
+        "run the agent where /proc is that of its own pid namespace",
+    ))
+}
+
+/// What reading `/proc/PID/stat` tells of the process that had this start time. (An agent without descriptors, say, reads
+/// nothing.)
+fn tells_of_end(stat: io::Result<Vec<u8>>, start_time: u64) -> bool {
+    match stat {
+        Ok(text) => stat::parse(&String::from_utf8_lossy(&text))
+            .is_some_and(|stat| stat.start_time != start_time || !stat.lives()),
+        Err(error) => {
+            let error = Errno::from_io_error(&error);
+            matches!(error, Some(Errno::NOENT | Errno::SRCH))
+        }
+    }
+}
+
+/// From `pid:[4026531836]`.
+fn pid_namespace(dir: &OwnedFd) -> Option<u64> {
+    let link = readlinkat(dir, "ns/pid", Vec::new())
+        .ok()?
+        .into_string()
+        .ok()?;
+    link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn read_at(dir: &OwnedFd, name: &str, limit: u64) -> Option<String> {
+    let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = Vec::new();
+    File::from(file).take(limit).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_files_are_told_by_their_names() {
+        let path = std::env::temp_dir().join(format!("hprofiler-open-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        let is_open = || {
+            let files = Target::own().open_files().unwrap();
+            files.flatten().any(|name| path == *name)
+        };
+        assert!(is_open());
+        drop(file);
+        assert!(!is_open());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn files_are_named_by_number_and_namespace() {
+        let own = Target::own();
+        let (stem, start_time) = (own.file_stem(), own.start_time);
+        let parts: Vec<u64> = stem.split('-').map(|part| part.parse().unwrap()).collect();
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
+        assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
+        assert_eq!(parts[2], start_time);
+    }
+
+    #[test]
+    fn one_whose_number_is_anothers_now_has_ended() {
+        let (pid, start_time) = (std::process::id() as i32, stat::own().unwrap().start_time);
+        assert!(!Target::has_ended(pid, start_time));
+        assert!(Target::has_ended(pid, start_time + 1));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_has_not_ended() {
+        let start_time = stat::own().unwrap().start_time;
+        let stat = read_text("/proc/self/stat", 4096).unwrap();
+        let mut zombie = stat.clone();
+        let state = zombie.rfind(") ").unwrap() + 2;
+        zombie.replace_range(state..=state, "Z");
+        for (stat, want) in [
+            (Ok(stat), false),
+            (Ok(zombie), true),
+            (Err(Errno::MFILE), false),
+            (Err(Errno::NOENT), true),
+            (Err(Errno::SRCH), true),
+        ] {
+            let read = stat.clone().map(String::into_bytes);
+            let ended = tells_of_end(read.map_err(io::Error::from), start_time);
+            assert_eq!(ended, want, "{stat:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Work on threads of its own: what comes of it where the code is wrong, or nothing answers.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::thread;
+
+use crate::wire::outcome::Failure;
+
+/// The stack of a thread that works for one process.
+pub const STACK: usize = 512 << 10;
+
+/// What comes of work for a process on a thread that it may change as it likes.
+pub fn on_thread<T: Send>(
+    pid: i32,
+    engine: &str,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    thread::scope(|scope| {
+        let spawned = thread::Builder::new()
+            .name(format!("{engine} {pid}"))
+            .stack_size(STACK)
+            .spawn_scoped(scope, work);
+        let thread = spawned.map_err(|error| no_thread(pid, &error))?;
+        thread.join().map_err(|_| broken())?
+    })
+}
+
+/// What comes of work whose code may be wrong.
+pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| broken())
+}
+
+/// Why such work came to nothing.
+pub fn broken() -> Failure {
+    Failure::plain("the agent's own thread broke: a fault of hprofiler")
+}
+
+/// Why a process is given up.
+pub fn hangs(pid: i32) -> Failure {
+    Failure::new(
+        format!("process {pid} takes too long: the agent waits for it or its file system"),
+        "see whether the process and its folders answer",
+    )
+}
+
+/// Why a process has no thread to be recorded by.
+pub fn no_thread(pid: i32, error: &std::io::Error) -> Failure {
+    Failure::new(
+        format!("no thread for process {pid}: {error}"),
+        "raise the limit of processes (ulimit -u)",
+    )
+}

@@ -1,0 +1,130 @@
+//! Wall-clock and CPU time of a recording.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+
+use crate::engine::Engine;
+use crate::os::proc::stat::Stat;
+use crate::os::proc::target::Target;
+use crate::recording::process::Order;
+use crate::wire::outcome::Failure;
+
+/// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why a recording goes on no longer.
+pub enum End {
+    Over,
+    /// It is read, but it was cut short for this reason.
+    TooMuch(Failure),
+    /// Nobody wants the result.
+    Unwanted,
+}
+
+/// Begins with a recording; of a process that has ended the CPU time is known up to the last look.
+#[derive(Clone)]
+pub struct Clock {
+    begin: Instant,
+    first: Option<Stat>,
+    pub seconds: f64,
+    /// Used by the process, by the kernel's own account (user and system).
+    pub cpu_seconds: f64,
+    /// The part of it that was used in the program's own code.
+    pub user_seconds: f64,
+}
+
+impl Clock {
+    pub fn start(target: &Target) -> Self {
+        Self {
+            first: target.stat(),
+            begin: Instant::now(),
+            seconds: 0.0,
+            cpu_seconds: 0.0,
+            user_seconds: 0.0,
+        }
+    }
+
+    /// The same of a recording that stands for so much CPU time: its process has ended, or it began before this.
+    pub fn at_least(&self, cpu_seconds: f64) -> Self {
+        let times = match cpu_seconds / self.cpu_seconds {
+            times if times.is_finite() => times.max(1.0),
+            _ => 1.0,
+        };
+        Self {
+            cpu_seconds: self.cpu_seconds.max(cpu_seconds),
+            user_seconds: self.user_seconds * times,
+            ..self.clone()
+        }
+    }
+
+    /// The same of a recording that ended at some time before, and stands for so much CPU time.
+    pub fn until(&self, cpu_seconds: f64) -> Self {
+        let part = match cpu_seconds / self.cpu_seconds {
+            part if part > 0.0 => part.min(1.0),
+            _ => 1.0,
+        };
+        Self {
+            cpu_seconds: self.cpu_seconds * part,
+            user_seconds: self.user_seconds * part,
+            ..self.clone()
+        }
+    }
+
+    /// Counts what the process used until its recording was stopped: a JVM may hold the stop off, and is sampled on.
+    pub fn stopped(&mut self, target: &Target) {
+        let seconds = self.seconds;
+        self.look(target);
+        self.seconds = seconds;
+    }
+
+    /// Wait until the time is over, the process has ended, an order comes or the recording takes too much.
+    pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
+        let end = self.begin + Duration::from_secs_f64(duration);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let order = orders.recv_timeout(left.min(LOOK));
+            let lives = self.look(engine.target());
+            match order {
+                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return End::Unwanted,
+                Ok(Order::Stop) => return End::Over,
+                _ if !lives || Instant::now() >= end => return End::Over,
+                Ok(Order::Start) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(why) = engine.too_much() {
+                return End::TooMuch(why);
+            }
+        }
+    }
+
+    fn look(&mut self, target: &Target) -> bool {
+        let stat = target.stat();
+        self.seconds = self.begin.elapsed().as_secs_f64();
+        if let (Some(first), Some(stat)) = (self.first, stat) {
+            let seconds = |then: u64, now: u64| {
+                now.saturating_sub(then) as f64 / clock_ticks_per_second() as f64
+            };
+            self.cpu_seconds = seconds(first.cpu_ticks, stat.cpu_ticks);
+            self.user_seconds = seconds(first.user_ticks, stat.user_ticks);
+        }
+        stat.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_until_the_stop_counts_and_its_time_does_not() {
+        let target = Target::own();
+        let mut clock = Clock::start(&target);
+        clock.look(&target);
+        let (seconds, before) = (clock.seconds, clock.cpu_seconds);
+        while target.stat().unwrap().cpu_ticks < clock.first.unwrap().cpu_ticks + 20 {}
+        clock.stopped(&target);
+        assert!(clock.cpu_seconds >= 0.2 && clock.cpu_seconds > before);
+        assert_eq!(clock.seconds, seconds);
+    }
+}

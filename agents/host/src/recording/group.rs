@@ -1,0 +1,428 @@
+//! The recordings of a session, and the order in which the coordinator hears of them.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::engine::Shared;
+use crate::os::threads::{self, STACK};
+use crate::recording::process::{self, Job, Libraries, Order, Over, Report};
+use crate::resources::folding::Folding;
+use crate::resources::limits::used;
+use crate::session::inbox::{Happening, Inbox};
+use crate::wire::outcome::{Failure, Stage};
+use crate::wire::protocol::{Event, Pid, Prepare};
+
+/// A host with more JVMs than this is to be profiled in parts.
+pub const MAX_PROCESSES: usize = 512;
+/// How long recordings may take to end when nobody waits for their results any more.
+const FAREWELL: Duration = Duration::from_secs(30);
+/// How long nothing may come of recordings whose time is over, whatever else goes wrong: longer than any step takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a step may take beyond the time that is recorded. Recordings keep their own limits, which are shorter; this
+/// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
+/// gives a host half a minute.
+const STEP_TIME: Duration = Duration::from_secs(26);
+/// The same for what follows that time: perf is ended (16 s at most), the JVM asked (12 s). From result to result the
+/// coordinator gives a minute, which is longer than this twice.
+const END_TIME: Duration = Duration::from_secs(29);
+/// How long one process may keep the others from being folded: several may hang within the time of a step.
+const HOLD: Duration = Duration::from_secs(5);
+/// The part of the agent's memory that results may take which wait to be received, while the next is folded.
+const WAITING: u64 = 8;
+/// The same while the coordinator is lost; and no more than so many bytes.
+const KEPT: u64 = 2;
+const MOST_KEPT: u64 = 256 << 20;
+/// Who has used less of a processor in the time of a step hangs.
+const LITTLE: Duration = Duration::from_millis(300);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Preparing,
+    Ready,
+    Starting,
+    Running,
+    Over,
+}
+
+/// How far all of them are together; the coordinator is told as each step is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Prepare,
+    Wait,
+    Start,
+    Record,
+}
+
+struct Recording {
+    pid: i32,
+    start_time: u64,
+    phase: Phase,
+    orders: Sender<Order>,
+    /// Its thread has cleaned up and ended.
+    ended: bool,
+}
+
+/// Who hears of recordings.
+pub trait Audience {
+    fn tell(&mut self, event: &Event);
+
+    /// What came of a process.
+    fn result(&mut self, over: Over);
+}
+
+/// The recordings of one `prepare`, from there to `done`.
+pub struct Recordings {
+    all: Vec<Recording>,
+    step: Step,
+    duration: Duration,
+    /// When what the step waits for is given up.
+    limit: Instant,
+    /// By when all must be over, once they were started.
+    deadline: Option<Instant>,
+    /// Whether all were told to end early.
+    stopped: bool,
+    /// When all had started.
+    begun: Option<Instant>,
+    folding: Arc<Folding>,
+    shared: Arc<Shared>,
+    /// Processor time that the agent had used when something last came of a recording; none where it has had its time.
+    worked: Option<Duration>,
+    /// Results that came before the coordinator was told that all have started.
+    early: Vec<Over>,
+    left: Vec<String>,
+}
+
+impl Recordings {
+    /// Begin to prepare, each process on its own thread.
+    pub fn prepare(
+        request: Prepare,
+        libraries: Libraries,
+        host: &str,
+        session: &str,
+        inbox: &Inbox,
+    ) -> Result<Self, Failure> {
+        if request.processes.len() > MAX_PROCESSES {
+            return Err(too_many(request.processes.len()));
+        }
+        request.limits.check()?;
+        let asked = request.processes.len();
+        let shared = Arc::new(Shared::within(&request.limits));
+        let waiting = shared.limits.memory_part(WAITING) as usize;
+        let kept = shared.limits.memory_part(KEPT).min(MOST_KEPT) as usize;
+        let folding = Folding::new(shared.limits.stretch(HOLD));
+        let folding = Arc::new(folding.with_room(waiting, kept));
+        let mut pids = HashSet::new();
+        let chosen = request
+            .processes
+            .into_iter()
+            .filter(|chosen| pids.insert(chosen.pid));
+        let jobs = chosen.map(|chosen| Job {
+            chosen,
+            sampling: request.sampling.clone(),
+            libraries: libraries.clone(),
+            session: session.to_owned(),
+            host: host.to_owned(),
+            folding: folding.clone(),
+            shared: shared.clone(),
+        });
+        let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
+        shared.limits.set_backstop(asked, duration);
+        Ok(Self {
+            all: jobs.map(|job| launch(job, inbox)).collect(),
+            step: Step::Prepare,
+            duration,
+            limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
+            deadline: None,
+            stopped: false,
+            begun: None,
+            folding,
+            shared,
+            worked: None,
+            early: Vec::new(),
+            left: Vec::new(),
+        })
+    }
+
+    /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
+    pub fn start(&mut self) -> Result<(), Failure> {
+        if self.step != Step::Wait {
+            return Err(Failure::plain(
+                "start was asked for before ready was told, or twice",
+            ));
+        }
+        self.step = Step::Start;
+        let queue = self.queue();
+        self.limit = Instant::now() + STEP_TIME + queue;
+        let patience = self.shared.limits.stretch(PATIENCE);
+        self.deadline = Some(Instant::now() + self.duration + queue + patience);
+        for recording in self
+            .all
+            .iter_mut()
+            .filter(|recording| recording.phase == Phase::Ready)
+        {
+            recording.phase = Phase::Starting;
+            let _ = recording.orders.send(Order::Start);
+        }
+        Ok(())
+    }
+
+    /// End all early and keep their results; those that were not started have none.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.order(Order::Stop);
+        // Those that wait to be attached to need not be any more.
+        self.shared.attaches.end();
+        let time = match self.step {
+            Step::Record => END_TIME,
+            _ => STEP_TIME,
+        };
+        self.limit = Instant::now() + time + self.queue();
+        if matches!(self.step, Step::Prepare | Step::Wait) {
+            self.step = Step::Start;
+        }
+    }
+
+    fn order(&self, order: Order) {
+        for recording in &self.all {
+            // One that has ended does not listen any more.
+            let _ = recording.orders.send(order);
+        }
+    }
+
+    /// By when all must be over, once they were started.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Whether somebody is there to take results. What nobody takes is kept, and folded no further than there is room.
+    pub fn set_heard(&self, heard: bool) {
+        self.folding.set_heard(heard);
+    }
+
+    pub fn is_started(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
+    /// over, or was ended.
+    pub fn sampling(&self) -> Option<f64> {
+        self.deadline.filter(|_| !self.stopped)?;
+        let so_far = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let some = self.any(Phase::Running) || self.any(Phase::Starting);
+        (some && so_far < self.duration).then_some(so_far.as_secs_f64())
+    }
+
+    /// When something is to be given up, if nothing happens before.
+    pub fn limit(&self) -> Option<Instant> {
+        (self.step != Step::Wait).then_some(self.limit)
+    }
+
+    /// Give up what the step has waited for too long, so that one process does not hold up the others.
+    pub fn give_up(&mut self, audience: &mut impl Audience) {
+        if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
+            self.give_time(until);
+        }
+        let (awaited, stage) = match self.step {
+            _ if self.limit > Instant::now() => return,
+            Step::Prepare => (Phase::Preparing, Stage::Prepare),
+            Step::Start => (Phase::Starting, Stage::Start),
+            Step::Record => (Phase::Running, Stage::Record),
+            Step::Wait => return,
+        };
+        if self.step == Step::Record {
+            if self.works() {
+                return;
+            }
+            self.folding.end(); // for all that are left
+        }
+        for recording in self
+            .all
+            .iter_mut()
+            .filter(|recording| recording.phase == awaited)
+        {
+            recording.phase = Phase::Over;
+            let _ = recording.orders.send(Order::Abort);
+            let hangs = threads::hangs(recording.pid);
+            let over = Over::failed(hangs.at(recording.pid, stage));
+            audience.result(over.explained(recording.pid, recording.start_time));
+        }
+    }
+
+    /// Whether something may yet come of them though their time is over: the agent works, and other processes have the
+    /// processors, or it rests. It is given as much time again, once.
+    fn works(&mut self) -> bool {
+        let before = self.worked.take();
+        let works = before.is_some_and(|before| used().saturating_sub(before) > LITTLE);
+        if works {
+            self.give_time(Instant::now());
+        }
+        works
+    }
+
+    /// What follows the time that is recorded may take so long, from then on.
+    fn give_time(&mut self, from: Instant) {
+        let limits = &self.shared.limits;
+        self.limit = self.limit.max(from + limits.stretch(END_TIME));
+        let deadline = from + limits.stretch(PATIENCE);
+        self.deadline = self.deadline.map(|before| before.max(deadline));
+    }
+
+    /// How long recordings may have to wait for each other where they are attached to.
+    fn queue(&self) -> Duration {
+        self.shared.attaches.patience(self.all.len())
+    }
+
+    /// Take in what a recording tells.
+    pub fn hear(&mut self, pid: i32, report: Report, audience: &mut impl Audience) {
+        let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
+            return;
+        };
+        // One that was given up has had its outcome.
+        let given_up = recording.phase == Phase::Over;
+        match report {
+            Report::Prepared | Report::Started { .. } if given_up => {}
+            Report::Prepared => recording.phase = Phase::Ready,
+            Report::Started { engine, sources } => {
+                recording.phase = Phase::Running;
+                audience.tell(&Event::Started {
+                    pid,
+                    engine,
+                    sources,
+                });
+            }
+            Report::Over(mut over) => {
+                // Of a process that has started the coordinator hears no more until all have.
+                let early = recording.phase == Phase::Running && self.step == Step::Start;
+                recording.phase = Phase::Over;
+                recording.ended = true;
+                self.left.append(&mut over.left);
+                match early {
+                    _ if given_up => {}
+                    true => self.early.push(over),
+                    false => audience.result(over),
+                }
+                if self.step == Step::Record {
+                    // Those that are left wait in turn to be folded, each for all before it, and to be sent.
+                    self.worked = Some(used());
+                    self.shared.limits.extend_backstop(self.duration);
+                    self.give_time(Instant::now());
+                }
+            }
+        }
+    }
+
+    /// Tell of the steps that are complete by now; true once all is done.
+    pub fn advance(&mut self, audience: &mut impl Audience) -> bool {
+        if self.step == Step::Prepare && !self.any(Phase::Preparing) {
+            self.step = Step::Wait;
+            let ready = self.those(Phase::Ready);
+            audience.tell(&Event::Ready {
+                processes: ready.map(|recording| Pid { pid: recording.pid }).collect(),
+            });
+        }
+        if self.step == Step::Start && !self.any(Phase::Starting) {
+            self.step = Step::Record;
+            self.begun = Some(Instant::now());
+            self.worked = Some(used());
+            // What was told to end early is not given the time of its recording.
+            let after = match self.stopped {
+                true => Duration::ZERO,
+                false => self.duration,
+            };
+            self.give_time(Instant::now() + after + self.queue());
+            let running = self.those(Phase::Running).count();
+            audience.tell(&Event::Recording {
+                processes: running + self.early.len(),
+            });
+            for result in self.early.drain(..) {
+                audience.result(result);
+            }
+        }
+        self.step == Step::Record && self.all_over()
+    }
+
+    fn those(&self, phase: Phase) -> impl Iterator<Item = &Recording> {
+        let all = self.all.iter();
+        all.filter(move |recording| recording.phase == phase)
+    }
+
+    fn any(&self, phase: Phase) -> bool {
+        self.those(phase).next().is_some()
+    }
+
+    fn all_over(&self) -> bool {
+        self.those(Phase::Over).count() == self.all.len()
+    }
+
+    /// Have all end now and wait for it, in vain no longer than a while. What could not be deleted or ended.
+    pub fn abandon(mut self, inbox: &Inbox) -> Vec<String> {
+        self.order(Order::Abort);
+        self.folding.end();
+        self.shared.attaches.end();
+        let until = Instant::now() + FAREWELL;
+        while self.all.iter().any(|recording| !recording.ended) {
+            match inbox.next(until) {
+                Some(Happening::Report(pid, Report::Over(mut over))) => {
+                    self.left.append(&mut over.left);
+                    self.all.retain(|recording| recording.pid != pid);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.left_by_now()
+    }
+
+    /// What could not be deleted, and what may yet be deleted by those that hang.
+    pub fn left_by_now(&self) -> Vec<String> {
+        let hang = self
+            .at_work()
+            .map(|pid| format!("what is beside process {pid}, which hangs"));
+        self.left.iter().cloned().chain(hang).collect()
+    }
+
+    /// The processes beside which somebody is at work yet.
+    pub fn at_work(&self) -> impl Iterator<Item = i32> + '_ {
+        let hang = self.all.iter().filter(|recording| !recording.ended);
+        hang.map(|recording| recording.pid)
+    }
+}
+
+pub fn too_many(processes: usize) -> Failure {
+    Failure::new(
+        format!("{processes} processes are more than the {MAX_PROCESSES} that one session takes"),
+        "choose fewer with a narrower selector",
+    )
+}
+
+/// Prepare one process on a thread of its own.
+fn launch(job: Job, inbox: &Inbox) -> Recording {
+    let (orders, to_follow) = channel();
+    let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
+    let tell = process::tagged(pid, inbox.sender.clone());
+    let thread = thread::Builder::new()
+        .name(format!("process {pid}"))
+        .stack_size(STACK);
+    let run = move || {
+        let mut to_follow = to_follow;
+        process::run(&job, &mut to_follow, &tell);
+    };
+    if let Err(error) = thread.spawn(run) {
+        let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
+        let tell = process::tagged(pid, inbox.sender.clone());
+        tell(Report::Over(Over::failed(outcome)));
+    }
+    Recording {
+        pid,
+        start_time,
+        phase: Phase::Preparing,
+        orders,
+        ended: false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Steps without processes.
+
+use super::*;
+use crate::os::proc::stat;
+use crate::resources::limits::Asked;
+use crate::session::output::Output;
+use crate::wire::outcome::Ended;
+
+fn recordings(step: Step, phases: &[Phase]) -> Recordings {
+    let recording = |(pid, &phase)| Recording {
+        pid,
+        start_time: 0,
+        phase,
+        orders: channel().0,
+        ended: phase == Phase::Over,
+    };
+    Recordings {
+        all: (1..).zip(phases).map(recording).collect(),
+        step,
+        duration: Duration::from_secs(1),
+        limit: Instant::now(),
+        deadline: Some(Instant::now()),
+        stopped: false,
+        begun: None,
+        folding: Arc::new(Folding::new(Duration::from_secs(600))),
+        shared: Arc::new(Shared::within(&Asked::default())),
+        worked: None,
+        early: Vec::new(),
+        left: Vec::new(),
+    }
+}
+
+impl Recordings {
+    /// Of one process that has not answered in time.
+    pub fn hanging(pid: i32, started: bool) -> Self {
+        let mut recordings = match started {
+            true => recordings(Step::Record, &[Phase::Running]),
+            false => recordings(Step::Prepare, &[Phase::Preparing]),
+        };
+        recordings.all[0].pid = pid;
+        recordings
+    }
+
+    /// Have the next wait to be folded until all that was is received; `unheard`: how many bytes may wait for somebody
+    /// who is lost.
+    pub fn without_room(&mut self, unheard: usize) -> Arc<Folding> {
+        let folding = Folding::new(Duration::from_secs(600)).with_room(0, unheard);
+        self.folding = Arc::new(folding);
+        self.folding.clone()
+    }
+}
+
+fn phases(recordings: &Recordings) -> Vec<Phase> {
+    let all = recordings.all.iter();
+    all.map(|recording| recording.phase).collect()
+}
+
+#[test]
+fn what_hangs_does_not_hold_up_the_others() {
+    use Phase::{Over, Preparing, Ready, Running, Starting};
+    for (step, before, after, next) in [
+        (
+            Step::Prepare,
+            [Preparing, Ready, Over],
+            [Over, Ready, Over],
+            Step::Wait,
+        ),
+        (
+            Step::Start,
+            [Starting, Running, Over],
+            [Over, Running, Over],
+            Step::Record,
+        ),
+        (
+            Step::Record,
+            [Running, Over, Over],
+            [Over, Over, Over],
+            Step::Record,
+        ),
+    ] {
+        let mut recordings = recordings(step, &before);
+        recordings.give_up(&mut Output::unheard());
+        assert_eq!(phases(&recordings), after);
+        assert_eq!(
+            recordings.advance(&mut Output::unheard()),
+            step == Step::Record
+        );
+        assert_eq!(recordings.step, next);
+    }
+}
+
+/// Hears how processes ended.
+struct Ends(Vec<Option<Ended>>);
+
+impl Audience for Ends {
+    fn tell(&mut self, _: &Event) {}
+
+    fn result(&mut self, over: Over) {
+        self.0.push(over.outcome.ended);
+    }
+}
+
+#[test]
+fn of_one_that_hangs_and_is_gone_its_end_is_told() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
+    recordings.all[0].pid = std::process::id() as i32;
+    recordings.all[0].start_time = stat::own().unwrap().start_time;
+    recordings.all[1].pid = i32::MAX;
+    let mut ends = Ends(Vec::new());
+    recordings.give_up(&mut ends);
+    assert_eq!(ends.0, [None, Some(Ended::Process)]);
+}
+
+#[test]
+fn one_that_was_given_up_is_not_heard_again() {
+    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+    recordings.give_up(&mut Output::unheard());
+    recordings.hear(1, Report::Prepared, &mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Over]);
+    assert_eq!(recordings.left_by_now().len(), 1);
+}
+
+#[test]
+fn each_that_is_folded_gives_time_to_the_next() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
+    let outcome = Failure::plain("ended").at(1, Stage::Record);
+    let over = Report::Over(Over::failed(outcome));
+    recordings.hear(1, over, &mut Output::unheard());
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
+    assert!(recordings.limit > Instant::now() + END_TIME / 2);
+    assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
+}
+
+#[test]
+fn who_waits_for_others_to_be_received_is_not_given_up() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running]);
+    let others = recordings.without_room(0).wait(vec![0]);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
+    drop(others);
+    // From now on it could have been folded.
+    let now = Instant::now();
+    (recordings.limit, recordings.deadline) = (now, Some(now));
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
+    assert!(recordings.limit <= now + END_TIME);
+    assert!(recordings.deadline() > Some(now + PATIENCE / 2));
+}
+
+#[test]
+fn who_may_begin_by_a_loss_has_its_time_from_then_on() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running]);
+    let _others = recordings.without_room(1).wait(vec![0]);
+    recordings.set_heard(false);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
+}
+
+/// A recording that waits for another to be folded, and tells the inbox once it need not any more.
+fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
+    let (folding, sender) = (recordings.folding.clone(), inbox.sender.clone());
+    thread::spawn(move || {
+        let unwanted = folding.turn().is_none();
+        let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
+        process::tagged(1, sender)(Report::Over(Over::failed(outcome)));
+        unwanted
+    })
+}
+
+#[test]
+fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
+    for given_up in [false, true] {
+        let inbox = Inbox::silent();
+        let mut recordings = recordings(Step::Record, &[Phase::Running]);
+        let folding = recordings.folding.clone();
+        let _of_another = folding.turn().unwrap();
+        let waits = waits(&recordings, &inbox);
+        match given_up {
+            true => recordings.give_up(&mut Output::unheard()),
+            false => assert!(recordings.abandon(&inbox).is_empty()),
+        }
+        assert!(waits.join().unwrap());
+    }
+}
+
+#[test]
+fn nothing_is_given_up_while_there_is_time() {
+    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+    recordings.limit = Instant::now() + Duration::from_secs(60);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Preparing]);
+}
+
+#[test]
+fn sampling_that_was_ended_is_not_interrupted_any_more() {
+    let mut running = recordings(Step::Record, &[Phase::Running]);
+    assert!(running.sampling().is_some());
+    running.stop();
+    assert!(running.sampling().is_none());
+}
+
+#[test]
+fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
+    for stopped in [false, true] {
+        let mut recordings = recordings(Step::Start, &[Phase::Starting, Phase::Running]);
+        recordings.duration = Duration::from_secs(3600);
+        if stopped {
+            recordings.stop();
+        }
+        recordings.all[0].phase = Phase::Running;
+        recordings.advance(&mut Output::unheard());
+        let soon = Instant::now() + END_TIME + recordings.queue() + PATIENCE;
+        assert_eq!(recordings.limit() < Some(soon), stopped);
+        assert_eq!(recordings.deadline() < Some(soon), stopped);
+    }
+}

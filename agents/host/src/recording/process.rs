@@ -1,0 +1,382 @@
+//! One process: look, make an engine ready, start, wait, stop, read, clean up.
+//!
+//! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::engine::perf::Share;
+use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
+use crate::os::audit;
+use crate::os::proc::target::Target;
+use crate::os::threads::{on_thread, unbroken};
+use crate::recording::clock::{Clock, End};
+use crate::recording::preflight;
+use crate::recording::profile_message::{
+    began_before, cpu_seconds, judge, remark, sealed, told, HEARD_LATE,
+};
+use crate::resources::folding::{Folding, Waiting};
+use crate::wire::outcome::{Ended, Failure, Outcome, Stage, Status};
+use crate::wire::protocol::{Chosen, ProfileHead, RawHead};
+use crate::wire::sampling::Sampling;
+
+/// What an engine takes to start, where neither it nor the agent is held up.
+const AT_ONCE: Duration = Duration::from_millis(250);
+
+/// What a recording is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Start,
+    /// End early and keep what was recorded.
+    Stop,
+    /// Nobody wants the result any more.
+    Abort,
+}
+
+/// What a recording tells, each with its process.
+pub enum Report {
+    Prepared,
+    Started {
+        engine: &'static str,
+        sources: BTreeMap<String, String>,
+    },
+    /// The last one.
+    Over(Over),
+}
+
+/// How it went. Profiles may come with any outcome; `left` are paths that could not be deleted.
+pub struct Over {
+    pub profiles: Vec<(ProfileHead, Waiting)>,
+    pub raw: Option<(RawHead, Raw)>,
+    pub outcome: Outcome,
+    pub left: Vec<String>,
+}
+
+impl Over {
+    pub fn failed(outcome: Outcome) -> Self {
+        Self {
+            profiles: Vec::new(),
+            raw: None,
+            outcome,
+            left: Vec::new(),
+        }
+    }
+
+    /// Whatever it was that failed: of a process that is gone its end explains it.
+    pub fn explained(mut self, pid: i32, start_time: u64) -> Self {
+        if self.outcome.status == Status::Failed && Target::has_ended(pid, start_time) {
+            self.outcome.ended = Some(Ended::Process);
+        }
+        self
+    }
+}
+
+/// A file that an engine loads into processes. Of one that is only told of there are no bytes.
+pub struct Library {
+    pub sha256: String,
+    pub version: Option<String>,
+    pub bytes: Vec<u8>,
+}
+
+/// The files that engines may load; one that no engine needs may be missing.
+#[derive(Clone, Default)]
+pub struct Libraries {
+    pub async_profiler: Option<Arc<Library>>,
+    pub perfmap: Option<Arc<Library>>,
+}
+
+/// What to record; the same for all processes of a session but for `chosen`.
+#[derive(Clone)]
+pub struct Job {
+    pub chosen: Chosen,
+    pub sampling: Sampling,
+    pub libraries: Libraries,
+    pub session: String,
+    pub host: String,
+    /// The turn to read and fold one process's output.
+    pub folding: Arc<Folding>,
+    pub shared: Arc<Shared>,
+}
+
+/// What a recording of a process would come to: `engine` is empty where there is none.
+pub struct Prospect {
+    pub engine: &'static str,
+    pub sources: BTreeMap<String, String>,
+    pub outcome: Outcome,
+    /// As in `Foreseen`.
+    pub share: Option<Share>,
+}
+
+type Tell<'a> = dyn Fn(Report) + Sync + 'a;
+
+/// Record one process with the first engine that can be made ready for it.
+pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
+    let over = whole(|| ways(job).and_then(|ways| first_that_works(job, ways, orders, tell)));
+    let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
+    let over = over.unwrap_or_else(|failure| Over::failed(failure.at(pid, Stage::Prepare)));
+    tell(Report::Over(over.explained(pid, start_time)));
+}
+
+/// What breaks on the way is a failure like others: whoever waits for the process must hear of it.
+fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    unbroken(work).and_then(|done| done)
+}
+
+fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
+    job.sampling.check()?;
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    audit::files_of(target.pid, target.file_stem());
+    engine::choose(&job.sampling.engine, &preflight::look(&target))
+}
+
+fn first_that_works(
+    job: &Job,
+    ways: Vec<Way>,
+    orders: &mut Receiver<Order>,
+    tell: &Tell,
+) -> Result<Over, Failure> {
+    first(ways, |way, notes| {
+        let only = job.chosen.engine.as_deref();
+        let passed_over = only.is_some_and(|only| only != way.engine);
+        on_thread(job.chosen.pid, way.engine, || match passed_over {
+            true => Err(why_not(job, way)),
+            false => attempt(job, way, notes, orders, tell),
+        })
+    })
+}
+
+/// Why a process is not recorded in this way, where it may be in another one only: what speaks against it, or that.
+fn why_not(job: &Job, way: &Way) -> Failure {
+    let foreseen = prospect(job, way, Vec::new()).err();
+    let untried = || Failure::plain(format!("{} did not go before on one like it", way.engine));
+    foreseen.unwrap_or_else(untried)
+}
+
+/// What `run` would come to, as far as that can be seen from outside; the process is not touched.
+pub fn foresee(job: &Job) -> Prospect {
+    let by = |way: &Way, notes| on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes));
+    let found = whole(|| ways(job).and_then(|ways| first(ways, by)));
+    found.unwrap_or_else(|failure| Prospect {
+        engine: "",
+        sources: BTreeMap::new(),
+        outcome: failure.at(job.chosen.pid, Stage::Prepare),
+        share: None,
+    })
+}
+
+fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target);
+    let foreseen = (way.foresee)(job, target, &findings)?;
+    notes.extend(foreseen.notes);
+    Ok(Prospect {
+        engine: way.engine,
+        sources: foreseen.sources,
+        outcome: match foreseen.unable {
+            Some(failure) => failure.at(job.chosen.pid, Stage::Start),
+            None => judge(job.chosen.pid, notes),
+        },
+        share: foreseen.share,
+    })
+}
+
+/// The first way that works, which is told why those before did not.
+fn first<T>(
+    ways: Vec<Way>,
+    mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut refused: Vec<(&'static str, Failure)> = Vec::new();
+    for way in ways {
+        let notes = refused.iter().map(|(engine, failure)| {
+            Note::plain(format!("not by {engine}")).because(failure.clone())
+        });
+        match attempt(&way, notes.collect()) {
+            Ok(done) => return Ok(done),
+            Err(failure) => refused.push((way.engine, failure)),
+        }
+    }
+    Err(all_refused(refused))
+}
+
+/// Of different reasons each is told with its engine, and the remedy for the first: it is the better engine.
+fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
+    let Some((_, first)) = refused.first().cloned() else {
+        return Failure::plain("there is no engine");
+    };
+    if refused
+        .iter()
+        .all(|(_, other)| other.reason == first.reason)
+    {
+        return first;
+    }
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
+        .collect();
+    Failure::new(reasons.join("; "), first.remedy)
+}
+
+/// Err where the engine cannot be made ready.
+fn attempt(
+    job: &Job,
+    way: &Way,
+    notes: Vec<Note>,
+    orders: &mut Receiver<Order>,
+    tell: &Tell,
+) -> Result<Over, Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target);
+    let mut engine = (way.prepare)(job, target, &findings)?;
+    // It holds descriptors, of which many processes have few each.
+    drop(findings);
+    tell(Report::Prepared);
+    let mut recording = Recording {
+        job,
+        engine: &mut *engine,
+        notes,
+        ended: None,
+        heard_late: false,
+    };
+    let over = unbroken(|| recording.run(way.engine, orders, tell));
+    let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
+    let mut over = over.unwrap_or_else(Over::failed);
+    over.left = engine.leave();
+    Ok(over)
+}
+
+struct Recording<'a> {
+    job: &'a Job,
+    engine: &'a mut dyn Engine,
+    notes: Vec<Note>,
+    ended: Option<Ended>,
+    /// Whether it may have begun some time before the engine said so.
+    heard_late: bool,
+}
+
+impl Recording<'_> {
+    fn run(
+        &mut self,
+        engine: &'static str,
+        orders: &Receiver<Order>,
+        tell: &Tell,
+    ) -> Result<Over, Outcome> {
+        let pid = self.job.chosen.pid;
+        if orders.recv() != Ok(Order::Start) {
+            let early = Failure::plain("ended before the recording was started");
+            return Err(early.at(pid, Stage::Start));
+        }
+        let asked = Instant::now();
+        let started = self.engine.start();
+        let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
+        let mut clock = Clock::start(self.engine.target());
+        self.heard_late = asked.elapsed() > AT_ONCE;
+        self.notes.extend(started.notes);
+        tell(Report::Started {
+            engine,
+            sources: started.sources,
+        });
+        match clock.wait(self.engine, self.job.sampling.duration, orders) {
+            End::Over => {}
+            End::TooMuch(why) => {
+                let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds));
+                self.notes.insert(0, cut.because(why));
+                self.ended = Some(Ended::Cut);
+            }
+            End::Unwanted => return Err(unwanted(pid)),
+        }
+        self.result(engine, clock)
+    }
+
+    fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Over, Outcome> {
+        let pid = self.job.chosen.pid;
+        // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
+        let stopped = self.engine.stop();
+        let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
+        if self.engine.samples_until_stopped() {
+            clock.stopped(self.engine.target());
+        }
+        self.engine.ask();
+        self.job.shared.limits.rest();
+        let turn = self.job.folding.turn();
+        let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;
+        self.read(engine, stopped, &clock)
+            .map_err(|failure| failure.at(pid, Stage::Fetch))
+    }
+
+    fn read(
+        &mut self,
+        engine: &'static str,
+        stopped: Stopped,
+        clock: &Clock,
+    ) -> Result<Over, Failure> {
+        if stopped == Stopped::WithTheProcess {
+            let ended = format!("ended after {:.1} s", clock.seconds);
+            self.notes.insert(0, Note::degraded(ended));
+            self.ended.get_or_insert(Ended::Process);
+        }
+        let Folded { profiles, notes } = self.engine.fold(stopped)?;
+        self.notes.extend(notes);
+        let attached = self.engine.attached();
+        let sampled = cpu_seconds(&profiles);
+        let clock = match stopped {
+            Stopped::AsTold if self.heard_late && began_before(sampled, clock.cpu_seconds) => {
+                self.notes.push(Note::plain(HEARD_LATE));
+                clock.at_least(sampled)
+            }
+            Stopped::AsTold => clock.clone(),
+            Stopped::WithTheProcess => clock.at_least(sampled),
+            Stopped::Early => clock.until(sampled),
+        };
+        let told = profiles
+            .into_iter()
+            .map(|profile| told(self.job, engine, &clock, attached, profile));
+        let profiles: Vec<(ProfileHead, Waiting)> = told.collect::<Result<_, _>>()?;
+        let threads = self.engine.target().status.threads;
+        let counts = profiles
+            .iter()
+            .filter_map(|(head, _)| remark(head, profiles.len() > 1, threads));
+        self.notes.extend(counts);
+        Ok(Over {
+            raw: self.raw(),
+            profiles,
+            outcome: Outcome {
+                ended: self.ended,
+                seconds: self.ended.map(|_| clock.seconds),
+                ..judge(self.job.chosen.pid, std::mem::take(&mut self.notes))
+            },
+            left: Vec::new(),
+        })
+    }
+
+    /// The raw recording where it is wanted and there is one.
+    fn raw(&mut self) -> Option<(RawHead, Raw)> {
+        if !self.job.sampling.keep_raw {
+            return None;
+        }
+        match self.engine.raw().and_then(|raw| sealed(self.job, raw)) {
+            Ok(raw) => Some(raw),
+            Err(failure) => {
+                let left_out = Note::degraded("the raw recording was left out");
+                self.notes.push(left_out.because(failure));
+                None
+            }
+        }
+    }
+}
+
+fn unwanted(pid: i32) -> Outcome {
+    Failure::plain("ended before its time").at(pid, Stage::Record)
+}
+
+/// A sender that tags each report with its process.
+pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
+    move |report| {
+        // The session may be over; then nobody needs to know.
+        let _ = sender.send((pid, report).into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

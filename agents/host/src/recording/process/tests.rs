@@ -1,0 +1,89 @@
+use super::*;
+use crate::engine::{Foreseen, Started};
+use crate::os::proc::stat;
+use crate::os::threads::broken;
+use crate::resources::limits::Asked;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+struct Broken(Target);
+
+impl Engine for Broken {
+    fn target(&self) -> &Target {
+        &self.0
+    }
+
+    fn start(&mut self) -> Result<Started, Failure> {
+        panic!("meant: what follows is tested");
+    }
+
+    fn stop(&mut self) -> Result<Stopped, Failure> {
+        Err(broken())
+    }
+
+    fn fold(&mut self, _: Stopped) -> Result<Folded, Failure> {
+        Err(broken())
+    }
+
+    fn raw(&mut self) -> Result<Raw, Failure> {
+        Err(broken())
+    }
+
+    fn leave(self: Box<Self>) -> Vec<String> {
+        LEFT.store(true, Ordering::SeqCst);
+        vec!["told".to_owned()]
+    }
+}
+
+fn of_this_process() -> Job {
+    Job {
+        chosen: Chosen {
+            pid: std::process::id() as i32,
+            start_time: stat::own().unwrap().start_time,
+            label: String::new(),
+            labels: BTreeMap::new(),
+            engine: None,
+        },
+        sampling: Sampling::of("cpu"),
+        libraries: Libraries::default(),
+        session: "test".to_owned(),
+        host: "test".to_owned(),
+        folding: Arc::new(Folding::new(Duration::from_secs(1))),
+        shared: Arc::new(Shared::within(&Asked::default())),
+    }
+}
+
+#[test]
+fn an_engine_that_breaks_leaves_all_the_same() {
+    let way = Way {
+        engine: "broken",
+        prepare: |_, target, _| Ok(Box::new(Broken(target))),
+        foresee: |_, _, _| Ok(Foreseen::default()),
+    };
+    let (orders, mut to_follow) = channel();
+    orders.send(Order::Start).unwrap();
+    let over = attempt(
+        &of_this_process(),
+        &way,
+        Vec::new(),
+        &mut to_follow,
+        &|_| {},
+    )
+    .unwrap();
+    assert!(LEFT.load(Ordering::SeqCst));
+    assert_eq!(
+        (over.outcome.stage, over.left),
+        (Stage::Record, vec!["told".to_owned()])
+    );
+    assert!(over.outcome.reason.contains("a fault of hprofiler"));
+}
+
+#[test]
+fn what_breaks_is_told_as_a_failure() {
+    let broke = whole(|| -> Result<(), Failure> { panic!("meant: what follows is tested") });
+    assert!(broke.unwrap_err().reason.contains("a fault of hprofiler"));
+    assert!(whole(|| Ok(())).is_ok());
+}

@@ -1,0 +1,298 @@
+//! What the coordinator is told of a recording: profiles with their numbers, and a verdict.
+
+use std::time::Duration;
+
+use flamegraph::Profile;
+
+use crate::engine::{EventProfile, Note, Raw, USER_CODE};
+use crate::os::files::{hash_of, sha256};
+use crate::recording::clock::Clock;
+use crate::recording::process::Job;
+use crate::resources::folding::Waiting;
+use crate::wire::outcome::{each_once, Failure, Outcome, Stage, Status};
+use crate::wire::protocol::{ProfileHead, RawHead, Samples};
+
+/// Of the samples a process should have, this share is taken for granted before a result is called degraded.
+const ENOUGH: f64 = 0.8;
+/// Of fewer expected samples nothing is said.
+const FEW: u64 = 20;
+/// Samples stand for no more than so many times the CPU time that is known, and the kernel counts that in ticks (seconds).
+const SURPLUS: f64 = 1.2;
+const FEW_TICKS: f64 = 0.05;
+
+/// The CPU time that profiles stand for, 0 where it was not recorded.
+pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
+    let cpu = profiles.iter().find(|recorded| recorded.event == "cpu");
+    let nanoseconds = cpu.and_then(|recorded| recorded.profile.total(1).ok());
+    nanoseconds.unwrap_or(0) as f64 / 1e9
+}
+
+/// Where an agent stood still (SIGSTOP, a host that swaps) as its recording began.
+pub const HEARD_LATE: &str =
+    "sampled for longer than is told: the agent heard late that the recording had begun";
+
+/// Whether samples stand for much more CPU time than the process is known to have used since the recording began.
+pub fn began_before(sampled: f64, known: f64) -> bool {
+    sampled > known * SURPLUS + FEW_TICKS
+}
+
+/// The raw recording as it is sent.
+pub fn sealed(job: &Job, mut raw: Raw) -> Result<(RawHead, Raw), Failure> {
+    let sha256 = hash_of(&mut raw.file, raw.size)
+        .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
+    let head = RawHead {
+        pid: job.chosen.pid,
+        name: raw.name.clone(),
+        sha256,
+        size: raw.size,
+    };
+    Ok((head, raw))
+}
+
+/// One event's profile as it is sent.
+pub fn told(
+    job: &Job,
+    engine: &'static str,
+    clock: &Clock,
+    attached: Option<Duration>,
+    mut recorded: EventProfile,
+) -> Result<(ProfileHead, Waiting), Failure> {
+    let profile = of_cpu_time(recorded.profile, &recorded.event, clock);
+    recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
+    label(job, &mut recorded.profile);
+    let mut bytes = Vec::new();
+    let written = recorded.profile.write_compact(&mut bytes);
+    written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
+    let expected = expected(&recorded, clock, job.sampling.frequency);
+    let head = ProfileHead {
+        pid: job.chosen.pid,
+        event: recorded.event,
+        engine,
+        source: recorded.source,
+        interval: recorded.interval,
+        seconds: clock.seconds,
+        cpu_seconds: clock.cpu_seconds,
+        attach_seconds: attached.map(|time| time.as_secs_f64()),
+        samples: Samples {
+            expected,
+            taken: recorded.taken,
+            lost: expected.saturating_sub(recorded.taken),
+        },
+        timeline: recorded.timeline,
+        sha256: sha256(&bytes),
+        size: bytes.len(),
+    };
+    Ok((head, job.folding.wait(bytes)))
+}
+
+/// How many samples there should be of the CPU time that the source can see.
+fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
+    let seconds = match (recorded.event.as_str(), recorded.source.as_str()) {
+        ("cpu", USER_CODE) => clock.user_seconds,
+        ("cpu", _) => clock.cpu_seconds,
+        _ => 0.0,
+    };
+    (seconds * f64::from(frequency)).round() as u64
+}
+
+/// Whatever samples CPU time loses some of it: timers most, perf events what passes while a sample is taken, those
+/// without the kernel's leave all of the kernel's. The kernel's account of the process is dealt to the stacks.
+fn of_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Result<Profile> {
+    let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
+    match event {
+        "cpu" if nanoseconds > 0 && profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
+        _ => Ok(profile),
+    }
+}
+
+/// What the selector derived cannot take the place of what is known for sure.
+fn label(job: &Job, profile: &mut Profile) {
+    for (name, value) in &job.chosen.labels {
+        profile.set_label(name, value);
+    }
+    profile.set_label("host", &job.host);
+    profile.set_label("pid", job.chosen.pid.to_string());
+    profile.set_label("process", &job.chosen.label);
+}
+
+/// Seconds of CPU time of which some must have been sampled, however many threads used them.
+const MUCH: f64 = 1.0;
+
+/// What the numbers of samples tell. `named`: there are other events besides. Of `threads` each may have used less CPU
+/// time than one sample stands for: nothing is amiss where so many are missing.
+pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
+    let Samples {
+        expected, taken, ..
+    } = head.samples;
+    let what = match named {
+        true => format!("{} samples", head.event),
+        false => "samples".to_owned(),
+    };
+    let few = expected >= FEW && (taken as f64) < expected as f64 * ENOUGH;
+    let by_threads = expected <= threads && (taken > 0 || head.cpu_seconds < MUCH);
+    if few && !by_threads {
+        return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
+    }
+    if taken > 0 {
+        return None;
+    }
+    let used = format!(": the process used {:.2} s of CPU time", head.cpu_seconds);
+    let why = if head.event == "cpu" {
+        used.as_str()
+    } else {
+        ""
+    };
+    Some(Note::plain(format!("no {what}{why}")))
+}
+
+/// Whether a result is as good as was asked for, and what to do where it is not. By another engine than the first it may
+/// be good, and the user may want to mend what kept that one from it.
+pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
+    let degraded = notes.iter().any(|note| note.degraded);
+    let told = notes.iter().filter(|note| degraded || !note.why.is_empty());
+    let remedies = each_once(told.map(|note| note.remedy.clone()));
+    Outcome {
+        pid: Some(pid),
+        status: match degraded {
+            true => Status::Degraded,
+            false => Status::Ok,
+        },
+        stage: Stage::Record,
+        remedy: remedies,
+        reason: reason(notes),
+        ended: None,
+        seconds: None,
+    }
+}
+
+/// What several notes follow from is told with the first of them. Whoever tells of many processes takes reasons apart
+/// at "; ", which therefore stands in none of them.
+fn reason(notes: Vec<Note>) -> String {
+    let mut known: Vec<String> = Vec::new();
+    let texts = notes.into_iter().map(|note| {
+        if note.why.is_empty() || known.contains(&note.why) {
+            return note.text;
+        }
+        let text = format!("{}: {}", note.text, note.why);
+        known.push(note.why);
+        text
+    });
+    each_once(texts.map(|text| text.replace("; ", ", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(event: &str, expected: u64, taken: u64) -> ProfileHead {
+        ProfileHead {
+            pid: 1,
+            event: event.to_owned(),
+            engine: "perf",
+            source: event.to_owned(),
+            interval: 0,
+            seconds: 1.0,
+            cpu_seconds: 0.5,
+            attach_seconds: None,
+            samples: Samples {
+                expected,
+                taken,
+                lost: expected.saturating_sub(taken),
+            },
+            timeline: Vec::new(),
+            sha256: String::new(),
+            size: 0,
+        }
+    }
+
+    #[test]
+    fn numbers_of_samples_that_are_worth_a_word() {
+        let threads = 30;
+        for (head, named, want) in [
+            (head("cpu", 100, 95), true, None),
+            (head("cpu", 10, 1), true, None),
+            (head("cpu", 30, 1), true, None),
+            (
+                head("cpu", 31, 1),
+                true,
+                Some(Note::degraded("took 1 of 31 cpu samples")),
+            ),
+            (
+                head("cpu", 100, 50),
+                true,
+                Some(Note::degraded("took 50 of 100 cpu samples")),
+            ),
+            (
+                head("cpu", 100, 50),
+                false,
+                Some(Note::degraded("took 50 of 100 samples")),
+            ),
+            (
+                head("lock", 0, 0),
+                true,
+                Some(Note::plain("no lock samples")),
+            ),
+            (
+                head("cpu", 0, 0),
+                false,
+                Some(Note::plain(
+                    "no samples: the process used 0.50 s of CPU time",
+                )),
+            ),
+        ] {
+            assert_eq!(remark(&head, named, threads), want);
+        }
+        let busy = ProfileHead {
+            cpu_seconds: 3.0,
+            ..head("cpu", 30, 0)
+        };
+        assert!(remark(&busy, true, threads).is_some_and(|note| note.degraded));
+    }
+
+    #[test]
+    fn what_samples_stand_for_and_the_kernel_counts_are_about_the_same() {
+        assert!(began_before(0.65, 0.34) && began_before(0.1, 0.0));
+        assert!(!began_before(0.65, 0.6) && !began_before(0.02, 0.0) && !began_before(0.5, 2.0));
+    }
+
+    #[test]
+    fn one_that_is_degraded_makes_all_so() {
+        let (good, bad) = (Note::plain("a"), Note::degraded("b"));
+        let outcome = judge(7, vec![good.clone(), bad]);
+        assert_eq!(
+            (outcome.status, outcome.reason.as_str()),
+            (Status::Degraded, "a; b")
+        );
+        assert_eq!(judge(7, vec![good]).status, Status::Ok);
+        assert_eq!(judge(7, vec![]).reason, "");
+    }
+
+    #[test]
+    fn a_list_within_a_reason_is_not_taken_for_several() {
+        let nowhere = || Failure::plain("no folder: /tmp: noexec; /var/tmp: noexec");
+        let notes = vec![
+            Note::plain("not by x").because(nowhere()),
+            Note::plain("perf 6.1"),
+        ];
+        let reason = "not by x: no folder: /tmp: noexec, /var/tmp: noexec; perf 6.1";
+        assert_eq!(judge(7, notes).reason, reason);
+    }
+
+    #[test]
+    fn reasons_and_remedies_are_told_once_each() {
+        let no_attach = || Failure::new("it takes no profiler", "restart it");
+        let notes = vec![
+            Note::plain("not by x").because(no_attach()),
+            Note::of(Failure::new("no alloc", "use x")),
+            Note::degraded("no names").because(no_attach()),
+            Note::plain("perf 6.1"),
+            Note::plain("perf 6.1"),
+        ];
+        let outcome = judge(7, notes);
+        let reason = "not by x: it takes no profiler; no alloc; no names; perf 6.1";
+        assert_eq!(outcome.reason, reason);
+        assert_eq!(outcome.remedy, "restart it; use x");
+        let well = judge(7, vec![Note::plain("not by x").because(no_attach())]);
+        assert_eq!((well.status, &*well.remedy), (Status::Ok, "restart it"));
+    }
+}

@@ -1,0 +1,4 @@
+//! resources
+
+pub mod folding;
+pub mod limits;

@@ -1,0 +1,176 @@
+//! The end of what is told: the bytes that the coordinator may not have received yet.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::resources::folding::Waiting;
+
+/// A stream of which the beginning is forgotten as it is received. Places in it are counted from its first byte.
+#[derive(Default)]
+pub struct Backlog {
+    chunks: VecDeque<Chunk>,
+    begin: u64,
+    end: u64,
+}
+
+enum Chunk {
+    Bytes(Vec<u8>),
+    Result(Waiting),
+    /// So many bytes of it.
+    File(File, u64),
+}
+
+impl Chunk {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Result(bytes) => bytes.as_ref().len() as u64,
+            Self::File(_, size) => *size,
+        }
+    }
+
+    /// What stands at a place in it. Of a file that was cut since, or cannot be read, the rest is zeros: it then has
+    /// another hash than was announced, which the coordinator sees.
+    fn read(&self, at: u64, piece: &mut [u8]) -> usize {
+        let count = piece.len().min((self.size() - at) as usize);
+        let (piece, at) = (&mut piece[..count], at as usize);
+        match self {
+            Self::Bytes(bytes) => piece.copy_from_slice(&bytes[at..][..count]),
+            Self::Result(bytes) => piece.copy_from_slice(&bytes.as_ref()[at..][..count]),
+            Self::File(file, _) => match file.read_at(piece, at as u64) {
+                Ok(read) if read > 0 => return read,
+                _ => piece.fill(0),
+            },
+        }
+        count
+    }
+}
+
+impl Backlog {
+    /// Where the next byte will be.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether what stands from there on is here.
+    pub fn reaches(&self, at: u64) -> bool {
+        (self.begin..=self.end).contains(&at)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    pub fn add(&mut self, bytes: Vec<u8>) {
+        self.push(Chunk::Bytes(bytes));
+    }
+
+    pub fn add_result(&mut self, bytes: Waiting) {
+        self.push(Chunk::Result(bytes));
+    }
+
+    pub fn add_file(&mut self, file: File, size: u64) {
+        self.push(Chunk::File(file, size));
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        self.end += chunk.size();
+        if chunk.size() > 0 {
+            self.chunks.push_back(chunk);
+        }
+    }
+
+    /// Some of what stands from there on; 0 at the end.
+    pub fn read(&self, at: u64, piece: &mut [u8]) -> usize {
+        let mut begin = self.begin;
+        for chunk in &self.chunks {
+            let end = begin + chunk.size();
+            if (begin..end).contains(&at) {
+                return chunk.read(at - begin, piece);
+            }
+            begin = end;
+        }
+        0
+    }
+
+    /// All before that place was received.
+    pub fn forget(&mut self, until: u64) {
+        while let Some(chunk) = self.chunks.front() {
+            if self.begin + chunk.size() > until {
+                break;
+            }
+            self.begin += chunk.size();
+            self.chunks.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn all_from(backlog: &Backlog, mut at: u64) -> Vec<u8> {
+        let (mut all, mut piece) = (Vec::new(), [0; 3]);
+        loop {
+            let count = backlog.read(at, &mut piece);
+            if count == 0 {
+                return all;
+            }
+            all.extend(&piece[..count]);
+            at += count as u64;
+        }
+    }
+
+    fn file_of(bytes: &[u8]) -> File {
+        let path = std::env::temp_dir().join(format!("hprofiler-backlog-{}", std::process::id()));
+        let mut file = File::options()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn it_is_read_from_anywhere() {
+        let mut backlog = Backlog::default();
+        backlog.add(b"hello\n".to_vec());
+        backlog.add(Vec::new());
+        backlog.add_file(file_of(b"of a file"), 9);
+        backlog.add(b"end".to_vec());
+        let all = b"hello\nof a fileend";
+        for at in 0..=all.len() {
+            assert_eq!(all_from(&backlog, at as u64), all[at..], "{at}");
+        }
+        assert_eq!(backlog.end(), 18);
+    }
+
+    #[test]
+    fn what_was_received_is_forgotten_by_whole_parts() {
+        let mut backlog = Backlog::default();
+        backlog.add(b"hello".to_vec());
+        backlog.add(b"again".to_vec());
+        backlog.forget(4);
+        assert!(backlog.reaches(0));
+        backlog.forget(7);
+        assert!(!backlog.reaches(4) && backlog.reaches(5) && backlog.reaches(10));
+        assert!(!backlog.reaches(11));
+        assert_eq!(all_from(&backlog, 6), b"gain");
+        backlog.forget(u64::MAX);
+        assert_eq!((backlog.is_empty(), backlog.end()), (true, 10));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_ends_in_zeros() {
+        let mut backlog = Backlog::default();
+        let file = file_of(b"long");
+        file.set_len(2).unwrap();
+        backlog.add_file(file, 4);
+        assert_eq!(all_from(&backlog, 0), b"lo\0\0");
+    }
+}

@@ -1,0 +1,243 @@
+//! Everything the session waits for comes by one channel: requests, signals, reports of recordings.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU};
+use signal_hook::iterator::Signals;
+
+use crate::os::threads::STACK;
+use crate::recording::process::Report;
+use crate::session::resume::Successor;
+use crate::wire::protocol::{read_input, Input, Request};
+
+/// What can happen.
+pub enum Happening {
+    /// With the number of the connection that it came by.
+    Input(u32, Input),
+    Signal(i32),
+    Report(i32, Report),
+    /// Something was done that is to be told.
+    Noted,
+    /// The coordinator has come back by another connection.
+    Successor(Successor),
+    /// The agent that goes on here has ended, with this exit code.
+    Ended(u8),
+}
+
+impl From<(i32, Report)> for Happening {
+    fn from((pid, report): (i32, Report)) -> Self {
+        Self::Report(pid, report)
+    }
+}
+
+/// The receiving end, and what it takes to see that the other side has gone silent.
+pub struct Inbox {
+    receiver: Receiver<Happening>,
+    pub sender: Sender<Happening>,
+    begin: Instant,
+    /// The number of the connection that is listened to, and when something last came by it, in milliseconds since
+    /// `begin`.
+    connection: u32,
+    heard: Arc<AtomicU64>,
+    to_read_on: Sender<()>,
+    hold: Option<UnixStream>,
+}
+
+impl Inbox {
+    /// Start listening to stdin and signals.
+    pub fn open() -> io::Result<Self> {
+        let mut inbox = Self::deaf();
+        inbox.listen_to_signals()?;
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        inbox.listen_to(inbox.connection(stdin)?);
+        Ok(inbox)
+    }
+
+    /// What it takes to listen to another connection. Nothing is read of it yet; Err where there is no thread.
+    pub fn connection(&self, input: OwnedFd) -> io::Result<Connection> {
+        let number = self.connection + 1;
+        let now = self.begin.elapsed().as_millis() as u64;
+        let heard = Arc::new(AtomicU64::new(now));
+        let (to_read_on, may_read_on) = channel();
+        let (hold, end) = UnixStream::pair()?;
+        let listener = Listener {
+            input: input.into(),
+            end,
+            begin: self.begin,
+            heard: heard.clone(),
+        };
+        let sender = self.sender.clone();
+        let listen = move || {
+            if may_read_on.recv().is_ok() {
+                listener.listen(number, &sender, &may_read_on);
+            }
+        };
+        thread::Builder::new().stack_size(STACK).spawn(listen)?;
+        Ok(Connection {
+            number,
+            heard,
+            to_read_on,
+            hold,
+        })
+    }
+
+    /// From now on what comes by this connection counts, and nothing that comes by another one.
+    pub fn listen_to(&mut self, connection: Connection) {
+        self.connection = connection.number;
+        self.heard = connection.heard;
+        self.to_read_on = connection.to_read_on;
+        self.hold = Some(connection.hold);
+        self.read_on();
+    }
+
+    /// What follows a `resume` is for this agent after all.
+    pub fn read_on(&self) {
+        let _ = self.to_read_on.send(());
+    }
+
+    /// One that hears nothing but what is sent to it.
+    #[cfg(test)]
+    pub fn silent() -> Self {
+        Self::deaf()
+    }
+
+    fn deaf() -> Self {
+        let (sender, receiver) = channel();
+        Self {
+            receiver,
+            sender,
+            begin: Instant::now(),
+            connection: 0,
+            heard: Arc::default(),
+            to_read_on: channel().0,
+            hold: None,
+        }
+    }
+
+    fn listen_to_signals(&self) -> io::Result<()> {
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXCPU])?;
+        let sender = self.sender.clone();
+        let listen = move || {
+            for signal in signals.forever() {
+                let _ = sender.send(Happening::Signal(signal));
+            }
+        };
+        thread::Builder::new().stack_size(STACK).spawn(listen)?;
+        Ok(())
+    }
+
+    /// The next happening, or None at `until`.
+    pub fn next(&self, until: Instant) -> Option<Happening> {
+        loop {
+            let patience = until.saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(patience).ok()? {
+                Happening::Input(connection, _) if connection != self.connection => {}
+                happening => return Some(happening),
+            }
+        }
+    }
+
+    /// When something was last read from the coordinator.
+    pub fn heard(&self) -> Instant {
+        self.begin + Duration::from_millis(self.heard.load(Ordering::Relaxed))
+    }
+}
+
+/// One that is not listened to yet, and never if this is dropped.
+pub struct Connection {
+    number: u32,
+    heard: Arc<AtomicU64>,
+    to_read_on: Sender<()>,
+    /// Once this is dropped nobody reads any more.
+    hold: UnixStream,
+}
+
+/// What the coordinator sends, with a note of when something came: a long payload is a sign of life as much as a ping.
+struct Listener {
+    input: File,
+    end: UnixStream,
+    begin: Instant,
+    heard: Arc<AtomicU64>,
+}
+
+impl Listener {
+    /// Until the end, or nonsense. What follows a `resume` may be for another process to read.
+    fn listen(self, connection: u32, sender: &Sender<Happening>, may_read_on: &Receiver<()>) {
+        let mut input = BufReader::with_capacity(64 << 10, self);
+        loop {
+            let request = read_input(&mut input);
+            let last = !matches!(request, Input::Request(..));
+            let stays = !matches!(request, Input::Request(Request::Resume { .. }, _));
+            if sender.send(Happening::Input(connection, request)).is_err() || last {
+                return;
+            }
+            if !stays && may_read_on.recv().is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Listener {
+    /// Whether there is something to read; not where another connection took the place of this one, of whose end
+    /// nobody may ever hear.
+    fn waits(&self) -> io::Result<bool> {
+        let mut both = [
+            PollFd::new(&self.input, PollFlags::IN),
+            PollFd::new(&self.end, PollFlags::empty()),
+        ];
+        loop {
+            match poll(&mut both, None) {
+                Ok(_) => return Ok(both[1].revents().is_empty()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Read for Listener {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.waits()? {
+            return Ok(0);
+        }
+        let count = self.input.read(buffer)?;
+        if count > 0 {
+            let now = self.begin.elapsed().as_millis() as u64;
+            self.heard.store(now, Ordering::Relaxed);
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn nobody_reads_a_connection_any_more_whose_place_was_taken() {
+        let mut inbox = Inbox::silent();
+        let (mut first, input) = UnixStream::pair().unwrap();
+        inbox.listen_to(inbox.connection(input.into()).unwrap());
+        let (mut second, input) = UnixStream::pair().unwrap();
+        inbox.listen_to(inbox.connection(input.into()).unwrap());
+        assert_eq!(first.read(&mut [0]).unwrap(), 0, "it is closed at last");
+        second.write_all(b"nonsense\n").unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        assert!(matches!(
+            inbox.next(until),
+            Some(Happening::Input(2, Input::Bad(_)))
+        ));
+    }
+}

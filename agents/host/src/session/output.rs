@@ -1,0 +1,367 @@
+//! The one way out: events and payloads, on stdout or on what took its place.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{open, Mode, OFlags};
+use rustix::net::{shutdown, Shutdown};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
+
+use crate::os::audit;
+use crate::os::lease;
+use crate::recording::group::Audience;
+use crate::recording::process::Over;
+use crate::resources::folding::Waiting;
+use crate::session::backlog::Backlog;
+use crate::wire::protocol::Event;
+
+/// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
+const PIECE: usize = 4096;
+/// How long one look takes at whether something can be written.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often it is shown, while much is sent, that somebody takes it.
+const SHOWING: Duration = Duration::from_secs(1);
+/// How long a coordinator that reads nothing is waited for when all is done.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// Writes events. Once the coordinator is gone nothing is written any more; what it has not received is kept where it
+/// may come back.
+pub struct Output {
+    /// None: this process's own stdout.
+    to: Option<OwnedFd>,
+    gone: bool,
+    /// Nothing can ever be written there again.
+    broken: bool,
+    patience: Duration,
+    backlog: Backlog,
+    written: u64,
+    keeps: bool,
+    /// Another connection is about to take the place of this one.
+    wanted: Arc<AtomicBool>,
+}
+
+impl Output {
+    pub fn new() -> Self {
+        Self {
+            to: None,
+            gone: false,
+            broken: false,
+            patience: Duration::from_secs(60),
+            backlog: Backlog::default(),
+            written: 0,
+            keeps: false,
+            wanted: Arc::default(),
+        }
+    }
+
+    /// How long a coordinator that reads nothing is waited for.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// True once a write failed: nobody listens any more.
+    pub fn gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Whether another connection is about to take the place of this one.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
+    pub fn keep(&mut self) -> Arc<AtomicBool> {
+        self.keeps = true;
+        self.wanted.clone()
+    }
+
+    /// From now on it is not.
+    pub fn keep_no_more(&mut self) {
+        self.keeps = false;
+        self.backlog.forget(self.written);
+    }
+
+    /// All before that place was received.
+    pub fn received(&mut self, until: u64) {
+        self.backlog.forget(until.min(self.written));
+    }
+
+    /// Whether something was not received yet, as far as it is kept.
+    pub fn is_awaited(&self) -> bool {
+        self.keeps && !self.backlog.is_empty()
+    }
+
+    /// Write no more for the time being.
+    pub fn lose(&mut self) {
+        self.gone = true;
+    }
+
+    /// Go on where it was left: the coordinator was silent, and is not any more.
+    pub fn revive(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+        self.gone = self.broken;
+        self.flush();
+    }
+
+    /// Go on at that place, on another connection, after an event that belongs to this connection alone.
+    pub fn go_over(&mut self, to: OwnedFd, event: &Event, received: u64) {
+        self.received(received);
+        (self.to, self.written, self.broken) = (Some(to), received, false);
+        self.wanted.store(false, Ordering::Relaxed);
+        let written = line(event)
+            .iter()
+            .flat_map(|line| line.chunks(PIECE))
+            .try_for_each(|piece| self.write(piece).map(|_| ()));
+        self.broken = written.is_err();
+        self.revive();
+    }
+
+    /// Whether it can go on at that place.
+    pub fn reaches(&self, received: u64) -> bool {
+        self.keeps && self.backlog.reaches(received)
+    }
+
+    pub fn send(&mut self, event: &Event) {
+        self.send_noted();
+        self.put(event, |_| ());
+    }
+
+    /// Send an event and the payload whose size it names.
+    pub fn send_with(&mut self, event: &Event, payload: Waiting) {
+        self.send_noted();
+        self.put(event, |backlog| backlog.add_result(payload));
+    }
+
+    /// Send what was done since this was last sent; that is told before whatever follows from it.
+    pub fn send_noted(&mut self) {
+        if let Some(noted) = audit::take() {
+            self.put(&Event::Audited(noted), |_| ());
+        }
+    }
+
+    /// Send the rest of it: nothing is done any more.
+    pub fn send_last_noted(&mut self) {
+        self.patience = self.patience.min(LAST_WORD);
+        if let Some(noted) = audit::last() {
+            self.put(&Event::Audited(noted), |_| ());
+        }
+    }
+
+    /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
+    pub fn close(&mut self) {
+        (self.gone, self.broken) = (true, true);
+        self.keep_no_more();
+        // Stdin may be the same socket, and is still open.
+        let _ = shutdown(io::stdout(), Shutdown::Write);
+        let _ = self.to.take().map(|to| shutdown(to, Shutdown::Write));
+        if let Ok(nowhere) = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+            let _ = dup2_stdout(&nowhere);
+            let _ = dup2_stderr(&nowhere);
+        }
+    }
+
+    /// Send an event and a file of the size it names.
+    pub fn send_file(&mut self, event: &Event, file: File, size: u64) {
+        self.send_noted();
+        self.put(event, |backlog| backlog.add_file(file, size));
+    }
+
+    fn put(&mut self, event: &Event, payload: impl FnOnce(&mut Backlog)) {
+        let Some(line) = line(event) else {
+            return;
+        };
+        self.backlog.add(line);
+        payload(&mut self.backlog);
+        self.flush();
+    }
+
+    /// Over a slow connection this may take far longer than a lease, and nothing else shows meanwhile that the agent
+    /// lives: each piece has its own patience.
+    fn flush(&mut self) {
+        let mut piece = [0; PIECE];
+        let mut shown: Option<Instant> = None;
+        while !self.gone {
+            let count = self.backlog.read(self.written, &mut piece);
+            if count == 0 {
+                break;
+            }
+            if shown.is_none_or(|shown| shown.elapsed() >= SHOWING) {
+                shown = Some(Instant::now());
+                lease::show(Instant::now() + self.patience);
+            }
+            match self.write(&piece[..count]) {
+                Ok(written) => self.written += written as u64,
+                Err(error) => {
+                    self.gone = true;
+                    self.broken = error.kind() != io::ErrorKind::TimedOut;
+                }
+            }
+        }
+        if !self.keeps {
+            if self.gone {
+                self.written = self.backlog.end();
+            }
+            self.backlog.forget(self.written);
+        }
+    }
+
+    /// Write some of it, at once or within the time of patience: a coordinator that stalls must not keep the agent from
+    /// seeing that its lease is over.
+    fn write(&self, piece: &[u8]) -> io::Result<usize> {
+        let stdout = io::stdout();
+        let to = match &self.to {
+            Some(to) => to.as_fd(),
+            None => stdout.as_fd(),
+        };
+        let until = Instant::now() + self.patience;
+        loop {
+            if !is_writable(to)? {
+                if Instant::now() >= until || self.is_wanted() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                continue;
+            }
+            match rustix::io::write(to, piece) {
+                Ok(written) => return Ok(written),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Audience for Output {
+    fn tell(&mut self, event: &Event) {
+        self.send(event);
+    }
+
+    fn result(&mut self, over: Over) {
+        for (head, bytes) in over.profiles {
+            self.send_with(&Event::Profile(head), bytes);
+        }
+        if let Some((head, raw)) = over.raw {
+            self.send_file(&Event::Raw(head), raw.file, raw.size);
+        }
+        self.send(&Event::Outcome(over.outcome));
+    }
+}
+
+fn line(event: &Event) -> Option<Vec<u8>> {
+    let mut line = serde_json::to_vec(event).ok()?;
+    line.push(b'\n');
+    Some(line)
+}
+
+fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK.as_nanos() as i64,
+    };
+    match poll(
+        &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
+        Some(&timeout),
+    ) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+impl Output {
+    /// One that nobody listens to.
+    pub fn unheard() -> Self {
+        Self {
+            gone: true,
+            ..Self::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::folding::Folding;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn event(text: &str) -> Event {
+        Event::Stored {
+            sha256: text.to_owned(),
+        }
+    }
+
+    fn folded(bytes: Vec<u8>) -> Waiting {
+        Arc::new(Folding::new(Duration::ZERO)).wait(bytes)
+    }
+
+    /// What comes out at the other end, until this one is dropped.
+    fn told(mut from: UnixStream) -> String {
+        let mut told = String::new();
+        from.read_to_string(&mut told).unwrap();
+        told
+    }
+
+    #[test]
+    fn what_was_not_received_is_told_again() {
+        let mut output = Output::unheard();
+        output.keep();
+        output.send(&event("one"));
+        output.send_with(&event("two"), folded(b"payload\n".to_vec()));
+        let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
+        for at in [0, 5, 33, 70] {
+            assert!(output.reaches(at));
+            let (to, from) = UnixStream::pair().unwrap();
+            output.go_over(to.into(), &event("new"), at);
+            assert!(!output.gone());
+            drop(output.to.take());
+            output.gone = true;
+            let told = told(from);
+            assert!(
+                told.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
+                "{told}"
+            );
+            assert!(told.ends_with(&all[at as usize..]), "{told}");
+        }
+        assert!(!output.reaches(0) && !output.reaches(1000));
+        output.received(output.backlog.end());
+        assert!(!output.is_awaited());
+    }
+
+    #[test]
+    fn it_is_shown_that_much_is_being_sent() {
+        let patience = 10 * SHOWING;
+        let (to, mut from) = UnixStream::pair().unwrap();
+        let mut output = Output::new();
+        (output.to, output.patience) = (Some(to.into()), patience);
+        let sender = rustix::thread::gettid().as_raw_nonzero().get();
+        let begin = Instant::now();
+        let slow = std::thread::spawn(move || {
+            let mut piece = [0; PIECE];
+            while begin.elapsed() < 3 * SHOWING {
+                assert!(from.read(&mut piece).unwrap() > 0, "all was sent");
+                std::thread::sleep(LOOK / 10);
+            }
+            let shown = lease::shown_by(sender);
+            std::io::copy(&mut from, &mut std::io::sink()).unwrap();
+            shown
+        });
+        lease::show(begin + patience);
+        output.send_with(&event("much"), folded(vec![0; 4 << 20]));
+        drop(output);
+        let shown = slow.join().unwrap();
+        assert!(shown >= 8, "in {shown} s");
+    }
+
+    #[test]
+    fn what_nobody_may_fetch_is_not_kept() {
+        let mut output = Output::unheard();
+        output.send(&event("one"));
+        assert!(!output.reaches(0) && output.backlog.is_empty());
+    }
+}

@@ -1,0 +1,351 @@
+//! One session: requests in, events out, until the work, the lease or the patience is over.
+
+mod answers;
+mod keeping;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGHUP;
+
+use crate::commands::canary::Canary;
+use crate::commands::clean;
+use crate::jvm::attach;
+use crate::os::host;
+use crate::os::lease;
+use crate::os::proc::scan;
+use crate::os::proc::stat;
+use crate::os::threads::unbroken;
+use crate::recording::group::Recordings;
+use crate::recording::process::Report;
+use crate::session::inbox::{Happening, Inbox};
+use crate::session::output::Output;
+use crate::session::resume::{Control, Token};
+use crate::staging::store::Store;
+use crate::wire::outcome::Failure;
+use crate::wire::protocol::{Event, HostFacts, Input, Request};
+
+/// Until the coordinator has named a lease.
+const FIRST_LEASE: Duration = Duration::from_secs(30);
+
+/// How often it is looked, after the end, at whether a JVM has got to its signal.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How a session ends.
+enum End {
+    Bye,
+    /// The coordinator is gone.
+    Closed,
+    Signal(i32),
+    Overdue(&'static str),
+    Refused(Failure),
+    /// Another agent went on here, and has ended with this exit code.
+    Lent(u8),
+}
+
+struct Session {
+    inbox: Inbox,
+    output: Output,
+    store: Store,
+    host: HostFacts,
+    name: String,
+    lease: Duration,
+    greeted: bool,
+    excluded: HashSet<i32>,
+    recordings: Option<Recordings>,
+    canary: Option<Canary>,
+    /// Processes that were given up, and beside which a thread is at work until they go on.
+    hanging: HashSet<i32>,
+    /// By what the session may go on over another connection.
+    token: Option<Token>,
+    listens: bool,
+    /// Since when the coordinator is gone, while what it may want to fetch is kept.
+    lost: Option<Instant>,
+    /// The agent whose stdin and stdout are used, once it was another's.
+    lender: Option<Control>,
+}
+
+/// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
+pub fn run(once: bool) -> u8 {
+    let mut output = Output::new();
+    let store = if once {
+        Ok(Store::in_memory())
+    } else {
+        Store::open()
+    };
+    let inbox =
+        Inbox::open().map_err(|error| Failure::plain(format!("cannot listen to signals: {error}")));
+    let (store, inbox) = match (store, inbox) {
+        (Ok(store), Ok(inbox)) => (store, inbox),
+        (Err(failure), _) | (_, Err(failure)) => return refuse(&mut output, failure),
+    };
+    let mut session = Session {
+        inbox,
+        output,
+        store,
+        host: host::facts(),
+        name: session_name(),
+        lease: FIRST_LEASE,
+        greeted: false,
+        excluded: scan::own_ancestry(),
+        recordings: None,
+        canary: None,
+        hanging: HashSet::new(),
+        token: None,
+        listens: false,
+        lost: None,
+        lender: None,
+    };
+    let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
+    session.close(end)
+}
+
+fn refuse(output: &mut Output, failure: Failure) -> u8 {
+    complain(&failure.reason);
+    output.send(&Event::Error {
+        reason: failure.reason,
+        remedy: failure.remedy,
+    });
+    1
+}
+
+/// On stderr, whose reader may have gone with the connection.
+fn complain(what: &str) {
+    let _ = writeln!(std::io::stderr(), "hprofiler-agent: {what}");
+}
+
+/// Unlike that of any other session of this boot.
+fn session_name() -> String {
+    format!(
+        "{}-{}",
+        std::process::id(),
+        stat::own().map_or(0, |stat| stat.start_time)
+    )
+}
+
+impl Session {
+    fn serve(&mut self) -> End {
+        loop {
+            let limits = [
+                self.deadline(),
+                self.recordings.as_ref().and_then(Recordings::limit),
+                self.canary.as_ref().and_then(Canary::limit),
+            ];
+            let until = limits.into_iter().flatten();
+            lease::show(self.lease_ends());
+            let until = until.fold(self.lease_ends(), Instant::min);
+            // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
+            // heard: time is up only for what did not come.
+            let end = match self.inbox.next(until) {
+                Some(happening) => self.take(happening).and_then(|()| self.see_loss()),
+                None => self.overdue(),
+            };
+            if let Err(end) = end {
+                return end;
+            }
+        }
+    }
+
+    fn take(&mut self, happening: Happening) -> Result<(), End> {
+        match happening {
+            Happening::Input(_, Input::Request(request, payload)) => {
+                self.found_again();
+                self.answer(request, payload)
+            }
+            Happening::Input(_, Input::Bad(reason)) => Err(End::Refused(Failure::new(
+                reason,
+                "use a coordinator and an agent of the same version",
+            ))),
+            Happening::Input(_, Input::Closed) => self.lose("it was closed", End::Closed),
+            Happening::Signal(SIGHUP) => self.lose("it was hung up", End::Signal(SIGHUP)),
+            Happening::Signal(signal) => Err(End::Signal(signal)),
+            Happening::Report(pid, report) => {
+                self.hear(pid, report);
+                Ok(())
+            }
+            Happening::Successor(successor) => {
+                self.go_over(successor);
+                Ok(())
+            }
+            Happening::Noted => {
+                self.output.send_noted();
+                Ok(())
+            }
+            Happening::Ended(_) => Ok(()),
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let of_all = self.recordings.as_ref().and_then(Recordings::deadline);
+        of_all.or_else(|| self.canary.as_ref()?.deadline())
+    }
+
+    /// Whether time is up: for a step, for the recording, for the coordinator.
+    fn overdue(&mut self) -> Result<(), End> {
+        if let Some(recordings) = &mut self.recordings {
+            recordings.give_up(&mut self.output);
+        }
+        self.advance();
+        let now = Instant::now();
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            return Err(End::Overdue("the recording should have been over long ago"));
+        }
+        self.see_loss()?;
+        match self.lost {
+            _ if self.lease_ends() > now => Ok(()),
+            Some(_) => Err(End::Overdue(
+                "the coordinator was lost and did not come back",
+            )),
+            None => {
+                let why = "nothing was heard from the coordinator for the time of the lease";
+                self.lose(why, End::Overdue(why))
+            }
+        }
+    }
+
+    /// What was given up because another connection waits goes on by that one, which is in the inbox.
+    fn see_loss(&mut self) -> Result<(), End> {
+        match self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
+            true => self.lose("nothing can be sent", End::Closed),
+            false => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, request: Request, payload: Vec<u8>) -> Result<(), End> {
+        let hello = matches!(request, Request::Hello { .. });
+        if hello == self.greeted {
+            return Err(End::Refused(Failure::plain(
+                "a session begins with one hello",
+            )));
+        }
+        let answered = match request {
+            Request::Hello(greeting) => self.hello(greeting),
+            Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
+            Request::List => self.list(),
+            Request::Find(find) => self.find(find),
+            Request::Prepare(prepare) => self.prepare(*prepare),
+            Request::Check(check) => self.check(*check),
+            Request::Canary(canary) => self.canary(*canary),
+            Request::Start => self.start(),
+            Request::Stop => self.stop(),
+            Request::Ping => Ok(()),
+            Request::Resume { token, received } => return self.resume(token, received),
+            Request::Received { bytes } => {
+                self.received(bytes);
+                Ok(())
+            }
+            Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
+            Request::Bye => return Err(End::Bye),
+        };
+        answered.map_err(End::Refused)
+    }
+
+    fn hear(&mut self, pid: i32, report: Report) {
+        self.see_end(pid, &report);
+        if let Some(recordings) = &mut self.recordings {
+            recordings.hear(pid, report, &mut self.output);
+        } else if let Some(canary) = &mut self.canary {
+            canary.hear(pid, report);
+        }
+        self.advance();
+    }
+
+    fn see_end(&mut self, pid: i32, report: &Report) {
+        if let Report::Over(_) = report {
+            self.hanging.remove(&pid);
+        }
+    }
+
+    fn advance(&mut self) {
+        if let Some(canary) = &mut self.canary {
+            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
+            if let Some(watched) = watched {
+                self.hanging.extend(canary.hanging());
+                self.canary = None;
+                self.output.send(&Event::Watched(watched));
+            }
+        }
+        let Some(recordings) = &mut self.recordings else {
+            return;
+        };
+        if recordings.advance(&mut self.output) {
+            self.hanging.extend(recordings.at_work());
+            let left = recordings.left_by_now();
+            self.recordings = None;
+            let left = left.into_iter().chain(attach::left()).collect();
+            self.output.send(&Event::Done { left });
+        }
+    }
+
+    /// Leave nothing behind, whatever the end; then say why.
+    fn close(mut self, end: End) -> u8 {
+        lease::show(Instant::now());
+        let of_all = self.recordings.take();
+        let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
+        let canary = self.canary.take();
+        let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
+        let left = of_all.into_iter().chain(of_canary).flatten();
+        let left: Vec<String> = left.chain(attach::left()).collect();
+        for path in &left {
+            complain(&format!("left behind: {path}"));
+        }
+        let stays = matches!(end, End::Bye | End::Closed) && self.has_to_stay();
+        match end {
+            End::Lent(_) => {}
+            _ if stays => self.output.send_noted(), // something is to be done yet that nobody hears of
+            _ => self.output.send_last_noted(),
+        }
+        if matches!(end, End::Bye) && (stays || !left.is_empty()) {
+            self.output.send(&Event::Left { left });
+        }
+        let lender = self.lender.take();
+        let code = self.code(end);
+        if let Some(lender) = lender {
+            lender.end(code);
+        }
+        if stays {
+            self.stay();
+        }
+        code
+    }
+
+    /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
+    fn has_to_stay(&self) -> bool {
+        let all_looked = attach::see_off();
+        !(all_looked && self.hanging.is_empty() && clean::is_over())
+    }
+
+    /// For the time of one more lease, unseen, until that is over.
+    fn stay(&mut self) {
+        self.output.close();
+        let end = Instant::now() + self.lease;
+        lease::show(end);
+        while Instant::now() < end && self.has_to_stay() {
+            match self.inbox.next(Instant::now() + LOOK) {
+                Some(Happening::Signal(signal)) if signal != SIGHUP => return,
+                Some(Happening::Report(pid, report)) => self.see_end(pid, &report),
+                _ => {}
+            }
+        }
+    }
+
+    fn code(&mut self, end: End) -> u8 {
+        match end {
+            End::Bye | End::Closed => 0,
+            End::Lent(code) => code,
+            End::Signal(signal) => {
+                complain(&format!("ended by signal {signal}"));
+                (128 + signal).clamp(1, 255) as u8
+            }
+            End::Overdue(reason) => refuse(
+                &mut self.output,
+                Failure::new(reason, "see whether the connection is alive"),
+            ),
+            End::Refused(failure) => refuse(&mut self.output, failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! What a session answers to requests.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::Session;
+use crate::commands::canary::Canary;
+use crate::commands::clean::{self, Order};
+use crate::commands::doctor;
+use crate::discovery::fair_share as crowd;
+use crate::discovery::find::{may_be_meant, Finding};
+use crate::os::audit;
+use crate::os::files::{read_regular, sha256};
+use crate::os::proc::scan::{self, Scanned, Seen};
+use crate::os::threads::{broken, STACK};
+use crate::recording::group::Recordings;
+use crate::recording::process::{Libraries, Library};
+use crate::session::inbox::Happening;
+use crate::session::output::Output;
+use crate::session::resume::Token;
+use crate::staging::shipped;
+use crate::wire::outcome::Failure;
+use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
+
+const LONGEST_LEASE: f64 = 3600.0;
+/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
+const COMMAND: usize = 4096;
+const ALL_COMMANDS: usize = 8 << 20;
+/// How often what is done is told while nothing else is.
+const TELLING: Duration = Duration::from_millis(100);
+
+impl Session {
+    pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
+        let (protocol, lease) = (greeting.protocol, greeting.lease_seconds);
+        if protocol != PROTOCOL {
+            return Err(Failure::new(
+                format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
+                "use a coordinator and an agent of the same version",
+            ));
+        }
+        if !(lease > 0.0 && lease <= LONGEST_LEASE) {
+            return Err(Failure::plain(format!(
+                "a lease of {lease} s is not between 0 and {LONGEST_LEASE}"
+            )));
+        }
+        self.token = greeting.resume.map(Token::new).transpose()?;
+        self.greeted = true;
+        self.lease = Duration::from_secs_f64(lease);
+        self.output.set_patience(self.lease);
+        // Numbers of processes mean nothing on another machine or in another pid namespace.
+        let here = |e: &Exclude| {
+            e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
+        };
+        let excluded = greeting.exclude.filter(here);
+        self.excluded
+            .extend(excluded.map(|exclude| exclude.pids).unwrap_or_default());
+        self.output.send(&Event::Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION"),
+            sha256: own_hash(),
+            host: self.host.clone(),
+            session: self.name.clone(),
+            blobs: self.store.blobs(),
+        });
+        self.tell_noted(greeting.audit);
+        Ok(())
+    }
+
+    /// From now on what is done is told, or nobody wants to know.
+    fn tell_noted(&mut self, wanted: bool) {
+        if wanted {
+            let inbox = self.inbox.sender.clone();
+            audit::tell(move || {
+                let _ = inbox.send(Happening::Noted);
+            });
+            self.output.send_noted();
+        } else {
+            audit::end();
+        }
+    }
+
+    pub(super) fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.store.put(&hash, bytes).map_err(|failure| {
+            Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
+        })?;
+        self.output.send(&Event::Stored { sha256: hash });
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self) -> Result<(), Failure> {
+        let Scanned { seen, overlooked } = scan::processes(&self.excluded);
+        let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
+        let tell = |process: Seen| {
+            let label = process.plain_label();
+            process.tell(label, Default::default(), limit)
+        };
+        let all = seen.into_iter().map(tell).collect();
+        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
+        processes.sort_unstable_by_key(|process| process.pid);
+        let ignored = may_be_meant(overlooked);
+        self.output.send(&Event::Processes { processes, ignored });
+        Ok(())
+    }
+
+    pub(super) fn find(&mut self, request: Find) -> Result<(), Failure> {
+        let finding = Finding::new(request)?;
+        let scanned = scan::processes(&self.excluded);
+        self.output.send(&finding.among(scanned, &self.excluded));
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("prepare")?;
+        let libraries = self.libraries(&request)?;
+        self.recordings = Some(Recordings::prepare(
+            request,
+            libraries,
+            &self.host.name,
+            &self.name,
+            &self.inbox,
+        )?);
+        self.advance();
+        Ok(())
+    }
+
+    fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
+        let (blobs, versions) = (&request.blobs, &request.versions);
+        shipped::check(blobs)?;
+        self.store.note_use();
+        Ok(Libraries {
+            async_profiler: self.library(
+                blobs.async_profiler.as_deref(),
+                versions.async_profiler.as_deref(),
+            )?,
+            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
+        })
+    }
+
+    pub(super) fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("canary")?;
+        let libraries = self.libraries(&request)?;
+        let chosen = match request.processes.as_slice() {
+            [one] => one.clone(),
+            _ => return Err(Failure::plain("a canary is one process")),
+        };
+        match Canary::begin(&chosen, request, libraries) {
+            Ok(canary) => self.canary = Some(canary),
+            Err(outcome) => self.output.send(&Event::Watched(Watched {
+                outcome,
+                left: Vec::new(),
+            })),
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
+        match self.recordings.is_some() || self.canary.is_some() {
+            true => Err(Failure::plain(format!(
+                "{asked} was asked for while a recording goes on"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("check")?;
+        shipped::check(&request.blobs)?;
+        let checked = doctor::check(request, &self.host.name, &self.name)?;
+        self.output.send(&Event::Checked(checked));
+        Ok(())
+    }
+
+    /// A file that was put before.
+    fn library(
+        &self,
+        hash: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<Option<Arc<Library>>, Failure> {
+        let stored = |hash: &str| {
+            Ok(Arc::new(Library {
+                bytes: self.store.get(hash)?,
+                sha256: hash.to_owned(),
+                version: version.map(str::to_owned),
+            }))
+        };
+        hash.map(stored).transpose()
+    }
+
+    pub(super) fn start(&mut self) -> Result<(), Failure> {
+        let recordings = self
+            .recordings
+            .as_mut()
+            .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
+        recordings.start()?;
+        self.keep();
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn stop(&mut self) -> Result<(), Failure> {
+        // After the end of a recording a late stop has nothing to do.
+        if let Some(recordings) = &mut self.recordings {
+            recordings.stop();
+        }
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn clean(
+        &mut self,
+        kept: bool,
+        dry: bool,
+        only: Option<HashSet<String>>,
+    ) -> Result<(), Failure> {
+        self.refuse_busy("clean")?;
+        let order = match only {
+            _ if dry => Order::List,
+            Some(ids) => Order::Only(ids),
+            None => Order::All,
+        };
+        let (excluded, own) = (&self.excluded, self.store.folder());
+        let work = || clean::clean(excluded, order, kept, own);
+        let found = told_meanwhile(&mut self.output, work)?;
+        self.output.send(&match dry {
+            true => Event::Leftovers(found),
+            false => Event::Cleaned(found.cleaned),
+        });
+        Ok(())
+    }
+}
+
+/// What comes of long work, while what it does is told.
+fn told_meanwhile<T: Send>(
+    output: &mut Output,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
+    let (ends, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let work = move || {
+            let _ends = ends;
+            work()
+        };
+        let thread = thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
+        while ended.recv_timeout(TELLING) == Err(RecvTimeoutError::Timeout) {
+            output.send_noted();
+        }
+        thread.join().map_err(|_| broken())
+    })
+}
+
+fn own_hash() -> String {
+    let root = rustix::fs::CWD;
+    let path = std::env::current_exe().ok();
+    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
+    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
+}

@@ -1,0 +1,99 @@
+//! What a session hears, and when.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+
+use signal_hook::consts::SIGTERM;
+
+use super::*;
+use crate::recording::process::Over;
+use crate::wire::outcome::{Outcome, Stage, Status};
+
+fn session(recordings: Recordings, output: Output) -> Session {
+    Session {
+        inbox: Inbox::silent(),
+        output,
+        store: Store::in_memory(),
+        host: host::facts(),
+        name: session_name(),
+        lease: FIRST_LEASE,
+        greeted: true,
+        excluded: HashSet::new(),
+        recordings: Some(recordings),
+        canary: None,
+        hanging: HashSet::new(),
+        token: None,
+        listens: false,
+        lost: None,
+        lender: None,
+    }
+}
+
+/// One that is told by a connection, and what comes out at its other end.
+fn output() -> (Output, UnixStream) {
+    let (to, from) = UnixStream::pair().unwrap();
+    let mut output = Output::unheard();
+    output.keep();
+    output.go_over(to.into(), &Event::Resumed { found: true }, 0);
+    (output, from)
+}
+
+#[test]
+fn for_one_who_is_lost_more_is_folded() {
+    let (output, _from) = output();
+    let mut recordings = Recordings::hanging(7, true);
+    let folding = recordings.without_room(1);
+    let mut session = session(recordings, output);
+    session.token = Some(Token::new("0".repeat(32)).unwrap());
+    let _result = folding.wait(vec![0]);
+    assert!(session.lose("it was closed", End::Closed).is_ok());
+    assert!(folding.turn().is_some());
+    let found = Instant::now();
+    assert!(folding.held_up() < Some(found));
+    session.found_again();
+    assert!(folding.held_up() >= Some(found));
+}
+
+#[test]
+fn what_waits_to_be_heard_is_not_given_up() {
+    let (output, mut from) = output();
+    let mut session = session(Recordings::hanging(7, true), output);
+    let good = Over::failed(Outcome {
+        status: Status::Ok,
+        ..Failure::plain("its result").at(7, Stage::Record)
+    });
+    let waits = [
+        Happening::Noted, // which may have taken long to tell
+        Happening::Report(7, Report::Over(good)),
+        Happening::Signal(SIGTERM),
+    ];
+    for happening in waits {
+        session.inbox.sender.send(happening).unwrap();
+    }
+    assert!(matches!(session.serve(), End::Signal(SIGTERM)));
+    drop(session);
+    let mut told = String::new();
+    from.read_to_string(&mut told).unwrap();
+    assert!(told.contains("its result"), "{told}");
+    assert!(!told.contains("failed"), "{told}");
+}
+
+/// Its thread deletes what it made as soon as the process goes on, which ends with the agent's process.
+#[test]
+fn what_was_given_up_is_stayed_for() {
+    let (output, mut from) = output();
+    let mut session = session(Recordings::hanging(7, true), output);
+    assert!(session.overdue().is_ok());
+    assert!(session.recordings.is_none() && session.has_to_stay());
+    let late = Over::failed(Failure::plain("it went on").at(7, Stage::Record));
+    session.hear(7, Report::Over(late));
+    assert!(!session.has_to_stay());
+    drop(session);
+    let mut told = String::new();
+    from.read_to_string(&mut told).unwrap();
+    assert!(
+        told.contains("what is beside process 7, which hangs"),
+        "{told}"
+    );
+    assert!(!told.contains("it went on"), "{told}");
+}

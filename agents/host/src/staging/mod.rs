@@ -1,0 +1,5 @@
+//! staging
+
+pub mod beside;
+pub mod shipped;
+pub mod store;

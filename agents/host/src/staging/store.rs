@@ -1,0 +1,215 @@
+//! What the coordinator pushed, by its hash: in the private folder, where it is kept between sessions, or in memory.
+
+use std::collections::HashMap;
+use std::env;
+use std::io;
+use std::path::Path;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    fstat, futimens, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Timespec, Timestamps,
+    Uid, UTIME_NOW,
+};
+use rustix::process::geteuid;
+
+use crate::os::audit;
+use crate::os::files::{
+    is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
+};
+use crate::wire::outcome::Failure;
+
+/// The largest file the folder holds, in bytes.
+const LIMIT: u64 = 64 << 20;
+
+/// What was put, in a private folder or, where nothing may stay, in memory.
+pub enum Store {
+    Folder(Folder),
+    Memory(HashMap<String, Vec<u8>>),
+}
+
+impl Store {
+    /// The folder of this very binary where that is private, else the first usable of the usual places.
+    pub fn open() -> Result<Self, Failure> {
+        Folder::open().map(Self::Folder)
+    }
+
+    pub fn in_memory() -> Self {
+        Self::Memory(HashMap::new())
+    }
+
+    /// The hashes of what is kept. Contents are checked when they are used.
+    pub fn blobs(&self) -> Vec<String> {
+        match self {
+            Self::Folder(folder) => folder.blobs(),
+            Self::Memory(kept) => kept.keys().cloned().collect(),
+        }
+    }
+
+    /// Keep some bytes under their hash.
+    pub fn put(&mut self, hash: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        if !is_sha256(hash) || sha256(&bytes) != hash {
+            return Err(Failure::new(
+                format!(
+                    "{} bytes arrived damaged: their SHA-256 is not {}",
+                    bytes.len(),
+                    hash.get(..64).unwrap_or(hash)
+                ),
+                "run it again; if it happens again, look at the network",
+            ));
+        }
+        match self {
+            Self::Folder(folder) => folder.put(hash, &bytes)?,
+            Self::Memory(kept) => {
+                kept.insert(hash.to_owned(), bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of that hash, checked.
+    pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Folder(folder) => folder.get(hash),
+            Self::Memory(kept) => kept
+                .get(hash)
+                .cloned()
+                .ok_or_else(|| Failure::new(format!("{hash} was not put"), "push it again")),
+        }
+    }
+
+    /// Its folder shows when it was last recorded with: other hosts that share it see nothing else of this agent.
+    pub fn note_use(&self) {
+        if let Self::Folder(folder) = self {
+            let now = Timespec {
+                tv_sec: 0,
+                tv_nsec: UTIME_NOW,
+            };
+            let times = Timestamps {
+                last_access: now,
+                last_modification: now,
+            };
+            // Root may not where the folder is over a network.
+            if futimens(&folder.dir, &times).is_ok() {
+                audit::note("folder", || folder.path.clone());
+            }
+        }
+    }
+
+    /// The folder in which it is kept.
+    pub fn folder(&self) -> Option<&str> {
+        match self {
+            Self::Folder(folder) => Some(&folder.path),
+            Self::Memory(_) => None,
+        }
+    }
+}
+
+/// An open private folder.
+pub struct Folder {
+    path: String,
+    dir: OwnedFd,
+}
+
+impl Folder {
+    fn open() -> Result<Self, Failure> {
+        if let Some(own) = own_folder() {
+            return Ok(own);
+        }
+        let mut tried = Vec::new();
+        for (path, owner) in usual_folders() {
+            match make_private(&path, owner) {
+                Ok(dir) => return Ok(Self { path, dir }),
+                Err(reason) => tried.push(reason),
+            }
+        }
+        Err(Failure::new(
+            format!("no private folder can be made: {}", tried.join("; ")),
+            "give the user a writable folder of its own among these, or remove what stands there",
+        ))
+    }
+
+    fn blobs(&self) -> Vec<String> {
+        self.names()
+            .into_iter()
+            .filter(|name| is_sha256(name))
+            .collect()
+    }
+
+    fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let kept = self.owner().and_then(|owner| {
+            write_whole_for(owner, &self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
+        });
+        kept.map_err(|error| {
+            Failure::new(
+                format!("cannot write to {}: {error}", self.path),
+                "make room there",
+            )
+        })?;
+        audit::note("file", || format!("{}/{hash}", self.path));
+        Ok(())
+    }
+
+    fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
+        let missing =
+            |why: String| Failure::new(format!("{hash} in {}: {why}", self.path), "push it again");
+        if !is_sha256(hash) {
+            return Err(missing("not a SHA-256".into()));
+        }
+        let bytes = read_regular(&self.dir, hash, None, LIMIT)
+            .map_err(|error| missing(error.to_string()))?;
+        if sha256(&bytes) != hash {
+            return Err(missing("its contents have changed".into()));
+        }
+        Ok(bytes)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let Ok(entries) = Dir::read_from(&self.dir) else {
+            return Vec::new();
+        };
+        let files = entries
+            .flatten()
+            .filter(|entry| entry.file_type() != FileType::Directory);
+        files
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .collect()
+    }
+
+    /// Under sudo the folder is the connecting user's, who must be able to use and remove what is in it.
+    fn owner(&self) -> io::Result<Option<(Uid, Gid)>> {
+        let folder = fstat(&self.dir)?;
+        let other = folder.st_uid != geteuid().as_raw();
+        Ok(other.then(|| (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid))))
+    }
+}
+
+/// The folder this binary is in, where nobody else can write. Root trusts the owner of the binary it was told to run, who
+/// can move that folder and put a link in its way: it is the one that has this very file.
+fn own_folder() -> Option<Folder> {
+    let binary = env::current_exe().ok()?;
+    let (folder, name) = (binary.parent()?, binary.file_name()?);
+    let path = folder.to_str()?.to_owned();
+    let owner = stat(&path).ok()?.st_uid;
+    let own = geteuid().as_raw();
+    let dir = open_private(&path, owner).ok()?;
+    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let there = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let runs = stat("/proc/self/exe").ok()?;
+    ((own == owner || own == 0) && id(there) == id(runs)).then_some(Folder { path, dir })
+}
+
+fn usual_folders() -> Vec<(String, u32)> {
+    let uid = geteuid().as_raw();
+    let mut folders = vec![
+        format!("/tmp/.hprofiler-{uid}"),
+        format!("/var/tmp/.hprofiler-{uid}"),
+    ];
+    if let Some(home) = env::var("HOME")
+        .ok()
+        .filter(|home| Path::new(home).is_absolute())
+    {
+        folders.push(format!("{home}/.cache/hprofiler"));
+    }
+    folders.push(format!("/dev/shm/.hprofiler-{uid}"));
+    folders.into_iter().map(|path| (path, uid)).collect()
+}

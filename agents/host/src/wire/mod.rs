@@ -1,0 +1,5 @@
+//! wire
+
+pub mod outcome;
+pub mod protocol;
+pub mod sampling;

@@ -1,0 +1,186 @@
+//! How to record, as the coordinator asks for it.
+
+use serde::Deserialize;
+
+use crate::wire::outcome::Failure;
+
+const MAX_SECONDS: f64 = 86_400.0;
+const MAX_FREQUENCY: u32 = 10_000;
+const MAX_EVENTS: usize = 16;
+/// No interval is longer, in nanoseconds or bytes: about 18 minutes, or 1 TiB.
+const MAX_INTERVAL: u64 = 1 << 40;
+/// Shorter intervals stall a process: it does little more than be sampled. In bytes and in nanoseconds.
+const LEAST_ALLOC: u64 = 4 << 10;
+const LEAST_WALL: u64 = 1_000_000;
+
+/// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds, where they are given.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Sampling {
+    pub engine: String,
+    pub events: Vec<String>,
+    pub frequency: u32,
+    pub duration: f64,
+    pub alloc_interval: Option<u64>,
+    pub lock_threshold: Option<u64>,
+    pub wall_interval: Option<u64>,
+    /// Whether the recording itself is wanted besides its profiles.
+    pub keep_raw: bool,
+}
+
+impl Sampling {
+    /// Refuse what makes no sense, or would be more than a name in an engine's arguments.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.check_events()?;
+        if !(1..=MAX_FREQUENCY).contains(&self.frequency) {
+            return Err(Failure::plain(format!(
+                "{} Hz is not between 1 and {MAX_FREQUENCY}",
+                self.frequency
+            )));
+        }
+        if !(self.duration > 0.0 && self.duration <= MAX_SECONDS) {
+            return Err(Failure::plain(format!(
+                "{} s is not between 0 and {MAX_SECONDS}",
+                self.duration
+            )));
+        }
+        self.check_intervals()
+    }
+
+    fn check_intervals(&self) -> Result<(), Failure> {
+        for (interval, least, unit, remedy) in [
+            (
+                self.alloc_interval,
+                LEAST_ALLOC,
+                "bytes between sampled allocations",
+                "ask for an allocation interval of 4 KiB or more, or for none: one is chosen",
+            ),
+            (
+                self.wall_interval,
+                LEAST_WALL,
+                "ns between wall-clock samples",
+                "ask for a wall interval of 1 ms or more, or for none: one is chosen",
+            ),
+            (
+                self.lock_threshold,
+                0,
+                "ns as the shortest contention",
+                "ask for a lower threshold",
+            ),
+        ] {
+            match interval {
+                Some(wrong) if !(least..=MAX_INTERVAL).contains(&wrong) => {
+                    return Err(Failure::new(
+                        format!("{wrong} {unit} are not between {least} and {MAX_INTERVAL}"),
+                        remedy,
+                    ))
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_events(&self) -> Result<(), Failure> {
+        if !(1..=MAX_EVENTS).contains(&self.events.len()) {
+            return Err(Failure::plain(format!(
+                "{} events are not between 1 and {MAX_EVENTS}",
+                self.events.len()
+            )));
+        }
+        for (index, event) in self.events.iter().enumerate() {
+            if !is_name(event) {
+                return Err(Failure::new(
+                    format!("{event:?} is no event"),
+                    "name events such as cpu, alloc or page-faults",
+                ));
+            }
+            if self.events[..index].contains(event) {
+                return Err(Failure::plain(format!("event {event} is asked for twice")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A comma would begin another argument, such as the name of a file to write; a minus at the beginning an option.
+fn is_name(event: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:*$<>/-@".contains(c);
+    !event.is_empty() && event.len() <= 200 && !event.starts_with('-') && event.chars().all(plain)
+}
+
+#[cfg(test)]
+impl Sampling {
+    /// These events (separated by spaces) at 300 Hz for 4.2 s.
+    pub fn of(events: &str) -> Self {
+        Self {
+            engine: "auto".to_owned(),
+            events: events.split(' ').map(str::to_owned).collect(),
+            frequency: 300,
+            duration: 4.2,
+            alloc_interval: None,
+            lock_threshold: None,
+            wall_interval: None,
+            keep_raw: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let cpu = || Sampling::of("cpu");
+        assert!(Sampling::of("cpu alloc page-faults java.util.HashMap.get")
+            .check()
+            .is_ok());
+        let least = Sampling {
+            alloc_interval: Some(LEAST_ALLOC),
+            lock_threshold: Some(0),
+            wall_interval: Some(LEAST_WALL),
+            ..cpu()
+        };
+        assert!(least.check().is_ok());
+        for wrong in [
+            Sampling::of("cpu,file=/etc/x"),
+            Sampling::of("-o"),
+            Sampling::of(""),
+            Sampling::of("cpu alloc cpu"),
+            Sampling {
+                events: Vec::new(),
+                ..cpu()
+            },
+            Sampling {
+                frequency: 0,
+                ..cpu()
+            },
+            Sampling {
+                duration: f64::NAN,
+                ..cpu()
+            },
+            Sampling {
+                alloc_interval: Some(0),
+                ..cpu()
+            },
+            Sampling {
+                alloc_interval: Some(LEAST_ALLOC - 1),
+                ..cpu()
+            },
+            Sampling {
+                wall_interval: Some(LEAST_WALL - 1),
+                ..cpu()
+            },
+            Sampling {
+                wall_interval: Some(u64::MAX),
+                ..cpu()
+            },
+            Sampling {
+                lock_threshold: Some(u64::MAX),
+                ..cpu()
+            },
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+}
