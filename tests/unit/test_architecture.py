@@ -1,4 +1,4 @@
-"""Who may import whom: the rooms of docs/architecture.md, held by reading every import statement."""
+"""Who may import whom: the rooms of docs/internals/architecture.md, held by reading every import statement."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ MODULES = sorted(p for p in (ROOT / "hprofiler").rglob("*.py") if "_data" not in
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_stay_in_their_rooms(path):
     room = room_of(path)
-    assert room in ALLOWED, f"{path}: a room that docs/architecture.md and this test do not know"
+    assert room in ALLOWED, f"{path}: a room that docs/internals/architecture.md and this test do not know"
     rooms, libraries = ALLOWED[room]
     for name, ours, line in imports(path):
         if ours:
