@@ -58,7 +58,9 @@ def join_modules(entry: Path) -> str:
     for module, source in joined.items():
         left = _MODULE_SYNTAX.search(source)
         if left:
-            raise ValueError(f"{module.name} has an import or export of a form that cannot be joined: {left[0]}")
+            raise ValueError(
+                f"{module.name} has an import or export of a form that cannot be joined: {left[0]}"
+            )
         for name in re.findall(r"\w+", " ".join(_DEFINED.findall(source))):
             if name in homes:
                 raise ValueError(

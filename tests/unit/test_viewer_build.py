@@ -27,7 +27,9 @@ def test_modules_stand_behind_what_they_import_without_import_and_export(tmp_pat
     assert viewer_build.join_modules(entry) == "const two = 2;\n\nshow(two);\n"
 
 
-@pytest.mark.parametrize("twin", ["const rows = 1;", "class rows {}", "const [c, rows] = x;", "function* rows() {}"])
+@pytest.mark.parametrize(
+    "twin", ["const rows = 1;", "class rows {}", "const [c, rows] = x;", "function* rows() {}"]
+)
 def test_a_name_that_two_modules_define_is_refused(tmp_path, twin):
     entry = write_modules(
         tmp_path, a=f'import {{ b }} from "./b.js";\n{twin}\n', b="export async function rows() {}\n"
@@ -59,5 +61,13 @@ def test_the_template_has_the_script_and_a_policy_that_names_it(tmp_path):
 
 def test_modules_keep_markup_and_the_network_out():
     for module in VIEWER.rglob("*.js"):
-        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "XMLHttp"):
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "fetch(",
+            "XMLHttp",
+        ):
             assert word not in module.read_text(), f"{module.name}: {word}"
