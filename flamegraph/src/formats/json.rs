@@ -1,4 +1,4 @@
-//! The plain call tree as JSON: `docs/formats.md` describes it. Also how JSON is written everywhere.
+//! The plain call tree as JSON: `docs/reference/formats.md` describes it. Also how JSON is written everywhere.
 
 use std::io::Write;
 
