@@ -40,7 +40,7 @@ PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "ready": events.parse_ready,
     "watched": events.parse_watched,
     "checked": checks.parse_checked,
-    "audited": checks.parse_audited,
+    "audit": checks.parse_action,
     "cleaned": leftovers.parse_cleaned,
     "leftovers": leftovers.parse_leftovers,
     "error": requests.refusal,

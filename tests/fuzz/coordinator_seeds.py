@@ -91,12 +91,7 @@ _EVENTS = (
         "findings": [_FINDING],
         "processes": [{**_OUTCOME, "engine": "perf", "sources": {"cpu": "cpu"}, "findings": [_FINDING]}],
     },
-    {
-        "type": "audited",
-        "entries": [{"time": 1.5, "what": "file", "pid": None, "detail": "d"}],
-        "dropped": 0,
-        "last": True,
-    },
+    {"type": "audit", "time": 1.5, "what": "file", "pid": None, "detail": "d"},
 )
 _OUTCOMES = (
     {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::clean::Found;
 use crate::commands::doctor::Checked;
 use crate::discovery::selector::Query;
-use crate::os::audit::Kept;
+use crate::os::audit::Action;
 use crate::resources::limits::Asked;
 use crate::wire::outcome::Outcome;
 use crate::wire::sampling::Sampling;
@@ -182,7 +182,7 @@ pub enum Event {
         found: bool,
     },
     Checked(Checked),
-    Audited(Kept),
+    Audit(Action),
     Profile(ProfileHead),
     Raw(RawHead),
     Done {
