@@ -1,17 +1,19 @@
 //! One process is recorded alone for a moment and looked at, before the others are touched.
 
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use rustix::param::clock_ticks_per_second;
 
+use crate::engine::api::Libraries;
 use crate::jvm::crashes::Crashes;
 use crate::os::proc::stat::Stat;
 use crate::os::proc::target::Target;
 use crate::recording::group::{Audience, Recordings};
-use crate::recording::process::{Libraries, Over, Report};
-use crate::session::inbox::Inbox;
+use crate::recording::process::{Over, Report};
+use crate::wire::events::{Event, Watched};
 use crate::wire::outcome::{Ended, Failure, Outcome, Stage, Status};
-use crate::wire::protocol::{Chosen, Event, Prepare, Watched};
+use crate::wire::requests::{Chosen, Prepare};
 use crate::wire::sampling::Sampling;
 
 /// How long it is looked at before and, where it works less since, after the recording.
@@ -120,7 +122,12 @@ impl Canary {
     }
 
     /// Do what is due by now; what became of it, once it is over.
-    pub fn go_on(&mut self, host: &str, session: &str, inbox: &Inbox) -> Option<Watched> {
+    pub fn go_on<T: From<(i32, Report)> + Send + 'static>(
+        &mut self,
+        host: &str,
+        session: &str,
+        reports: &Sender<T>,
+    ) -> Option<Watched> {
         if matches!(self.step, Step::Record(_)) {
             return self.record();
         }
@@ -131,7 +138,7 @@ impl Canary {
             Step::Look(used, asked) => {
                 self.before = used.processors(&self.target);
                 let (request, libraries) = *asked;
-                match Recordings::prepare(request, libraries, host, session, inbox) {
+                match Recordings::prepare(request, libraries, host, session, reports) {
                     Ok(recordings) => self.step = Step::Record(recordings),
                     Err(failure) => {
                         return Some(self.over(failure.at(self.target.pid, Stage::Prepare)))
@@ -222,9 +229,9 @@ impl Canary {
     }
 
     /// Have it end now, as `Recordings::abandon`.
-    pub fn abandon(self, inbox: &Inbox) -> Vec<String> {
+    pub fn abandon(self, next_report: impl FnMut(Instant) -> Option<(i32, Report)>) -> Vec<String> {
         match self.step {
-            Step::Record(recordings) => recordings.abandon(inbox),
+            Step::Record(recordings) => recordings.abandon(next_report),
             _ => self.left,
         }
     }
@@ -276,6 +283,7 @@ fn slow(pid: i32, before: Option<f64>, now: Option<f64>) -> String {
 mod tests {
     use super::*;
     use crate::os::proc::stat;
+    use std::sync::mpsc::channel;
 
     #[test]
     fn who_works_much_less_has_collapsed() {
@@ -297,7 +305,7 @@ mod tests {
             sampling: Sampling::of("cpu"),
             blobs: Default::default(),
             versions: Default::default(),
-            limits: crate::resources::limits::Asked::default(),
+            limits: crate::wire::sampling::AgentLimits::default(),
             processes: vec![chosen.clone()],
         };
         Canary::begin(&chosen, request, Libraries::default())
@@ -331,11 +339,11 @@ mod tests {
 
     #[test]
     fn who_hangs_while_it_is_recorded_went_badly_and_before_tells_nothing() {
-        let inbox = Inbox::silent();
+        let (sender, _reports) = channel::<(i32, Report)>();
         for (started, want) in [(false, Stage::Prepare), (true, Stage::Record)] {
             let mut canary = of_this_process();
             canary.step = Step::Record(Recordings::hanging(canary.target.pid, started));
-            let watched = canary.go_on("host", "test", &inbox).unwrap();
+            let watched = canary.go_on("host", "test", &sender).unwrap();
             let outcome = watched.outcome;
             assert_eq!((outcome.status, outcome.stage), (Status::Failed, want));
             assert!(outcome.reason.contains("takes too long"), "{outcome:?}");
@@ -345,13 +353,13 @@ mod tests {
 
     #[test]
     fn it_is_looked_at_before_it_is_touched() {
-        let inbox = Inbox::silent();
+        let (sender, _reports) = channel::<(i32, Report)>();
         let mut canary = of_this_process();
         if let Step::Look(used, _) = &mut canary.step {
             used.until += Duration::from_secs(3600);
         }
-        assert!(canary.go_on("host", "test", &inbox).is_none());
+        assert!(canary.go_on("host", "test", &sender).is_none());
         assert!(matches!(canary.step, Step::Look(..)) && canary.limit() > Some(Instant::now()));
-        assert!(canary.deadline().is_none() && canary.abandon(&inbox).is_empty());
+        assert!(canary.deadline().is_none() && canary.abandon(|_| None).is_empty());
     }
 }

@@ -9,10 +9,11 @@ use rustix::fs::{memfd_create, MemfdFlags};
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::{commands, foresee, symbols};
+use crate::engine::async_profiler::{commands, foresee};
 use crate::engine::perf::{find, stream, words};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
+use crate::os::elf;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
@@ -69,7 +70,7 @@ pub fn library(bytes: &[u8]) {
     let file = memfd_create("library", MemfdFlags::CLOEXEC).map(File::from);
     let mut file = file.expect("the kernel has files in memory");
     file.write_all(bytes).expect("there is memory");
-    let Some(elf) = symbols::Elf::of(file) else {
+    let Some(elf) = elf::Elf::of(file) else {
         return;
     };
     let has = |words: &[u8]| bytes.windows(words.len()).any(|at| at == words);

@@ -1,6 +1,7 @@
-//! os
+//! The operating system: `/proc`, files, users and identity, threads with a time limit, the agent's lease.
 
 pub mod audit;
+pub mod elf;
 pub mod files;
 pub mod free_space;
 pub mod host;
@@ -10,5 +11,4 @@ pub mod low_priority;
 pub mod peer;
 pub mod proc;
 pub mod threads;
-pub mod turns;
 pub mod worker;

@@ -11,20 +11,22 @@ use signal_hook::consts::SIGHUP;
 
 use crate::commands::canary::Canary;
 use crate::commands::clean;
+use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
-use crate::os::proc::scan;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
+use crate::session::inbox::Input;
 use crate::session::inbox::{Happening, Inbox};
 use crate::session::output::Output;
 use crate::session::resume::{Control, Token};
 use crate::staging::store::Store;
+use crate::wire::events::{Event, HostFacts};
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, HostFacts, Input, Request};
+use crate::wire::requests::Request;
 
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
@@ -259,7 +261,7 @@ impl Session {
 
     fn advance(&mut self) {
         if let Some(canary) = &mut self.canary {
-            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
+            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox.sender);
             if let Some(watched) = watched {
                 self.hanging.extend(canary.hanging());
                 self.canary = None;
@@ -282,9 +284,10 @@ impl Session {
     fn close(mut self, end: End) -> u8 {
         lease::show(Instant::now());
         let of_all = self.recordings.take();
-        let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
+        let of_all =
+            of_all.map(|recordings| recordings.abandon(|until| self.inbox.next_report(until)));
         let canary = self.canary.take();
-        let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
+        let of_canary = canary.map(|canary| canary.abandon(|until| self.inbox.next_report(until)));
         let left = of_all.into_iter().chain(of_canary).flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
         for path in &left {

@@ -60,7 +60,7 @@ struct Section {
 }
 
 impl Elf {
-    fn open(named: &Named, path: &str) -> Option<Self> {
+    pub fn open(named: &Named, path: &str) -> Option<Self> {
         Self::of(named.open(path)?)
     }
 
@@ -187,11 +187,6 @@ impl Elf {
         }
         None
     }
-}
-
-/// The version of the JRE that a `libjvm.so` says it is of: `… for linux-amd64 JRE (1.8.0_504-b08), built on …`.
-pub fn jre_version(named: &Named, library: &str) -> Option<String> {
-    Elf::open(named, library)?.version_after(b" JRE (")
 }
 
 /// `1.8.0_504` of `1.8.0_504-b08), built on …`.
