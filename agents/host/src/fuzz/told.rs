@@ -13,7 +13,7 @@ use crate::engine::async_profiler::{commands, foresee};
 use crate::engine::perf::{find, stream, words};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
-use crate::os::elf;
+use crate::jvm::symbols;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
@@ -70,13 +70,13 @@ pub fn library(bytes: &[u8]) {
     let file = memfd_create("library", MemfdFlags::CLOEXEC).map(File::from);
     let mut file = file.expect("the kernel has files in memory");
     file.write_all(bytes).expect("there is memory");
-    let Some(elf) = elf::Elf::of(file) else {
+    let Some(elf) = symbols::Elf::of(file) else {
         return;
     };
     let has = |words: &[u8]| bytes.windows(words.len()).any(|at| at == words);
     assert!(!elf.has("_ZN") || has(b"\0_ZN"));
     let left = Cell::new(LEFT);
-    assert!(!elf.offers(&["ma", "asprof"], &left) || has(b"\0ma") || has(b"\0asprof"));
+    assert!(!elf.exports(&["ma", "asprof"], &left) || has(b"\0ma") || has(b"\0asprof"));
     assert!(left.get() <= LEFT);
     if let Some(version) = elf.version_after(b" JRE (") {
         assert!(has(format!(" JRE ({version}").as_bytes()));

@@ -7,4 +7,5 @@ pub mod crashes;
 pub mod hsperf;
 pub mod loaded;
 pub mod preflight;
+pub mod symbols;
 pub mod version;

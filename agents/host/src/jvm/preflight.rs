@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::jvm::command_line;
 use crate::jvm::hsperf;
 use crate::jvm::loaded::{is_musl, Loaded};
-use crate::os::elf;
+use crate::jvm::symbols;
 use crate::os::free_space::Memory;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -63,8 +63,8 @@ impl Findings {
     /// Paths of async-profiler libraries that somebody else loaded, under whatever name. To be called by a thread that
     /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
     pub fn foreign(&self, named: &Named) -> Vec<String> {
-        let left = Cell::new(elf::ALL_NAMES);
-        let is_one = |path: &&String| elf::offers(named, path, &OF_ASYNC_PROFILER, &left);
+        let left = Cell::new(symbols::ALL_NAMES);
+        let is_one = |path: &&String| symbols::exports(named, path, &OF_ASYNC_PROFILER, &left);
         let renamed = self.programs.iter().filter(is_one);
         self.foreign.iter().chain(renamed).cloned().collect()
     }

@@ -1,7 +1,7 @@
 //! The version of a JVM, as far as it can be seen from outside.
 
 use crate::jvm::hsperf;
-use crate::os::elf::Elf;
+use crate::jvm::symbols::jre_version;
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;
 
@@ -21,9 +21,4 @@ fn version(named: &Named, library: &str) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
     Some(version.trim_matches('"').to_owned())
-}
-
-/// The version of the JRE that a `libjvm.so` says it is of: `… for linux-amd64 JRE (1.8.0_504-b08), built on …`.
-pub fn jre_version(named: &Named, library: &str) -> Option<String> {
-    Elf::open(named, library)?.version_after(b" JRE (")
 }

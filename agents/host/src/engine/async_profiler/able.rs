@@ -1,6 +1,6 @@
 //! What a JVM cannot do, known before anything is loaded into it.
 
-use crate::os::elf;
+use crate::jvm::symbols;
 use crate::os::proc::named::Named;
 use crate::wire::outcome::Failure;
 
@@ -24,7 +24,7 @@ pub fn events(
     let Some(old) = old else {
         return (asked, Vec::new());
     };
-    let without = |name: &str| library.is_some_and(|path| !elf::has(named, path, name));
+    let without = |name: &str| library.is_some_and(|path| !symbols::has(named, path, name));
     let mut able = Vec::new();
     let mut refused = Vec::new();
     for event in asked {
