@@ -1,6 +1,4 @@
-//! What a session does besides recording: check a host (`doctor`), remove leftovers (`clean`), try one process first
-//! (`canary`).
+//! What a session does besides recording: check a host (`doctor`), remove leftovers (`clean`).
 
-pub mod canary;
 pub mod clean;
 pub mod doctor;

@@ -3,7 +3,6 @@
 pub mod attach;
 pub mod attach_queue;
 pub mod command_line;
-pub mod crashes;
 pub mod hsperf;
 pub mod loaded;
 pub mod preflight;

@@ -52,7 +52,6 @@ pub enum Event {
         found: bool,
     },
     Checked(Checked),
-    Watched(Watched),
     Audited(Audited),
     Profile(ProfileHead),
     Raw(RawHead),
@@ -69,14 +68,6 @@ pub enum Event {
         reason: String,
         remedy: String,
     },
-}
-
-/// What became of a canary; `left` are paths that could not be deleted.
-#[derive(Debug, Serialize)]
-pub struct Watched {
-    #[serde(flatten)]
-    pub outcome: Outcome,
-    pub left: Vec<String>,
 }
 
 /// What the agent says of its machine.

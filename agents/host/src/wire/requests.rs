@@ -39,8 +39,6 @@ pub enum Request {
     Find(Find),
     Prepare(Box<Prepare>),
     Check(Box<Prepare>),
-    /// Record one process alone.
-    Canary(Box<Prepare>),
     Start,
     Stop,
     Ping,

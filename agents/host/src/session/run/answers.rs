@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::Session;
-use crate::commands::canary::Canary;
 use crate::commands::clean::{self, Order};
 use crate::commands::doctor;
 use crate::discovery::fair_share as crowd;
@@ -22,7 +21,7 @@ use crate::session::inbox::Happening;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
-use crate::wire::events::{Event, Watched};
+use crate::wire::events::Event;
 use crate::wire::outcome::Failure;
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
@@ -140,25 +139,8 @@ impl Session {
         })
     }
 
-    pub(super) fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("canary")?;
-        let libraries = self.libraries(&request)?;
-        let chosen = match request.processes.as_slice() {
-            [one] => one.clone(),
-            _ => return Err(Failure::plain("a canary is one process")),
-        };
-        match Canary::begin(&chosen, request, libraries) {
-            Ok(canary) => self.canary = Some(canary),
-            Err(outcome) => self.output.send(&Event::Watched(Watched {
-                outcome,
-                left: Vec::new(),
-            })),
-        }
-        Ok(())
-    }
-
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
-        match self.recordings.is_some() || self.canary.is_some() {
+        match self.recordings.is_some() {
             true => Err(Failure::plain(format!(
                 "{asked} was asked for while a recording goes on"
             ))),
