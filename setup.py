@@ -2,8 +2,8 @@
 
 `hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
 libraries, those of agents/perfmap, the shipped selectors and the viewer's files. An editable install
-writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is read
-where it lies.
+writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is
+read where it lies.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def add_built_data(data: Path) -> None:
 def build_agent(target: str, shipped: dict[str, bytes | None]) -> Path | None:
     """Build the agent for one target; None, and a word of why, where the target cannot be had.
 
-    Under sudo it takes these libraries and no others (agents/host/src/shipped.rs).
+    Under sudo it takes these libraries and no others (agents/host/src/staging/shipped.rs).
     """
     if not has_rust_target(target):
         warn(

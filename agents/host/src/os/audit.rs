@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use crate::wire::events::Action;
 
 /// The most actions that wait to be sent, and the longest text of one, in characters.
 const MAX_QUEUED: usize = 10_000;
@@ -19,15 +19,6 @@ static QUEUE: Mutex<Option<Queue>> = Mutex::new(None);
 thread_local! {
     /// The process for which the thread works, if for one only.
     static ABOUT: Cell<Option<i32>> = const { Cell::new(None) };
-}
-
-/// What was done. Paths are as the process `pid` sees them, or as the host does where there is none.
-#[derive(Debug, Serialize)]
-pub struct Action {
-    time: f64,
-    what: &'static str,
-    pid: Option<i32>,
-    detail: String,
 }
 
 /// Called when the queue is no longer empty.
