@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent import session
-from hprofiler.app.run import coverage_of
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.model import Sampling, Status
@@ -23,6 +22,7 @@ from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
 from tests.lab.procs import Identity, wait_for
+from tests.viewer.made_run import coverage_of
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -87,7 +87,7 @@ def was_fetched(run, burner):
         r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
-    assert line.seconds is not None and not coverage_of([result]).complete, "time is missing"
+    assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
     assert as_burnt(run.sink.kept[result.host.name])

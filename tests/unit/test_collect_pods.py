@@ -294,6 +294,6 @@ def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: 
     request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
     result = run(request, fleet.reach, lambda progress: None)
     coverage = result.coverage
-    assert (coverage.hosts_all, coverage.hosts_failed, coverage.hosts_idle) == (3, 2, 1)
+    assert (coverage.hosts_all, coverage.hosts_failed, coverage.hosts.idle) == (3, 2, 1)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the pod is Pending" in page and "the pod has ended" in page
