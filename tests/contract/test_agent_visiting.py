@@ -23,6 +23,8 @@ from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
 
+pytestmark = pytest.mark.nightly
+
 ID = "0123456789abcdef" * 4
 DYNAMIC, THREADS, UNWINDING = 2, 7, 0x6474E550
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")

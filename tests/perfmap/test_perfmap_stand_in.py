@@ -37,7 +37,10 @@ class StandIn:
         return map_file.read(path, self.machine)
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(
+    scope="module",
+    params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
+)
 def anywhere(request, tmp_path_factory) -> StandIn:
     for tool in [*BUILDS[request.param][1], *BUILDS[request.param][2][:1]]:
         if not shutil.which(tool):
