@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         version = (chosen.params.get("jdk") or chosen.params.get("java")) if chosen else None
         if version in jdks.VERSIONS and version not in DAILY_JDKS:
             item.add_marker("nightly")
+
+
+def pytest_sessionstart() -> None:
+    """Pages are made with the viewer as it is in the checkout."""
+    root = Path(__file__).resolve().parent.parent
+    page = root / "hprofiler" / "_data" / "viewer" / "page.html"
+    subprocess.run([sys.executable, str(root / "flamegraph" / "viewer" / "build.py"), str(page)], check=True)
 
 
 @pytest.hookimpl(wrapper=True)

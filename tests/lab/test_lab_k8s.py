@@ -153,8 +153,7 @@ def test_a_pod(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "container",
-    [f"{name}/main" for name in ("plain", "hardened", "two", "tini", "shell", "usual", "host-network")]
-    + ["two/side"],
+    [f"{name}/main" for name in ("plain", "hardened", "two", "tini", "shell", "host-network")] + ["two/side"],
 )
 def test_every_shape_by_exec(by_exec: Result, container: str) -> None:
     assert container in recorded(by_exec), str(by_exec)
