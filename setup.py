@@ -67,7 +67,7 @@ def add_built_data(data: Path) -> None:
 def build_agent(target: str, shipped: dict[str, bytes | None]) -> Path | None:
     """Build the agent for one target; None, and a word of why, where the target cannot be had.
 
-    Under sudo it takes these libraries and no others (agents/host/src/shipped.rs).
+    Under sudo it takes these libraries and no others (agents/host/src/staging/shipped.rs).
     """
     if not has_rust_target(target):
         warn(

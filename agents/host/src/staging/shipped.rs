@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::Blobs;
+use crate::wire::requests::Blobs;
 
 /// Their SHA-256, which setup.py tells the compiler. What the package lacks, and an agent that was built without a
 /// package, has none.
