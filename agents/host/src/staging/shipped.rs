@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::Blobs;
+use crate::wire::requests::Blobs;
 
 /// SHA-256 of the libraries, for all architectures, separated by spaces. setup.py sets it for the compiler; an agent
 /// that was built without a package has none.
