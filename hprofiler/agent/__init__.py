@@ -17,10 +17,11 @@ from hprofiler.agent.events import (
     Started,
 )
 from hprofiler.agent.leftovers import Cleaned, Leftover, Leftovers
-from hprofiler.agent.session import AgentSession
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession
 from hprofiler.agent.talk import Witness
 
 __all__ = [
+    "CANARY_SECONDS",
     "MAX_RECORDED",
     "AgentBinaries",
     "AgentSession",

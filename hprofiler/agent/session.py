@@ -48,6 +48,8 @@ _UNTIL_KNOWN = 15.0
 _LOOK_AGAIN = 2
 Waits = Callable[[int, str], bool]
 """Waits so many seconds for something, the text, to come about; whether it did."""
+CANARY_SECONDS = 2.0
+"""How long a canary is recorded, in seconds."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -321,7 +323,7 @@ class AgentSession(Talk):
         spared = (*cleaned.spared, *(Failure("its agent", one.reason) for one in alive))
         return replace(cleaned, failed=failed, spared=spared)
 
-    def canary(
+    def record_briefly(
         self,
         sampling: Sampling,
         blobs: Mapping[str, str],
@@ -330,20 +332,26 @@ class AgentSession(Talk):
         cores: float,
         engine: str,
     ) -> tuple[ProcessOutcome, tuple[str, ...]]:
-        """Record one process alone for a moment, by that engine.
+        """Record one process alone for `CANARY_SECONDS` by that engine; its profiles are thrown away.
 
-        It went badly where it failed at the stage "record". The second are files that could not be deleted.
+        Gives its outcome, and the files that could not be deleted.
         """
-        self.stage = "prepare"
-        self._touches({process.pid})
-        self._loads |= set(blobs.values())
-        engines = {process.pid: engine}
-        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
-        outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
-        if outcome.pid != process.pid:
-            raise self._nonsense("it watched another process than it was asked for")
-        self._spare([outcome])
-        return outcome, left
+        brief = replace(sampling, duration=CANARY_SECONDS, keep_raw=False)
+        _, outcomes = self.prepare(brief, blobs, [process], versions, cores, {process.pid: engine})
+        last = outcomes[-1] if outcomes else None
+        left: tuple[str, ...] = ()
+        self.start()
+        for event in self.events():
+            if isinstance(event, ProfileHeader):
+                for _ in self.payload(event):
+                    pass
+            elif isinstance(event, ProcessOutcome):
+                last = event
+            elif isinstance(event, Done):
+                left = event.left
+        if last is None or last.pid != process.pid:
+            raise self._nonsense("the process that was recorded has no outcome")
+        return last, left
 
     def _spare(self, outcomes: Iterable[ProcessOutcome]) -> None:
         """Where nothing of ours came to record nothing is ours: a profiler there is another's."""

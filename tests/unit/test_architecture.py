@@ -1,4 +1,4 @@
-"""Who may import whom: the rooms of docs/internals/architecture.md, held by reading every import statement."""
+"""Who may import whom: the rooms of docs/internals/architecture.md, checked in every import statement."""
 
 from __future__ import annotations
 

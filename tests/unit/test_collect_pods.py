@@ -141,7 +141,7 @@ def test_a_long_cell_hides_no_other(
 
 
 def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
-    """The container has cat and chmod, and no grep; the list is filtered here."""
+    """The container has no grep: the list is filtered here."""
     body = f"""hello(); read()
 say("processes", processes=[process(5), process(6, command="java Other")], ignored=[])
 request = read()
@@ -149,7 +149,7 @@ assert request["selector"] == dict(kind="pids", pids=[6]), request
 say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
     host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
     (tmp_path / "bin").mkdir()
-    for tool in ("sh", "cat", "chmod", "uname", "env", "python3"):
+    for tool in ("sh", "cat", "chmod", "head", "rm", "wc", "mv", "mkdir", "uname", "env", "python3"):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     with serving() as server:
         server.environment = {"PATH": str(tmp_path / "bin")}

@@ -128,7 +128,7 @@ def test_where_all_threads_are_idle_they_are_told() -> None:
 
 
 def test_the_methods_are_those_of_the_off_cpu_time() -> None:
-    source = Path(__file__).parents[2] / "flamegraph" / "src" / "jfr" / "waits.rs"
+    source = Path(__file__).parents[2] / "flamegraph" / "src" / "formats" / "jfr" / "waits.rs"
     table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
     assert table
     methods = re.findall(r'"(.*)"', table[1])

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use crate::wire::events::{Action, Audited};
 
 /// More than this is only counted, and no text is longer, in characters.
 const MOST: usize = 10_000;
@@ -23,37 +23,18 @@ thread_local! {
     static ABOUT: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// What was done; paths are as the process `pid` sees them, or as the host does where there is none.
-#[derive(Debug, Serialize)]
-pub struct Entry {
-    time: f64,
-    what: &'static str,
-    pid: Option<i32>,
-    detail: String,
-}
-
-/// What was not told yet, and how many more there were. After the `last` nothing is done any more.
-#[derive(Debug, Default, Serialize)]
-pub struct Kept {
-    entries: Vec<Entry>,
-    dropped: u64,
-    last: bool,
-    #[serde(skip)]
-    bytes: usize,
-}
-
-impl Kept {
-    fn add(&mut self, entry: Entry) {
-        if self.entries.len() >= MOST || self.bytes + entry.detail.len() > ALL {
-            self.dropped += 1;
+impl Notes {
+    fn add(&mut self, action: Action) {
+        if self.kept.entries.len() >= MOST || self.bytes + action.detail.len() > ALL {
+            self.kept.dropped += 1;
             return;
         }
-        self.bytes += entry.detail.len();
-        self.entries.push(entry);
+        self.bytes += action.detail.len();
+        self.kept.entries.push(action);
     }
 
     fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.dropped == 0
+        self.kept.entries.is_empty() && self.kept.dropped == 0
     }
 }
 
@@ -62,7 +43,9 @@ type Wake = Box<dyn Fn() + Send>;
 
 #[derive(Default)]
 struct Notes {
-    kept: Kept,
+    kept: Audited,
+    /// Of its texts.
+    bytes: usize,
     /// Whose the files are whose names begin with these words, up to the first dot.
     owners: HashMap<String, i32>,
     wake: Option<Wake>,
@@ -111,12 +94,13 @@ pub fn files_of(pid: i32, stem: String) {
 /// Keep what was done (`folder`, `file`, `removed`), or is about to be (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     if let Some(notes) = &mut *notes() {
-        let first = notes.kept.is_empty();
+        let first = notes.is_empty();
         let detail = plain(&detail());
-        notes.kept.add(Entry {
+        let pid = notes.owner(what, &detail).or(ABOUT.get());
+        notes.add(Action {
             time: now(),
             what,
-            pid: notes.owner(what, &detail).or(ABOUT.get()),
+            pid,
             detail,
         });
         if let Some(wake) = notes.wake.as_ref().filter(|_| first) {
@@ -126,17 +110,19 @@ pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
 }
 
 /// What was kept since this was last asked for, if there is anything to tell.
-pub fn take() -> Option<Kept> {
+pub fn take() -> Option<Audited> {
     let mut notes = notes();
     let notes = notes.as_mut().filter(|notes| notes.wake.is_some())?;
-    (!notes.kept.is_empty()).then(|| std::mem::take(&mut notes.kept))
+    let some = !notes.is_empty();
+    notes.bytes = 0;
+    some.then(|| std::mem::take(&mut notes.kept))
 }
 
 /// The rest of it: all is done. None where nobody is told.
-pub fn last() -> Option<Kept> {
+pub fn last() -> Option<Audited> {
     let kept = take();
     let notes = notes().take()?;
-    notes.wake.map(|_| Kept {
+    notes.wake.map(|_| Audited {
         last: true,
         ..kept.unwrap_or_default()
     })
@@ -202,15 +188,16 @@ mod tests {
 
     #[test]
     fn what_is_kept_fits_into_a_line() {
-        let mut kept = Kept::default();
+        let mut notes = Notes::default();
         for _ in 0..MOST {
-            kept.add(Entry {
+            notes.add(Action {
                 time: 1e9,
                 what: "attach",
                 pid: Some(1 << 22),
                 detail: "\u{1}".repeat(LONGEST),
             });
         }
+        let kept = notes.kept;
         assert_eq!(kept.entries.len() as u64 + kept.dropped, MOST as u64);
         assert!(serde_json::to_vec(&kept).unwrap().len() < 16 << 20);
     }

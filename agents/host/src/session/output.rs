@@ -18,7 +18,7 @@ use crate::recording::group::Audience;
 use crate::recording::process::Over;
 use crate::resources::folding::Waiting;
 use crate::session::backlog::Backlog;
-use crate::wire::protocol::Event;
+use crate::wire::events::Event;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
