@@ -18,7 +18,10 @@ from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users"),
+]
 
 OWNER = OTHER_USER + 6
 """Whose private folder no other test removes."""

@@ -20,7 +20,7 @@ from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")]
 
 IN_CREATE, IN_DELETE, IN_NONBLOCK = 0x100, 0x200, 0o4000
 
