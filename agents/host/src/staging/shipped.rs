@@ -31,7 +31,11 @@ pub fn check(blobs: &Blobs) -> Result<(), Failure> {
 
 fn refuse_others(name: &str, asked: &Option<String>, shipped: Option<&str>) -> Result<(), Failure> {
     let Some(asked) = asked else { return Ok(()) };
-    if shipped.unwrap_or_default().split(' ').any(|hash| hash == asked) {
+    if shipped
+        .unwrap_or_default()
+        .split(' ')
+        .any(|hash| hash == asked)
+    {
         return Ok(());
     }
     Err(Failure::new(
@@ -46,9 +50,12 @@ mod tests {
 
     #[test]
     fn only_shipped_libraries_are_accepted() {
-        let refused = |asked: &str, shipped| refuse_others("x", &Some(asked.to_owned()), shipped).is_err();
+        let refused =
+            |asked: &str, shipped| refuse_others("x", &Some(asked.to_owned()), shipped).is_err();
         assert!(!refused("ab", Some("ab")) && !refused("cd", Some("ab cd")));
-        assert!(refused("ab", Some("cd")) && refused("ab cd", Some("ab cd")) && refused("ab", None));
+        assert!(
+            refused("ab", Some("cd")) && refused("ab cd", Some("ab cd")) && refused("ab", None)
+        );
         assert!(refuse_others("x", &None, None).is_ok());
     }
 }
