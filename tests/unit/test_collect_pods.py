@@ -264,8 +264,8 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
     body = f"MAIN, SENT = {MAIN!r}, {(tmp_path / 'sent').read_bytes()!r}\n{RECORDS}"
     hosts = [
-        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True),
-        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True),
+        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True, inside=True),
+        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True, inside=True),
     ]
     with serving() as server, serving() as shut:
         shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
@@ -294,6 +294,6 @@ def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: 
     request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
     result = run(request, fleet.reach, lambda progress: None)
     coverage = result.coverage
-    assert (coverage.hosts_all, coverage.hosts_failed, coverage.hosts.idle) == (3, 2, 1)
+    assert (coverage.hosts.all, coverage.hosts.failed, coverage.hosts.idle) == (3, 2, 1)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the pod is Pending" in page and "the pod has ended" in page
