@@ -16,7 +16,7 @@ from tests.contract.asking import audited, chosen, sampling
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")]
 
 IN_CREATE, IN_DELETE, IN_NONBLOCK = 0x100, 0x200, 0o4000
 

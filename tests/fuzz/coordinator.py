@@ -38,7 +38,6 @@ PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "processes": events.parse_listing,
     "found": lambda event: events.parse_found(event, "here"),
     "ready": events.parse_ready,
-    "watched": events.parse_watched,
     "checked": checks.parse_checked,
     "audit": checks.parse_action,
     "cleaned": leftovers.parse_cleaned,

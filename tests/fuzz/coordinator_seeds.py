@@ -64,7 +64,6 @@ _EVENTS = (
     {"type": "ready", "processes": [{"pid": 7}]},
     {"type": "outcome", **_OUTCOME},
     {"type": "outcome", **_OUTCOME, "status": "degraded", "ended": "cut", "seconds": 1.5},
-    {"type": "watched", **_OUTCOME, "left": ["/tmp/x"]},
     {"type": "started", "pid": 7, "engine": "perf", "sources": {"cpu": "perf_events"}},
     {"type": "recording", "processes": 1},
     {"type": "interrupted", "seconds": 2.5, "reason": "r"},
