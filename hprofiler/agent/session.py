@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import (
-    Any,
-)
+from typing import Any
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
@@ -38,6 +37,8 @@ from hprofiler.transport.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
+CANARY_SECONDS = 2.0
+"""How long a canary is recorded, in seconds."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -268,7 +269,7 @@ class AgentSession(Talk):
         self._send({"type": "clean", "kept": False, "dry": True})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
-    def canary(
+    def record_briefly(
         self,
         sampling: Sampling,
         blobs: Mapping[str, str],
@@ -277,14 +278,23 @@ class AgentSession(Talk):
         cores: float,
         engine: str,
     ) -> tuple[ProcessOutcome, tuple[str, ...]]:
-        """Record one process alone for a moment, by that engine.
+        """Record one process alone for `CANARY_SECONDS` by that engine; its profiles are thrown away.
 
-        It went badly where it failed at the stage "record". The second are files that could not be deleted.
+        Gives its outcome, and the files that could not be deleted.
         """
-        self.stage = "prepare"
-        engines = {process.pid: engine}
-        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
-        outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
-        if outcome.pid != process.pid:
-            raise self._nonsense("it watched another process than it was asked for")
-        return outcome, left
+        brief = replace(sampling, duration=CANARY_SECONDS, keep_raw=False)
+        _, outcomes = self.prepare(brief, blobs, [process], versions, cores, {process.pid: engine})
+        last = outcomes[-1] if outcomes else None
+        left: tuple[str, ...] = ()
+        self.start()
+        for event in self.events():
+            if isinstance(event, ProfileHeader):
+                for _ in self.payload(event):
+                    pass
+            elif isinstance(event, ProcessOutcome):
+                last = event
+            elif isinstance(event, Done):
+                left = event.left
+        if last is None or last.pid != process.pid:
+            raise self._nonsense("the process that was recorded has no outcome")
+        return last, left

@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from hprofiler.agent import AgentSession, Done, Found, Interrupted, ProcessOutcome, ProfileHeader, RawHeader
+from hprofiler.agent import (
+    CANARY_SECONDS,
+    AgentSession,
+    Done,
+    Found,
+    Interrupted,
+    ProcessOutcome,
+    ProfileHeader,
+    RawHeader,
+)
 from hprofiler.agent import Recording as Began
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.collect import canaries, libraries
@@ -26,7 +35,7 @@ from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampling, Selector, Status
 
 _LATE = 1.0
-_CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
+_CANARY_STEPS = 3  # prepare, start, record
 _STOPPING = "stopping: what was recorded is fetched; once more ends at once"
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 
@@ -189,22 +198,24 @@ class _RecordingVisit(Visit):
         checked = session.check(self._sampling, hashes, versions, processes, cores).processes
         self.limit(None)  # each step that follows has a time limit of its own
 
-        def watch(process: Process, engine: str) -> ProcessOutcome:
+        def record(process: Process, engine: str) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.canary(self._sampling, hashes, versions, process, cores, engine)
+            outcome, left = session.record_briefly(self._sampling, hashes, versions, process, cores, engine)
             self.limit(None)
             self.note_left(left)
             return outcome
 
-        lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
-        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked, strict=False)))
+        place = canaries.Place(self.host.name, session.arch, record, self.check, self._canary_is_well)
+        cleared = canaries.clear(self._canaries, place, list(zip(processes, checked, strict=False)))
         for line in cleared.refused:
             self._note(line)
         return cleared
 
-    def _canary_is_well(self, told: str) -> None:
-        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", told))
-        self.report("canary", told)
+    def _canary_is_well(self, process: Process, engine: str) -> None:
+        who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
+        text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
+        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text))
+        self.report("canary", text)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)

@@ -16,7 +16,7 @@ from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
 LIBRARIES = ("async-profiler", "perfmap")
-REQUESTS = ("check", "prepare", "canary")
+REQUESTS = ("check", "prepare")
 OTHER = b"another library"
 
 
@@ -63,11 +63,6 @@ def test_another_is_refused(bare, name, request_):
     error = bare.expect("error")
     assert f"this library of {name}" in error["reason"] and "as root" in error["remedy"], error
     assert bare.wait() == 1
-
-
-def test_one_is_not_taken_for_the_other(bare):
-    ask(bare, "check", perfmap=resources.blobs()["async-profiler"][bare.arch].sha256)
-    assert "of perfmap" in bare.expect("error")["reason"]
 
 
 @pytest.mark.parametrize("request_", REQUESTS[:2])

@@ -61,8 +61,8 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert well in done.stderr and "for 2 s by async-profiler: fine" in done.stderr
     assert [line["status"] for line in host["outcomes"] if line["reason"].startswith(well)] == ["ok"]
     requests = [line["detail"].split()[0] for line in lines(audit) if line["what"] == "request"]
-    asked = [name for name in requests if name in ("check", "canary", "prepare", "start", "bye")]
-    assert asked == ["check", "canary", "prepare", "start", "bye"]
+    asked = [name for name in requests if name in ("check", "prepare", "start", "bye")]
+    assert asked == ["check", "prepare", "start", "prepare", "start", "bye"]
     starts = [line for line in lines(audit) if line["what"] == "attach" and "start," in line["detail"]]
     assert len(starts) == 2 and {line["pid"] for line in starts} == {burner.pid}
     made = {line["detail"] for line in lines(audit) if line["what"] == "folder" and line["pid"]}
@@ -70,53 +70,3 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert made and made <= gone and not any(os.path.exists(path) for path in made)
     assert not [line for line in lines(audit) if line["what"] == "dropped"]
     assert (lines(audit)[-1]["what"], lines(audit)[-1]["exit_code"]) == ("end", done.returncode)
-
-
-def killed_while_it_records(burner: Burner, audit: Path, folder: Path, whom: str) -> subprocess.Popen[bytes]:
-    """A run of which the coordinator, or its agent, is killed once the audit says that it records."""
-    words = ["run", "-j", f"pid:{burner.pid}", "-t", 60, "--force-busy", "--audit", audit, "-o", folder]
-    started = subprocess.Popen(
-        [sys.executable, "-m", "hprofiler", *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def begun() -> bool:
-        return audit.exists() and '"attach"' in audit.read_text() and "start,event" in audit.read_text()
-
-    procs.wait_for("the begin of the recording in the audit", begun)
-    victim = started.pid
-    if whom == "agent":
-        (victim,) = set(procs.children(started.pid))
-    os.kill(victim, 9)
-    started.wait(2 * procs.PATIENCE)
-    return started
-
-
-def test_what_was_done_before_a_kill_is_in_the_record(burner, tmp_path):
-    """Of the coordinator: up to then, without an end. The agent ends by itself, and takes all away."""
-    audit = tmp_path / "audit"
-    killed_while_it_records(burner, audit, tmp_path / "run", "coordinator")
-    found = lines(audit)
-    assert found[0]["what"] == "begin" and "end" not in {line["what"] for line in found}
-    made = [line["detail"] for line in found if line["what"] == "folder" and line["pid"] == burner.pid]
-    assert made
-    procs.wait_for("the agent's end", lambda: not any(map(os.path.exists, made)), 2 * procs.PATIENCE)
-
-
-def test_what_an_agent_did_before_it_was_killed_is_in_the_record(burner, tmp_path):
-    """The run takes away what it left, and that is in the record too."""
-    audit = tmp_path / "audit"
-    started = killed_while_it_records(burner, audit, tmp_path / "run", "agent")
-    found = lines(audit)
-    (run,) = {
-        line["detail"]
-        for line in found
-        if line["what"] == "folder"
-        and "/.hprofiler-run-" in line["detail"]
-        and "-clean-" not in line["detail"]
-    }
-    assert run in {line["detail"] for line in found if line["what"] == "removed"}
-    assert any(line["what"] == "dropped" and "without telling the rest" in line["detail"] for line in found)
-    assert (found[-1]["what"], found[-1]["exit_code"]) == ("end", started.returncode)

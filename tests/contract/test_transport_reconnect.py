@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent import session
-from hprofiler.app.run import coverage_of
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.collect import Reach, Stop, collect, reconnect
 from hprofiler.model import Sampling, Status
@@ -22,6 +21,7 @@ from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
 from tests.lab.procs import wait_for
+from tests.viewer.made_run import coverage_of
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -86,7 +86,7 @@ def was_fetched(run, burner):
         r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
-    assert line.seconds is not None and not coverage_of([result]).complete, "time is missing"
+    assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
     assert as_burnt(run.sink.kept[result.host.name])
@@ -110,6 +110,7 @@ def test_the_session_is_killed(site, burner, become):
     assert not is_profiled(burner.pid)
 
 
+@pytest.mark.nightly
 def test_the_host_is_away_for_a_while(site, burner):
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
@@ -122,6 +123,7 @@ def test_the_host_is_away_for_a_while(site, burner):
     assert agents_ended(agents)
 
 
+@pytest.mark.nightly
 def test_a_killed_agent_is_reported(site, burner):
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
@@ -150,6 +152,7 @@ def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
     assert "refused" in line.reason
 
 
+@pytest.mark.nightly
 def test_the_second_ctrl_c_ends_the_waiting(site, burner, monkeypatch):
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 600)
     server = site.server()
@@ -162,6 +165,7 @@ def test_the_second_ctrl_c_ends_the_waiting(site, burner, monkeypatch):
     assert "interrupted" in line.reason
 
 
+@pytest.mark.nightly
 def test_ended_at_once_nothing_is_kept(site, burner, monkeypatch):
     monkeypatch.setattr(session, "LEASE_SECONDS", 600)
     server = site.server()
@@ -228,6 +232,7 @@ def test_a_transfer_that_breaks_goes_on_where_it_broke(site, burner, after):
     assert run.sink.kept["a"].startswith(b"HPT1")
 
 
+@pytest.mark.nightly
 def test_a_connection_that_breaks_before_anything_is_recorded_is_made_once_more(site, burner):
     server = site.server()
     connector = site.connector()

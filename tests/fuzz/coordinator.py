@@ -38,9 +38,8 @@ PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "processes": events.parse_listing,
     "found": lambda event: events.parse_found(event, "here"),
     "ready": events.parse_ready,
-    "watched": events.parse_watched,
     "checked": checks.parse_checked,
-    "audited": checks.parse_audited,
+    "audit": checks.parse_action,
     "cleaned": leftovers.parse_cleaned,
     "leftovers": leftovers.parse_leftovers,
     "error": requests.refusal,
@@ -51,8 +50,6 @@ _LONGEST_ADDRESS = 30_000
 
 class _Said:
     """A channel whose other side has said it all."""
-
-    can_end_input = True
 
     def __init__(self, data: bytes) -> None:
         self._left = data

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::recording::group::MAX_PROCESSES;
-use crate::wire::protocol::{Ignored, Process};
+use crate::wire::events::{Ignored, Process};
+use crate::wire::requests::MAX_PROCESSES;
 
 /// A line may have 16 MiB. In bytes of JSON, in which a character may take six.
 const LONGEST: usize = 12 << 20;

@@ -9,22 +9,23 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use crate::commands::canary::Canary;
 use crate::commands::clean;
+use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
-use crate::os::proc::scan;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
+use crate::session::inbox::Input;
 use crate::session::inbox::{Happening, Inbox};
 use crate::session::output::Output;
 use crate::session::resume::{Control, Token};
 use crate::staging::store::Store;
+use crate::wire::events::{Event, HostFacts};
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, HostFacts, Input, Request};
+use crate::wire::requests::Request;
 
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
@@ -54,7 +55,6 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    canary: Option<Canary>,
     /// Processes that were given up, and beside which a thread is at work until they go on.
     hanging: HashSet<i32>,
     /// By what the session may go on over another connection.
@@ -90,7 +90,6 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
-        canary: None,
         hanging: HashSet::new(),
         token: None,
         listens: false,
@@ -130,7 +129,6 @@ impl Session {
             let limits = [
                 self.deadline(),
                 self.recordings.as_ref().and_then(Recordings::limit),
-                self.canary.as_ref().and_then(Canary::limit),
             ];
             let until = limits.into_iter().flatten();
             lease::show(self.lease_ends());
@@ -177,8 +175,7 @@ impl Session {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let of_all = self.recordings.as_ref().and_then(Recordings::deadline);
-        of_all.or_else(|| self.canary.as_ref()?.deadline())
+        self.recordings.as_ref().and_then(Recordings::deadline)
     }
 
     /// Whether time is up: for a step, for the recording, for the coordinator.
@@ -226,7 +223,6 @@ impl Session {
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::Check(check) => self.check(*check),
-            Request::Canary(canary) => self.canary(*canary),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
@@ -245,8 +241,6 @@ impl Session {
         self.see_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
             recordings.hear(pid, report, &mut self.output);
-        } else if let Some(canary) = &mut self.canary {
-            canary.hear(pid, report);
         }
         self.advance();
     }
@@ -258,14 +252,6 @@ impl Session {
     }
 
     fn advance(&mut self) {
-        if let Some(canary) = &mut self.canary {
-            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
-            if let Some(watched) = watched {
-                self.hanging.extend(canary.hanging());
-                self.canary = None;
-                self.output.send(&Event::Watched(watched));
-            }
-        }
         let Some(recordings) = &mut self.recordings else {
             return;
         };
@@ -282,10 +268,9 @@ impl Session {
     fn close(mut self, end: End) -> u8 {
         lease::show(Instant::now());
         let of_all = self.recordings.take();
-        let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
-        let canary = self.canary.take();
-        let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
-        let left = of_all.into_iter().chain(of_canary).flatten();
+        let of_all =
+            of_all.map(|recordings| recordings.abandon(|until| self.inbox.next_report(until)));
+        let left = of_all.into_iter().flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
         for path in &left {
             complain(&format!("left behind: {path}"));

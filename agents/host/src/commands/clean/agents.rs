@@ -11,7 +11,7 @@ use rustix::fs::{fstat, openat, statat, AtFlags, Mode, OFlags, CWD};
 use rustix::param::clock_ticks_per_second;
 use rustix::process::Signal;
 
-use super::entry::{self, Entry, Found, Kind, State};
+use super::entry;
 use super::{names, Cleaning};
 use crate::engine::perf::PROGRAM_MARK;
 use crate::os::audit;
@@ -20,10 +20,11 @@ use crate::os::lease::{self, since_boot, Shown};
 use crate::os::proc::maps::file_name;
 use crate::os::proc::memory;
 use crate::os::proc::read_text;
-use crate::os::proc::scan::split_zero;
+use crate::os::proc::split_zero;
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::status;
 use crate::os::proc::target::Target;
+use crate::wire::events::{Entry, Found, Kind, State};
 
 /// Every agent's binary has this in it.
 const MARK: &[u8] = b"hprofiler-agent";

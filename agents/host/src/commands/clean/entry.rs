@@ -4,60 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::mem::take;
 
 use rustix::fs::Stat;
-use serde::Serialize;
 
 use crate::discovery::fair_share::by_turns;
 use crate::os::files::sha256;
-use crate::wire::protocol::{Cleaned, Undone};
-
-/// One thing that an hprofiler left, or that looks as if.
-#[derive(Debug, Clone, Serialize)]
-pub struct Entry {
-    /// Unlike that of anything else of this boot: what is put in its place later has another.
-    pub id: String,
-    pub kind: Kind,
-    /// Of a process its program, of a profiler its library.
-    pub path: String,
-    pub pid: Option<i32>,
-    pub user: String,
-    /// How long it is there.
-    pub seconds: Option<u64>,
-    pub bytes: Option<u64>,
-    pub state: State,
-    /// In how many seconds one that is ending is left over.
-    pub ends: Option<u64>,
-    /// Why it is, or is not, left over.
-    pub reason: String,
-    /// Whether it is the folder that this very agent was started from.
-    pub own: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Agent,
-    /// What an agent ran: perf.
-    Program,
-    Profiler,
-    Folder,
-    File,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Left over: to be removed.
-    Left,
-    /// A session that lives uses it.
-    Used,
-    /// That of an agent that is stopped, or that should have ended, or a cache that other hosts may have used: it is left
-    /// over after a time.
-    Ending,
-    /// Not ours, or not this user's to remove.
-    Foreign,
-    /// Cannot be told.
-    Unknown,
-}
+use crate::wire::events::{Entry, Found, Kind, State, Undone};
 
 impl Entry {
     pub fn of_process(kind: Kind, pid: i32, start_time: u64, path: String, user: String) -> Self {
@@ -194,23 +144,6 @@ impl Order {
             Self::Only(ids) => ids.contains(&entry.id),
         }
     }
-}
-
-/// So many JVMs of another user.
-#[derive(Debug, Serialize)]
-pub struct OutOfReach {
-    pub user: String,
-    pub jvms: usize,
-}
-
-/// All that was found, or all that was done.
-#[derive(Debug, Default, Serialize)]
-pub struct Found {
-    pub entries: Vec<Entry>,
-    /// JVMs that were not looked at, for they are of users that this one is not.
-    pub out_of_reach: Vec<OutOfReach>,
-    #[serde(flatten)]
-    pub cleaned: Cleaned,
 }
 
 impl Found {

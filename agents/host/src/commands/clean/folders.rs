@@ -11,7 +11,6 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::elsewhere;
-use super::entry::{Entry, Found, Kind, State};
 use super::names::{self, Named};
 use super::profilers;
 use super::{Cleaning, Stranger};
@@ -19,7 +18,8 @@ use crate::engine::perf::placeholder;
 use crate::os::audit;
 use crate::os::files::check_private;
 use crate::os::identity::Shoes;
-use crate::staging::beside::{is_free, is_usual};
+use crate::staging::folders::{is_free, is_usual};
+use crate::wire::events::{Entry, Found, Kind, State};
 
 /// A folder of ours has no more files, and one with more is not read to its end.
 const MOST_FILES: usize = 10_000;

@@ -20,19 +20,19 @@ use std::time::{Duration, Instant};
 use rustix::fs::{stat, Stat};
 use rustix::process::{getegid, geteuid};
 
-pub use entry::{Entry, Found, Order};
-pub use profilers::{is_in_use, runs_of};
+pub use entry::Order;
 
-use crate::engine::async_profiler::writing::writes_recording;
+use crate::discovery::scan::{self, Overlooked, Seen};
 use crate::jvm::loaded::Loaded;
+use crate::jvm::preflight::writes_recording;
 use crate::os::audit;
 use crate::os::identity::Shoes;
 use crate::os::proc::memory::words;
-use crate::os::proc::scan::{self, Overlooked, Seen};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::{homes, Users};
-use crate::staging::beside::USUAL;
-use entry::{Agent, OutOfReach, State};
+use crate::staging::folders::USUAL;
+use crate::wire::events::{Entry, Found, OutOfReach, State};
+use entry::Agent;
 use folders::Base;
 use locks::Locks;
 use names::Named;

@@ -1,31 +1,24 @@
 //! Profilers that broken-off sessions left running in JVMs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{fstat, openat, stat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
-use rustix::io::Errno;
+use rustix::fs::stat;
 
-use super::entry::{Agent, Entry, Found, State};
+use super::entry::Agent;
 use super::locks::Locks;
 use super::Cleaning;
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::loaded::Loaded;
-use crate::os::files::{could_make_files, open_private, read_regular};
+use crate::os::files::read_regular;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::recording::preflight;
-use crate::staging::beside::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
+use crate::staging::folders::{is_in_use, is_ours, run_folder, users_of, Held, RUN_FOLDER, USUAL};
+use crate::wire::events::{Entry, Found, State};
 use crate::wire::outcome::Failure;
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// More folders of one user's runs are not looked into: there is one a session.
-const MOST_RUNS: usize = 10_000;
-/// How long a folder that all may write to is read.
-const TO_READ: Duration = Duration::from_secs(3);
-
 /// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
 const PROBE: &str = "clean-";
 
@@ -47,7 +40,7 @@ pub struct Libraries {
 /// Those paths that our libraries have.
 pub fn ours(loaded: &Loaded) -> Vec<String> {
     let paths = loaded.paths().into_iter();
-    paths.filter(|path| preflight::is_ours(path)).collect()
+    paths.filter(|path| is_ours(path)).collect()
 }
 
 /// What came of asking a JVM for one of our libraries.
@@ -173,14 +166,6 @@ fn ask(
     }
 }
 
-/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
-pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
-    match users_of(shoes, file) {
-        (users, _) if !users.is_empty() => Ok(true),
-        (_, unseen) => unseen.map_or(Ok(false), Err),
-    }
-}
-
 /// Who is at work on a JVM.
 #[derive(Debug, PartialEq, Eq)]
 enum User {
@@ -199,69 +184,6 @@ fn last_user(locks: &Locks, folders: &[u64]) -> Option<User> {
             last.map(User::Ending)
         }
     }
-}
-
-/// The inodes of the run folders with this file that somebody holds, and why there may be more that were not seen.
-fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
-    let usual = USUAL.into_iter().map(str::to_owned);
-    let (mut users, mut unseen) = (Vec::new(), None);
-    for base in usual.chain(shoes.cwd_path.clone()) {
-        let seen_as = shoes.path(&base);
-        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
-            unseen.get_or_insert(format!(
-                "whether a session is at work on it is not known: {base} {why}"
-            ));
-            Vec::new()
-        });
-        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
-        users.extend(folders.filter_map(|folder| held(shoes, &folder, file)));
-    }
-    (users, unseen)
-}
-
-fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
-    let dir = open_private(folder, shoes.uid).ok()?;
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(&dir, file, flags, Mode::empty()).ok()?;
-    (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
-}
-
-/// The folders of this user's runs. Err says why they are not known.
-pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
-    runs(base, owner, MOST_RUNS)
-}
-
-/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
-/// so: those do not count.
-fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let unread = |error: Errno| format!("cannot be read: {error}");
-    let dir = match openat(CWD, base, flags, Mode::empty()) {
-        Ok(dir) => dir,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
-        // Where this user cannot make one there is none of this user's.
-        Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
-        Err(error) => return Err(unread(error)),
-    };
-    let end = Instant::now() + TO_READ;
-    let mut found = Vec::new();
-    for entry in Dir::read_from(&dir).map_err(unread)? {
-        let entry = entry.map_err(unread)?;
-        let name = entry.file_name().to_str().unwrap_or_default();
-        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
-            found.push(name.to_owned());
-        }
-        if found.len() > most || Instant::now() > end {
-            return Err("has too many files to look through".to_owned());
-        }
-    }
-    Ok(found)
-}
-
-fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
-    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
 }
 
 /// Have the JVM run one of our libraries' commands; false where it has lost the library.
@@ -331,7 +253,6 @@ fn stop(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::geteuid;
 
     #[test]
     fn who_lives_goes_before_who_is_left_over() {
@@ -347,24 +268,5 @@ mod tests {
         ] {
             assert_eq!(last_user(&locks, folders), want, "{folders:?}");
         }
-    }
-
-    #[test]
-    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
-        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
-        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
-        for number in 0..2 {
-            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
-        }
-        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
-        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
-        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
-        assert_eq!(
-            runs(path, me + 1, 1),
-            Ok(Vec::new()),
-            "others' do not count"
-        );
-        std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
     }
 }

@@ -7,9 +7,9 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::entry::Found;
 use crate::discovery::fair_share::by_turns;
 use crate::os::threads::STACK;
+use crate::wire::events::Found;
 
 /// So much is done at a time, as many JVMs as are attached to for a recording. What hangs takes nobody else's place, but
 /// of one user no more is under way.

@@ -7,23 +7,23 @@ use std::thread;
 use std::time::Duration;
 
 use super::Session;
-use crate::commands::canary::Canary;
 use crate::commands::clean::{self, Order};
 use crate::commands::doctor;
 use crate::discovery::fair_share as crowd;
 use crate::discovery::find::{may_be_meant, Finding};
+use crate::discovery::scan::{self, Scanned, Seen};
+use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
 use crate::os::files::{read_regular, sha256};
-use crate::os::proc::scan::{self, Scanned, Seen};
 use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
-use crate::recording::process::{Libraries, Library};
 use crate::session::inbox::Happening;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
+use crate::wire::events::Event;
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
+use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
@@ -73,7 +73,7 @@ impl Session {
     fn tell_noted(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
-            audit::tell(move || {
+            audit::send_with(move || {
                 let _ = inbox.send(Happening::Noted);
             });
             self.output.send_noted();
@@ -120,7 +120,7 @@ impl Session {
             libraries,
             &self.host.name,
             &self.name,
-            &self.inbox,
+            &self.inbox.sender,
         )?);
         self.advance();
         Ok(())
@@ -139,25 +139,8 @@ impl Session {
         })
     }
 
-    pub(super) fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("canary")?;
-        let libraries = self.libraries(&request)?;
-        let chosen = match request.processes.as_slice() {
-            [one] => one.clone(),
-            _ => return Err(Failure::plain("a canary is one process")),
-        };
-        match Canary::begin(&chosen, request, libraries) {
-            Ok(canary) => self.canary = Some(canary),
-            Err(outcome) => self.output.send(&Event::Watched(Watched {
-                outcome,
-                left: Vec::new(),
-            })),
-        }
-        Ok(())
-    }
-
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
-        match self.recordings.is_some() || self.canary.is_some() {
+        match self.recordings.is_some() {
             true => Err(Failure::plain(format!(
                 "{asked} was asked for while a recording goes on"
             ))),

@@ -1,0 +1,298 @@
+//! What speaks against profiling a JVM, seen before it is touched.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::jvm::command_line;
+use crate::jvm::hsperf;
+use crate::jvm::loaded::{is_musl, Loaded};
+use crate::jvm::symbols;
+use crate::os::free_space::Memory;
+use crate::os::proc::maps::{file_name, Mapped};
+use crate::os::proc::named::Named;
+use crate::os::proc::read_text;
+use crate::os::proc::split_zero;
+use crate::os::proc::target::Target;
+use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
+use crate::wire::outcome::Failure;
+
+const ASYNC_PROFILER: &str = "libasyncProfiler";
+/// What every async-profiler offers the JVM or other programs, whatever its file is called.
+const OF_ASYNC_PROFILER: [&str; 2] = ["Java_one_profiler_AsyncProfiler_", "asprof_"];
+/// Agents that sample as well: two of them in one JVM have crashed it.
+const OTHER_PROFILERS: [(&str, &str); 5] = [
+    ("libyjpagent", "YourKit"),
+    ("libjprofilerti", "JProfiler"),
+    ("liblagent", "honest-profiler"),
+    ("libjavaProfiler", "Datadog's profiler"),
+    ("libgp-collector", "Oracle Developer Studio"),
+];
+
+/// What was seen of a process.
+pub struct Findings {
+    /// Whether it is a HotSpot JVM, or may be: where its map is not ours to read.
+    pub is_jvm: bool,
+    /// The path of its `libjvm.so`.
+    pub library: Option<String>,
+    /// Why no profiler is to be loaded into it.
+    pub refusal: Option<Failure>,
+    /// How it was started.
+    pub launched: Launched,
+    /// What it has loaded.
+    pub loaded: Loaded,
+    /// What it publishes of itself.
+    pub performance_data: Vec<Mapped>,
+    /// Paths of async-profiler libraries that hprofiler sessions loaded.
+    pub ours: Vec<String>,
+    /// Whether one of these has its recording open. None: that cannot be seen, or there are none.
+    pub writes_recording: Option<bool>,
+    /// Paths of async-profiler libraries that somebody else loaded, as far as their names tell.
+    foreign: Vec<String>,
+    /// Paths of whatever else it may run the code of.
+    programs: Vec<String>,
+    /// Whether it has the rights to use all of perf events, whatever users may.
+    pub privileged: bool,
+    /// Whether the kernel lets this JVM sample kernel stacks.
+    pub kernel: bool,
+    /// What memory is left to it.
+    pub memory: Arc<Memory>,
+}
+
+impl Findings {
+    /// Paths of async-profiler libraries that somebody else loaded, under whatever name. To be called by a thread that
+    /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
+    pub fn foreign(&self, named: &Named) -> Vec<String> {
+        let left = Cell::new(symbols::ALL_NAMES);
+        let is_one = |path: &&String| symbols::exports(named, path, &OF_ASYNC_PROFILER, &left);
+        let renamed = self.programs.iter().filter(is_one);
+        self.foreign.iter().chain(renamed).cloned().collect()
+    }
+}
+
+/// How a JVM was started.
+pub struct Launched {
+    environment: String,
+    command: Vec<String>,
+}
+
+/// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
+/// root's to read.
+pub fn look(target: &Target) -> Findings {
+    let seen = Loaded::of(target);
+    let readable = seen.is_some();
+    let loaded = seen.unwrap_or_default();
+    let seen = loaded.paths().into_iter();
+    let (libraries, programs): (Vec<String>, Vec<String>) =
+        seen.partition(|path| is_of_interest(file_name(path)));
+    let library = libraries
+        .iter()
+        .find(|path| file_name(path) == "libjvm.so")
+        .cloned();
+    let refusal = refuse_other_jvm(target, &libraries)
+        .and_then(|()| refuse_other_profiler(target, &libraries));
+    let async_profilers = libraries
+        .into_iter()
+        .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
+    // Capabilities in a user namespace are none to the kernel itself.
+    let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
+    let (ours, foreign): (Vec<String>, Vec<String>) =
+        async_profilers.partition(|path| is_ours(path));
+    Findings {
+        is_jvm: library.is_some() || !readable,
+        library,
+        refusal: refusal.err(),
+        launched: Launched::read(target),
+        loaded,
+        performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
+        writes_recording: (!ours.is_empty())
+            .then(|| writes_recording(target))
+            .flatten(),
+        ours,
+        foreign,
+        programs,
+        privileged,
+        kernel: privileged || users_may_sample_kernel(),
+        memory: Arc::new(Memory::of(target)),
+    }
+}
+
+fn users_may_sample_kernel() -> bool {
+    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
+        .and_then(|text| text.trim().parse::<i32>().ok());
+    paranoid.is_some_and(|level| level <= 1)
+}
+
+fn is_of_interest(name: &str) -> bool {
+    name == "libjvm.so"
+        || name.starts_with("libj9vm")
+        || name.starts_with(ASYNC_PROFILER)
+        || is_musl(name)
+        || OTHER_PROFILERS
+            .iter()
+            .any(|(prefix, _)| name.starts_with(prefix))
+}
+
+fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+    if libraries
+        .iter()
+        .any(|path| file_name(path).starts_with("libj9vm"))
+    {
+        return Err(Failure::new(
+            format!(
+                "process {} is an OpenJ9 JVM, which async-profiler cannot profile",
+                target.pid
+            ),
+            "run the application on a HotSpot JVM",
+        ));
+    }
+    Ok(())
+}
+
+fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+    for path in libraries {
+        if let Some((_, name)) = OTHER_PROFILERS
+            .iter()
+            .find(|(prefix, _)| file_name(path).starts_with(prefix))
+        {
+            return Err(Failure::new(
+                format!("{name} ({path}) is loaded in process {}: two profilers in one JVM can crash it", target.pid),
+                format!("restart the JVM without {name}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Launched {
+    fn read(target: &Target) -> Self {
+        let text = |name| target.read(name, 4 << 20).unwrap_or_default();
+        Self {
+            environment: text("environ"),
+            command: split_zero(text("cmdline").as_bytes()),
+        }
+    }
+
+    /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
+    /// no more rights than the JVM's user, since its files of arguments are read.
+    pub fn options(&self, named: &Named) -> Vec<String> {
+        let launch = command_line::parse(&self.command, |name| named.text(name));
+        [
+            self.variable("JAVA_TOOL_OPTIONS"),
+            self.variable("JDK_JAVA_OPTIONS"),
+            launch.options,
+            self.variable("_JAVA_OPTIONS"),
+        ]
+        .concat()
+    }
+
+    fn variable(&self, name: &str) -> Vec<String> {
+        let mut pairs = self.environment.split('\0');
+        let value = pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let words = value.unwrap_or_default().split_ascii_whitespace();
+        words.map(str::to_owned).collect()
+    }
+}
+
+/// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.
+pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
+    let refusal = |option: &str| {
+        Err(Failure::new(
+            format!("process {pid} was started with {option}: it accepts no profiler"),
+            format!("restart the JVM without {option}"),
+        ))
+    };
+    if last_set(options, "DisableAttachMechanism") == Some(true) {
+        return refusal("-XX:+DisableAttachMechanism");
+    }
+    if last_set(options, "EnableDynamicAgentLoading") == Some(false) {
+        return refusal("-XX:-EnableDynamicAgentLoading");
+    }
+    Ok(())
+}
+
+/// What the options set a flag to; the last one counts.
+pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
+    options.iter().rev().find_map(|option| {
+        match option.strip_prefix("-XX:")?.split_at_checked(1)? {
+            ("+", name) if name == flag => Some(true),
+            ("-", name) if name == flag => Some(false),
+            _ => None,
+        }
+    })
+}
+
+/// What the kernel puts behind the name of a file that is gone.
+const DELETED: &str = " (deleted)";
+
+/// async-profiler has its recording open for as long as it records. None: that cannot be seen. To be called before the
+/// thread takes the process's user, and sees its files.
+pub fn writes_recording(target: &Target) -> Option<bool> {
+    for file in target.open_files()? {
+        if is_recording(&file.ok()?) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+fn is_recording(link: &str) -> bool {
+    let path = Path::new(link.strip_suffix(DELETED).unwrap_or(link));
+    let folder = path.parent().and_then(Path::file_name);
+    let of_session = folder.is_some_and(|name| name.to_string_lossy().starts_with(RUN_FOLDER));
+    of_session && path.extension().is_some_and(|kind| kind == RECORDING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(options: &str) -> bool {
+        let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+        refuse_disabled(1, &options).is_err()
+    }
+
+    #[test]
+    fn the_last_setting_of_a_flag_counts() {
+        assert!(refused("-Xmx1g -XX:+DisableAttachMechanism"));
+        assert!(!refused(
+            "-XX:+DisableAttachMechanism -XX:-DisableAttachMechanism"
+        ));
+        assert!(refused("-XX:-EnableDynamicAgentLoading"));
+        assert!(!refused(
+            "-XX:+EnableDynamicAgentLoading -XX: -Dx=-XX:+DisableAttachMechanism"
+        ));
+    }
+
+    #[test]
+    fn whose_c_library_it_is() {
+        for name in ["ld-musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"] {
+            assert!(is_musl(name) && is_of_interest(name), "{name}");
+        }
+        assert!(!is_musl("libc.so.6") && !is_musl("ld-linux-x86-64.so.2"));
+    }
+
+    #[test]
+    fn whose_library_it_is() {
+        assert!(is_ours(
+            "/tmp/.hprofiler-ap-0123456789abcdef-0/libasyncProfiler.so"
+        ));
+        assert!(!is_ours("/opt/async-profiler/lib/libasyncProfiler.so"));
+    }
+
+    #[test]
+    fn recordings_are_known_by_name_and_folder() {
+        for (link, want) in [
+            ("/tmp/.hprofiler-run-1-2-0/4026531836-7-9.jfr", true),
+            (
+                "/tmp/.hprofiler-run-1-2-0/4026531836-7-9.jfr (deleted)",
+                true,
+            ),
+            ("/tmp/.hprofiler-run-1-2-0/4026531836-7-9.log", false),
+            ("/tmp/mine/app.jfr", false),
+            ("socket:[4711]", false),
+        ] {
+            assert_eq!(is_recording(link), want, "{link}");
+        }
+    }
+}

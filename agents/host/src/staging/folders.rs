@@ -1,0 +1,405 @@
+//! What the agent puts beside a JVM for the time of a run: the library it loads and the folder it writes to.
+//!
+//! A folder in use is held by a lock (`flock`), which the kernel lets go of however the agent ends. So a later
+//! session can tell what is left over from what is in use, whatever pid namespace either lives in.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{panicking, sleep};
+use std::time::{Duration, Instant};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    flock, fstat, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation,
+    Mode, OFlags, StatVfsMountFlags, CWD,
+};
+use rustix::io::Errno;
+
+use crate::os::audit;
+use crate::os::files::{
+    could_make_files, is_at, is_temporary, make_private, open_private, read_regular, sha256,
+    write_whole,
+};
+use crate::os::identity::Shoes;
+
+/// The folder of an async-profiler library begins with this.
+const OUR_LIBRARY: &str = ".hprofiler-ap-";
+/// The folders of runs begin with this.
+pub const RUN_FOLDER: &str = ".hprofiler-run-";
+/// In them, files whose name ends so have a second one in `/tmp` (engine/perf/placeholder.rs). Whoever made one deletes it.
+pub const PLACEHOLDER: &str = ".perf.map";
+/// The extension of async-profiler's recordings.
+pub const RECORDING: &str = "jfr";
+/// What a library that JVMs load is called on a host.
+pub struct Named {
+    /// What its folder's name begins with.
+    pub folder: &'static str,
+    /// The file in it.
+    pub file: &'static str,
+}
+pub const ASYNC_PROFILER: Named = Named {
+    folder: OUR_LIBRARY,
+    file: "libasyncProfiler.so",
+};
+pub const PERFMAP: Named = Named {
+    folder: ".hprofiler-map-",
+    file: "libhprofilerPerfmap.so",
+};
+const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
+/// Where a JVM may look for files, best first.
+pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const MAX_LIBRARY: u64 = 64 << 20;
+/// More folders of one user's runs are not looked into: there is one a session.
+const MOST_RUNS: usize = 10_000;
+/// How long a folder that all may write to is read.
+const TO_READ: Duration = Duration::from_secs(3);
+/// How often it is tried to hold a folder alone, and the time between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+/// Whether not even what the next run could use may stay.
+static NOTHING_STAYS: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is left for the next run.
+pub fn leave_nothing() {
+    NOTHING_STAYS.store(true, Ordering::Relaxed);
+}
+
+/// A folder that this session holds; `path` is the JVM's name for it.
+pub struct Held {
+    pub path: String,
+    seen_as: String,
+    pub dir: OwnedFd,
+}
+
+impl Held {
+    /// Make or take a folder and hold it against cleaning.
+    fn take(shoes: &Shoes, path: String) -> Result<Self, String> {
+        let seen_as = shoes.path(&path);
+        // Another session may delete the folder between the opening and the lock; then it is made anew. The JVM's user
+        // may hold it for ever, so it is not waited for without end.
+        for _ in 0..100 {
+            let dir = make_private(&seen_as, shoes.uid)?;
+            match flock(&dir, FlockOperation::NonBlockingLockShared) {
+                Ok(()) if is_at(&dir, &seen_as) => return Ok(Self { path, seen_as, dir }),
+                Ok(()) => {}
+                Err(_) => sleep(Duration::from_millis(20)),
+            }
+        }
+        Err(format!("{path} cannot be held"))
+    }
+
+    /// Whether its path still leads to it.
+    pub fn is_there(&self) -> bool {
+        is_at(&self.dir, &self.seen_as)
+    }
+
+    /// Let it go and leave it there.
+    pub fn keep(self) {}
+
+    /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
+    pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {
+        delete_unheld(&self.dir, &self.seen_as, ours)
+            .map(|_| ())
+            .map_err(|error| format!("{}: {error}", self.path))
+    }
+}
+
+impl Drop for Held {
+    /// Whoever breaks down has nobody else to delete what it made.
+    fn drop(&mut self) {
+        if panicking() {
+            let run = self.path.contains(RUN_FOLDER);
+            let ours = |name: &str| run || is_library_file(name);
+            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
+        }
+    }
+}
+
+/// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
+pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
+    if !is_held_alone(dir) {
+        return Ok(false);
+    }
+    for entry in Dir::read_from(dir)?.flatten() {
+        let name = entry.file_name().to_str().unwrap_or_default();
+        let ours = ours(name) && !name.ends_with(PLACEHOLDER);
+        if !matches!(name, "" | "." | "..") && ours {
+            unlinkat(dir, entry.file_name(), AtFlags::empty())?;
+            audit::note("removed", || format!("{path}/{name}"));
+        }
+    }
+    if is_at(dir, path) {
+        std::fs::remove_dir(path)?;
+        audit::note("removed", || path.to_owned());
+    }
+    Ok(true)
+}
+
+/// Hold a folder alone. Whoever asks whether it is free (`is_free`) holds it for a moment, which is waited for.
+fn is_held_alone(dir: &OwnedFd) -> bool {
+    (0..TRIES).any(|tried| {
+        if tried > 0 {
+            sleep(PAUSE);
+        }
+        flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+/// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.
+fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
+    let seen_as = shoes.path(path);
+    if lstat(&seen_as).is_ok() {
+        return open_private(&seen_as, shoes.uid).map(drop);
+    }
+    let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
+    could_make_files(&format!("{base}/")).map_err(|error| format!("{seen_as}: {error}"))
+}
+
+/// Whether nobody holds a folder. It is held for that moment, which others get over.
+pub fn is_free(dir: &OwnedFd) -> bool {
+    let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
+    free && flock(dir, FlockOperation::Unlock).is_ok()
+}
+
+/// Whether a file of a library folder is one of ours.
+pub fn is_library_file(name: &str) -> bool {
+    LIBRARIES.iter().any(|library| library.file == name) || is_temporary(name)
+}
+
+/// Whether a folder is called as those of libraries are.
+pub fn is_library_folder(name: &str) -> bool {
+    let mut libraries = LIBRARIES.iter();
+    libraries.any(|library| name.starts_with(library.folder))
+}
+
+/// Whether a library's path is one that a session of this tool uses.
+pub fn is_ours(path: &str) -> bool {
+    path.rsplit('/')
+        .nth(1)
+        .is_some_and(|folder| folder.starts_with(OUR_LIBRARY))
+}
+
+/// The usual places and the JVM's working directory, as the JVM sees them.
+pub fn bases(shoes: &Shoes) -> Vec<String> {
+    let cwd = shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path));
+    USUAL.into_iter().map(str::to_owned).chain(cwd).collect()
+}
+
+/// Whether `clean` looks there after the JVM's end as well.
+pub fn is_usual(base: &str) -> bool {
+    USUAL.contains(&base)
+}
+
+fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
+    let cwd = shoes.cwd.as_ref();
+    cwd.is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
+}
+
+/// The folder in which the JVM loads the library: always the same one for a library's content and user, since under
+/// another path the JVM would load it a second time. `base` is as the JVM sees it.
+pub fn library_folder(library: &Named, base: &str, hash: &str, uid: u32) -> String {
+    format!(
+        "{}/{}{}-{uid}",
+        base.trim_end_matches('/'),
+        library.folder,
+        &hash[..16]
+    )
+}
+
+/// Put the library in its folder under `base`. Err says why this base will not do.
+pub fn stage_library(
+    shoes: &Shoes,
+    library: &Named,
+    base: &str,
+    hash: &str,
+    bytes: &[u8],
+) -> Result<Held, String> {
+    refuse_noexec(shoes, base)?;
+    let held = Held::take(shoes, library_folder(library, base, hash, shoes.uid))?;
+    let there = read_regular(&held.dir, library.file, Some(shoes.uid), MAX_LIBRARY);
+    if there.is_ok_and(|there| sha256(&there) == hash) {
+        return Ok(held);
+    }
+    // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
+    let written = write_whole(&held.dir, library.file, bytes, Mode::RUSR | Mode::XUSR);
+    match written {
+        Ok(()) => {
+            audit::note("file", || format!("{}/{}", held.path, library.file));
+            Ok(held)
+        }
+        Err(error) => {
+            let reason = format!("{}: {error}", held.path);
+            let _ = held.release(is_library_file);
+            Err(reason)
+        }
+    }
+}
+
+/// Whether `stage_library` could put one under this base; nothing is put there.
+pub fn could_stage(shoes: &Shoes, library: &Named, base: &str, hash: &str) -> Result<(), String> {
+    refuse_noexec(shoes, base)?;
+    could_take(shoes, &library_folder(library, base, hash, shoes.uid))
+}
+
+/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
+/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
+/// `clean`, unless nothing may stay. Err: what is left.
+pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
+    match musl && !NOTHING_STAYS.load(Ordering::Relaxed) {
+        true => {
+            library.keep();
+            Ok(())
+        }
+        false => library.release(is_library_file),
+    }
+}
+
+fn refuse_noexec(shoes: &Shoes, base: &str) -> Result<(), String> {
+    let flags = statvfs(shoes.path(base))
+        .map_err(|error| format!("{base}: {error}"))?
+        .f_flag;
+    if flags.contains(StatVfsMountFlags::NOEXEC) {
+        return Err(format!("{base} is mounted noexec"));
+    }
+    Ok(())
+}
+
+/// Make a folder the JVM writes to, under the first of the bases where that is possible.
+pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held, String> {
+    let mut tried = Vec::new();
+    for base in bases {
+        match run_folder_in(shoes, base, session) {
+            Ok(held) => return Ok(held),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    Err(tried.join("; "))
+}
+
+/// The same under this base.
+pub fn run_folder_in(shoes: &Shoes, base: &str, session: &str) -> Result<Held, String> {
+    Held::take(shoes, run_folder_path(shoes, base, session))
+}
+
+/// Whether that could be made; nothing is made.
+pub fn could_make_run_folder(shoes: &Shoes, base: &str, session: &str) -> Result<(), String> {
+    could_take(shoes, &run_folder_path(shoes, base, session))
+}
+
+fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
+    let base = base.trim_end_matches('/');
+    format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
+}
+
+/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
+pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
+    match users_of(shoes, file) {
+        (users, _) if !users.is_empty() => Ok(true),
+        (_, unseen) => unseen.map_or(Ok(false), Err),
+    }
+}
+
+/// The inodes of the run folders with this file that somebody holds, and why there may be more that were not seen.
+pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
+    let usual = USUAL.into_iter().map(str::to_owned);
+    let (mut users, mut unseen) = (Vec::new(), None);
+    for base in usual.chain(shoes.cwd_path.clone()) {
+        let seen_as = shoes.path(&base);
+        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
+            unseen.get_or_insert(format!(
+                "whether a session is at work on it is not known: {base} {why}"
+            ));
+            Vec::new()
+        });
+        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
+        users.extend(folders.filter_map(|folder| held(shoes, &folder, file)));
+    }
+    (users, unseen)
+}
+
+fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
+    let dir = open_private(folder, shoes.uid).ok()?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(&dir, file, flags, Mode::empty()).ok()?;
+    (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
+}
+
+/// The folders of this user's runs. Err says why they are not known.
+pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
+    runs(base, owner, MOST_RUNS)
+}
+
+/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
+/// so: those do not count.
+fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let unread = |error: Errno| format!("cannot be read: {error}");
+    let dir = match openat(CWD, base, flags, Mode::empty()) {
+        Ok(dir) => dir,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        // Where this user cannot make one there is none of this user's.
+        Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
+    };
+    let end = Instant::now() + TO_READ;
+    let mut found = Vec::new();
+    for entry in Dir::read_from(&dir).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let name = entry.file_name().to_str().unwrap_or_default();
+        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
+            found.push(name.to_owned());
+        }
+        if found.len() > most || Instant::now() > end {
+            return Err("has too many files to look through".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getegid, geteuid};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn who_breaks_down_leaves_no_folder() {
+        let (tell, told) = channel();
+        let breaks = move || {
+            let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+            let base = std::env::temp_dir().display().to_string();
+            let session = format!("test-{}", std::process::id());
+            let held = run_folder_in(&shoes, &base, &session).unwrap();
+            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
+            tell.send(held.path.clone()).unwrap();
+            panic!("meant: what follows is tested");
+        };
+        assert!(std::thread::spawn(breaks).join().is_err());
+        assert!(std::fs::metadata(told.recv().unwrap()).is_err());
+    }
+
+    #[test]
+    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
+        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
+        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
+        for number in 0..2 {
+            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
+        }
+        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
+        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
+        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
+        assert_eq!(
+            runs(path, me + 1, 1),
+            Ok(Vec::new()),
+            "others' do not count"
+        );
+        std::fs::remove_dir_all(&base).unwrap();
+        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
+    }
+}
