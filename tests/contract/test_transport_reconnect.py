@@ -124,7 +124,7 @@ def test_the_host_is_away_for_a_while(site, burner):
 
 
 @pytest.mark.nightly
-def test_a_killed_agent_is_reported(site, burner):
+def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(site, burner, start_agent):
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
     for agent in agents_of(server):
@@ -137,6 +137,13 @@ def test_a_killed_agent_is_reported(site, burner):
     assert "lost with its agent" in line.reason
     assert "dmesg" in line.remedy and "hprofiler cleanup" in line.remedy
     assert [one.lost for one in of_processes(result)] == [True]
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True, dry=True)
+    left = [one["id"] for one in cleaner.expect("leftovers", 60)["entries"] if one["state"] == "left"]
+    cleaner.send("clean", kept=True, only=left)
+    assert burner.pid in cleaner.expect("cleaned", 60)["stopped"]
+    assert cleaner.bye() == 0
 
 
 def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
