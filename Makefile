@@ -48,11 +48,11 @@ build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, R
 demo: build ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
-# These rooms never look at this machine, so two of them run at a time. The others observe processes and files of the
+# These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the
 # whole machine and run alone. CONTRIBUTING.md explains the marker `nightly`.
 PYTEST := $(BIN)/python -m pytest
-UNIT := tests/unit tests/golden tests/fuzz
-HOST := tests/contract tests/engines tests/exact tests/perfmap tests/lab
+UNIT := tests/unit tests/golden tests/fuzz tests/exact tests/perfmap
+HOST := tests/contract tests/engines tests/lab
 
 test: build test-prerequisites ## what CI runs beside lint, about 15 minutes; needs root for the lab's namespaces
 	$(MAKE) --jobs 2 --output-sync=target test-viewer test-unit test-rust
@@ -91,7 +91,7 @@ test-lab: build nightly-prerequisites ## nightly: hosts, YARN and Kubernetes, al
 	$(PYTEST) -m nightly tests/lab
 
 test-peers: build nightly-prerequisites ## nightly: results beside those of other tools and browsers
-	$(PYTEST) -m nightly tests/exact tests/viewer $(UNIT)
+	$(PYTEST) -m nightly tests/unit tests/golden tests/fuzz tests/exact tests/viewer
 
 # Compiled against the system's Kerberos: where that cannot be done its tests are skipped.
 $(VENV)/.kerberos: $(VENV)/.made | nightly-prerequisites
