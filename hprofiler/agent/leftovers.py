@@ -66,44 +66,6 @@ class Cleaned:
     spared: tuple[Failure, ...] = ()
 
 
-@dataclass(frozen=True)
-class Trace:
-    """By what the things of one session are known: its name, the pids in which it may profile, what it loads.
-
-    `libraries` are SHA-256. What perf it ran is not among them: that ends with its agent.
-    """
-
-    session: str
-    pids: frozenset[int]
-    libraries: frozenset[str]
-
-    def is_of(self, one: Leftover) -> bool:
-        """Whether the session left it. Of libraries' folders it is those of the same content."""
-        if one.kind == "profiler":
-            return one.pid in self.pids
-        if one.kind == "agent":
-            return self.is_its_agent(one)
-        name = one.path.rpartition("/")[2]
-        return one.kind == "folder" and name.startswith(self._folders())
-
-    def is_its_agent(self, one: Leftover) -> bool:
-        return one.id == f"agent:{self.session.replace('-', ':')}"
-
-    def is_about(self, failure: Failure) -> bool:
-        """Whether it is one of the session's processes that could not be looked at."""
-        return failure.what in {f"process {pid}" for pid in self.pids}
-
-    def is_unsure(self, found: Leftovers) -> bool:
-        """Whether one of the session's processes could not tell what is in it."""
-        unknown = any(one.state == "unknown" for one in found.entries if self.is_of(one))
-        return unknown or any(map(self.is_about, found.failed))
-
-    def _folders(self) -> tuple[str, ...]:
-        runs = (f".hprofiler-run-{self.session}-",) if self.session else ()
-        short = [sha256[:16] for sha256 in self.libraries]
-        return (*runs, *(f".hprofiler-{kind}-{part}-" for kind in ("ap", "map") for part in short))
-
-
 def parse_leftovers(event: Mapping[str, Any]) -> Leftovers:
     entries = tuple(_leftover(item) for item in fields.objects(event, "entries"))
     others = fields.objects(event, "out_of_reach")

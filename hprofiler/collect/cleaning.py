@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
-from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
-from hprofiler.collect.visiting import visit_all
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, Outcome, Status
 
 
@@ -59,9 +59,9 @@ def look_for_leftovers(
     stop: Stop | None = None,
 ) -> list[HostLeft]:
     """What earlier runs left, and what looks like it; nothing is removed. One result a host, in order."""
-    crew = Crew(reach, listener, stop or Stop())
-    visits = [_ListingVisit(host, crew) for host in hosts]
-    visit_all(visits, crew)
+    group = VisitGroup(reach, listener, stop)
+    visits = [_ListingVisit(host, group) for host in hosts]
+    group.run(visits)
     return [visit.result() for visit in visits]
 
 
@@ -72,9 +72,9 @@ def clean(
     stop: Stop | None = None,
 ) -> list[HostCleaned]:
     """Remove what was listed, where it is still the same and still left over."""
-    crew = Crew(reach, listener, stop or Stop())
-    visits = [_CleaningVisit(host, crew, entries) for host, entries in chosen]
-    visit_all(visits, crew)
+    group = VisitGroup(reach, listener, stop)
+    visits = [_CleaningVisit(host, group, entries) for host, entries in chosen]
+    group.run(visits)
     return [visit.result() for visit in visits]
 
 
@@ -110,8 +110,8 @@ def _grown(own: Leftover) -> Leftover:
 
 
 class _ListingVisit(_HostVisit):
-    def __init__(self, host: Host, crew: Crew) -> None:
-        super().__init__(host, crew)
+    def __init__(self, host: Host, group: VisitGroup) -> None:
+        super().__init__(host, group)
         self._entries: tuple[Leftover, ...] = ()
         self._out_of_reach: tuple[tuple[str, int], ...] = ()
 
@@ -122,15 +122,15 @@ class _ListingVisit(_HostVisit):
         self.fail(found)
         self._entries = self.without_own(session, found)
         self.finish(session)
-        self.tell("done")
+        self.report("done")
 
     def result(self) -> HostLeft:
         return HostLeft(self.host, self._entries, tuple(self.outcomes), self._out_of_reach)
 
 
 class _CleaningVisit(_HostVisit):
-    def __init__(self, host: Host, crew: Crew, entries: Sequence[Leftover]) -> None:
-        super().__init__(host, crew)
+    def __init__(self, host: Host, group: VisitGroup, entries: Sequence[Leftover]) -> None:
+        super().__init__(host, group)
         self._entries = entries
         self._cleaned: Cleaned | None = None
 
@@ -141,7 +141,7 @@ class _CleaningVisit(_HostVisit):
         if session.pushed:
             self.without_own(session, session.leftovers())
         self.finish(session)
-        self.tell("done")
+        self.report("done")
 
     def result(self) -> HostCleaned:
         removals = tuple(Removal(one, "") for one in self._entries)

@@ -182,6 +182,7 @@ def test_executors_only(coordinator: Coordinator, job: Application) -> None:
     assert {process["main_class"] for process in found} == {EXECUTOR}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("target", ["yarn:name=SPARKBURN,user=yarn", "yarn:queue=default", "spark-executor"])
 def test_applications_that_run(coordinator: Coordinator, job: Application, target: str) -> None:
     result = coordinator.run("ps", "-j", target, *CLUSTER, "--json")
@@ -191,6 +192,7 @@ def test_applications_that_run(coordinator: Coordinator, job: Application, targe
     assert len(found) == (3 if target == "spark-executor" else 4)
 
 
+@pytest.mark.nightly
 def test_the_originals_address_and_the_configuration(
     yarn: YarnCluster, coordinator: Coordinator, job: Application
 ) -> None:
@@ -223,22 +225,6 @@ def test_apps(coordinator: Coordinator, job: Application) -> None:
     assert line.split()[1:5] == ["SPARK", "yarn", "root.default", "4"] and line.endswith("  SparkBurn")
 
 
-def test_a_node_that_is_down(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
-    """Its sshd is not to be reached; the others' data are whole."""
-    down = sorted({process["host"] for process in processes(ps(coordinator, job)) if is_executor(process)})[0]
-    yarn.lab.plug(down, False)
-    try:
-        result = coordinator.run("-t", "3", "-j", job.id, *CLUSTER, "--timeout", "15")
-    finally:
-        yarn.lab.plug(down, True)
-    assert result.code == 3, str(result)
-    (failure,) = result.outcomes(down, "failed")
-    assert failure["stage"] == "connect"
-    recorded = {process["host"] for process in processes(result)}
-    assert down not in recorded and len(recorded) >= 1
-    assert result.stacks("cluster/cpu").count("SparkBurn.hotCpu") > 20
-
-
 def ps(coordinator: Coordinator, app: Application) -> Result:
     result = coordinator.run("ps", "-j", app.id, *CLUSTER, "--json")
     found = json.loads(result.out)
@@ -252,6 +238,7 @@ def is_executor(process: dict[str, Any]) -> bool:
     return bool(process["labels"].get("role") == "executor")
 
 
+@pytest.mark.nightly
 def test_executors_that_go_and_come(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
     """One is killed during the recording; the driver asks for another one, which is not in it."""
     executors = [process for process in processes(ps(coordinator, job)) if is_executor(process)]
@@ -276,6 +263,7 @@ def has_executor(yarn: YarnCluster, app: Application, identity: str) -> bool:
     return any(executor.get("id") == identity for executor in found)
 
 
+@pytest.mark.nightly
 def test_an_application_that_ends_during_the_recording(coordinator: Coordinator, job: Application) -> None:
     """Its executors' last profiles are whole; each process has a line that says what became of it."""
     running = coordinator.start("-t", "120", "-j", job.id, *CLUSTER)
@@ -289,23 +277,6 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
     assert len(lines) == 4 and all("ended" in line["reason"] for line in lines), lines
 
 
-def test_an_application_that_is_over(coordinator: Coordinator, job: Application) -> None:
-    job.finish()
-    job.wait_until_over()
-    result = coordinator.run("-t", "1", "-j", job.id, *CLUSTER)
-    assert result.code == 4 and result.folder is None
-    assert f"{job.id} is FINISHED (SUCCEEDED): only a running application can be profiled" in result.err
-
-
-def test_an_application_that_is_not_known(coordinator: Coordinator) -> None:
-    result = coordinator.run("-t", "1", "-j", "application_1700000000000_0042", *CLUSTER)
-    assert result.code == 4
-    assert (
-        f"the ResourceManager {RESOURCE_MANAGER} does not know application_1700000000000_0042" in result.err
-    )
-    assert "`hprofiler apps` lists the running ones" in result.err
-
-
 # Other jobs
 
 
@@ -317,6 +288,7 @@ def running(app: Application) -> Iterator[Application]:
         app.kill()
 
 
+@pytest.mark.nightly
 def test_one_executor_that_allocates_and_no_other_node_is_asked(
     yarn: YarnCluster, coordinator: Coordinator
 ) -> None:
@@ -333,6 +305,7 @@ def test_one_executor_that_allocates_and_no_other_node_is_asked(
     assert allocated.share("SparkBurn.hotAlloc") > 80
 
 
+@pytest.mark.nightly
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
         wait_for("two busy map tasks", lambda: busy_maps(yarn, app) == 2, UP_SECONDS)
@@ -351,15 +324,3 @@ def busy_maps(yarn: YarnCluster, app: Application) -> int:
     base = f"/proxy/{app.id}/ws/v1/mapreduce/jobs/{app.id.replace('application', 'job')}"
     tasks = (yarn.rest(f"{base}/tasks") or {}).get("tasks") or {}
     return sum(task["status"].startswith("Generated") for task in tasks.get("task", []))
-
-
-# The last one
-
-
-def test_a_resource_manager_that_is_down(yarn: YarnCluster, coordinator: Coordinator) -> None:
-    yarn.kill_daemon(yarn.lab.coord, "resourcemanager")
-    for command in (["-t", "1", "-j", "spark-executor"], ["ps", "-j", "yarn:"]):
-        result = coordinator.run(*command, *CLUSTER)
-        assert result.code == 4, str(result)
-        assert f"{RESOURCE_MANAGER}/ws/v1/cluster/apps cannot be reached: Connection refused" in result.err
-        assert "see whether it is up and can be reached from here" in result.err

@@ -10,7 +10,6 @@ use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Raw, Stopped, Way};
 use crate::engine::perf::Share;
 use crate::jvm::preflight;
-use crate::os::audit;
 use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
 use crate::recording::clock::{Clock, End};
@@ -99,7 +98,6 @@ fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
     job.sampling.check()?;
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    audit::files_of(target.pid, target.file_stem());
     let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
     engine::choose(asked, &preflight::look(&target))
 }

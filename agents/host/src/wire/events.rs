@@ -52,7 +52,7 @@ pub enum Event {
         found: bool,
     },
     Checked(Checked),
-    Audited(Audited),
+    Audit(Action),
     Profile(ProfileHead),
     Raw(RawHead),
     Done {
@@ -175,15 +175,6 @@ pub struct Cleaned {
 pub struct Undone {
     pub what: String,
     pub reason: String,
-}
-
-/// What was done on the host since the last report. After the `last` report nothing is done any more.
-#[derive(Debug, Default, Serialize)]
-pub struct Audited {
-    pub entries: Vec<Action>,
-    /// How many more there were than the report has room for.
-    pub dropped: u64,
-    pub last: bool,
 }
 
 /// One action. Paths are as the process `pid` sees them, or as the host does where there is none.

@@ -73,7 +73,7 @@ impl Session {
     fn tell_noted(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
-            audit::tell(move || {
+            audit::send_with(move || {
                 let _ = inbox.send(Happening::Noted);
             });
             self.output.send_noted();
