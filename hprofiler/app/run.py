@@ -54,7 +54,7 @@ class RunRequest:
 class RunResult:
     """What a run came to; `report.empty` when there was not one sample.
 
-    `signal` is the one that ended it early, where it was `interrupted`. `kept` says whether the folder is left.
+    `signal` is the one that ended it early, where it was `interrupted`. The folder exists if it was `kept`.
     """
 
     folder: RunFolder
