@@ -7,7 +7,7 @@ use crate::discovery::listening;
 use crate::discovery::scan::{environment, Seen};
 use crate::os::proc::target::Target;
 use crate::os::proc::{mask, read_text};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// A host runs hundreds of containers at most.
 const MOST: usize = 10_000;
@@ -30,12 +30,16 @@ pub struct Containers {
 impl Containers {
     pub fn new(ids: Vec<String>) -> Result<Self, Failure> {
         if ids.len() > MOST {
-            return Err(Failure::plain(format!("more than {MOST} containers")));
+            return Err(
+                Failure::plain(format!("more than {MOST} containers")).coded(Code::BadRequest)
+            );
         }
         let plain =
             |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
         match ids.iter().find(|id| !plain(id)) {
-            Some(id) => Err(Failure::plain(format!("{id:?} is no container's id"))),
+            Some(id) => {
+                Err(Failure::plain(format!("{id:?} is no container's id")).coded(Code::BadRequest))
+            }
             None => Ok(Self {
                 drivers: ids.iter().filter_map(|id| driver(id)).collect(),
                 ids: ids.into_iter().collect(),

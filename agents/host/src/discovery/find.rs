@@ -12,7 +12,7 @@ use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
 use crate::os::proc::memory::words;
 use crate::wire::events::{Event, Ignored, Process};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
 use crate::wire::requests::Query;
 
@@ -38,15 +38,17 @@ pub struct Finding {
 impl Finding {
     pub fn new(request: Find) -> Result<Self, Failure> {
         if request.selector.is_none() && request.containers.is_none() {
-            return Err(Failure::plain(
-                "find names neither a selector nor containers",
-            ));
+            return Err(
+                Failure::plain("find names neither a selector nor containers")
+                    .coded(Code::BadRequest),
+            );
         }
         let named = request.containers.as_deref().unwrap_or_default();
         if request.own.as_ref().is_some_and(|own| !named.contains(own)) {
-            return Err(Failure::plain(
-                "find does not name the agent's own container",
-            ));
+            return Err(
+                Failure::plain("find does not name the agent's own container")
+                    .coded(Code::BadRequest),
+            );
         }
         let asked = match &request.selector {
             Some(Query::Pids { pids }) => pids.clone(),

@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use crate::discovery::scan::{environment, Seen};
 use crate::jvm::command_line::Launch;
 use crate::os::proc::{mask, read_text};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Alternative, Capture, Query, Source};
 
 /// A compiled regex may take this much memory, in bytes.
@@ -205,7 +205,8 @@ impl Label {
             return Err(Failure::plain(format!(
                 "the regex of label {label} needs exactly one group: {}",
                 capture.regex
-            )));
+            ))
+            .coded(Code::BadSelector));
         }
         Ok(Self {
             label,
@@ -252,6 +253,7 @@ fn compile(regex: &str) -> Result<Regex, Failure> {
                 format!("the regular expression {regex:?} cannot be used: {error}"),
                 "correct the selector",
             )
+            .coded(Code::BadSelector)
         })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flamegraph::Profile;
+use serde_json::Value;
 
 use crate::engine::{async_profiler, perf};
 use crate::jvm::attach_queue::Attaches;
@@ -14,7 +15,7 @@ use crate::os::host::processors;
 use crate::os::proc::target::Target;
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure, Params};
 use crate::wire::requests::Chosen;
 use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
@@ -81,6 +82,8 @@ pub struct Foreseen {
 /// A word for the outcome's reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
+    pub code: Code,
+    pub params: Params,
     pub text: String,
     /// What it follows from, which several notes may follow from; empty where the text says all.
     pub why: String,
@@ -103,9 +106,20 @@ impl Note {
         Self::of(Failure::plain(text))
     }
 
+    pub fn coded(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.params.insert(name, value.into());
+        self
+    }
+
     /// Of what could not be done beside what is recorded.
     pub fn of(failure: Failure) -> Self {
         Self {
+            code: failure.code,
+            params: failure.params,
             text: failure.reason,
             degraded: true,
             remedy: failure.remedy,
@@ -116,6 +130,10 @@ impl Note {
     /// The same, as what follows from a failure.
     pub fn because(self, failure: Failure) -> Self {
         Self {
+            code: match self.code {
+                Code::Failed => failure.code,
+                own => own,
+            },
             why: failure.reason,
             remedy: failure.remedy,
             ..self

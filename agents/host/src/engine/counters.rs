@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The kernel's kinds of events: the processor's usual ones, its own, those of caches, and those by the processor's numbers.
 const HARDWARE: u32 = 0;
@@ -53,7 +53,7 @@ pub fn none(event: &str) -> Failure {
     Failure::new(
         format!("this machine cannot count {event}: its processor, or its virtual machine, has no such counter"),
         "choose a software event such as cpu or page-faults, or a machine that has hardware counters",
-    )
+    ).coded(Code::CounterMissing)
 }
 
 /// The kernel's kind and number of a hardware event: by its name, or as in `r1a8`.

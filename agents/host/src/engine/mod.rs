@@ -8,7 +8,7 @@ pub mod tracepoints;
 
 use self::api::Way;
 use crate::jvm::preflight::Findings;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: Way = Way {
     engine: async_profiler::NAME,
@@ -32,6 +32,7 @@ pub fn choose(asked: &str, findings: &Findings) -> Result<Vec<Way>, Failure> {
             "this agent has no engine {other:?}, only {}, {} and auto",
             async_profiler::NAME,
             perf::NAME
-        ))),
+        ))
+        .coded(Code::BadRequest)),
     }
 }

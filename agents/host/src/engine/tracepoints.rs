@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// Where they are once that is mounted, to root alone: systemd does so as a host starts, the kernel in its debugfs.
 const SHOWN: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];
@@ -18,7 +18,8 @@ pub fn refuse_unmounted(event: &str) -> Result<(), Failure> {
         true => Err(Failure::new(
             format!("this host does not show {event}: nothing has mounted its tracepoints"),
             "mount them (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
-        )),
+        )
+        .coded(Code::TracefsNotMounted)),
         false => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ use crate::os::files::could_make_files;
 use crate::os::identity::Shoes;
 use crate::os::peer;
 use crate::os::proc::target::Target;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 mod reply;
 mod socket;
@@ -122,7 +122,8 @@ impl<'a> Attach<'a> {
                     self.socket_path()
                 ),
                 "the JVM's user needs a writable /tmp",
-            )),
+            )
+            .coded(Code::NotPermitted)),
             _ => Ok(()),
         }
     }
@@ -150,13 +151,14 @@ impl<'a> Attach<'a> {
             ),
             "see whether the JVM is shutting down",
         )
+        .coded(Code::AttachFailed)
     }
 
     fn no_answer(&self, timeout: Duration, error: &std::io::Error) -> Failure {
         Failure::new(
             format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs_f64().round()),
             "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
-        )
+        ).coded(Code::AttachTimeout)
     }
 
     /// A connection to the JVM's socket, which is opened first where there is none.
@@ -197,7 +199,7 @@ impl<'a> Attach<'a> {
         Failure::new(
             format!("the attach socket {path} is that of {other} and not of process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
             "give each container a /tmp of its own, or end the other process first and try again",
-        )
+        ).coded(Code::AttachSocketTaken)
     }
 
     /// Wait a moment where the JVM is stopped: it may go on. For the end of a recording, which is lost without it.
@@ -212,14 +214,17 @@ impl<'a> Attach<'a> {
     fn refuse_stopped(&self) -> Result<(), Failure> {
         let pid = self.target.pid;
         match self.target.stat() {
-            None => Err(Failure::plain(format!("process {pid} has ended"))),
+            None => {
+                Err(Failure::plain(format!("process {pid} has ended")).coded(Code::ProcessEnded))
+            }
             Some(stat) if stat.is_stopped() => Err(Failure::new(
                 format!(
                     "process {pid} is stopped (state {}): it cannot answer",
                     stat.state
                 ),
                 format!("let it go on (kill -CONT {pid}, or end the debugger) and try again"),
-            )),
+            )
+            .coded(Code::ProcessStopped)),
             Some(_) => Ok(()),
         }
     }
@@ -233,6 +238,7 @@ impl<'a> Attach<'a> {
             ),
             "connect as the JVM's own user, or as root",
         )
+        .coded(Code::AttachFailed)
     }
 
     fn socket_path(&self) -> String {
@@ -253,7 +259,7 @@ impl<'a> Attach<'a> {
             return Err(Failure::new(
                 format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
                 "give each container a /tmp of its own",
-            ));
+            ).coded(Code::AttachSocketTaken));
         };
         match self.own_socket()? {
             Some(socket) => Ok(socket),
@@ -291,6 +297,7 @@ impl<'a> Attach<'a> {
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
+                .coded(Code::NotPermitted)
         })?;
         let opened = self.wait_for_socket(start, limit);
         if opened.is_err() && self.target.stat().is_some() {
@@ -329,7 +336,8 @@ impl<'a> Attach<'a> {
                 tried.join("; ")
             ),
             "the JVM's user needs a writable /tmp",
-        ))
+        )
+        .coded(Code::AttachFailed))
     }
 
     fn refuse_deaf(&self) -> Result<(), Failure> {
@@ -342,7 +350,8 @@ impl<'a> Attach<'a> {
                     "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
                 ),
                 "try again in a moment",
-            )),
+            )
+            .coded(Code::NotReady)),
         }
     }
 
@@ -363,7 +372,7 @@ impl<'a> Attach<'a> {
                         limit.as_secs_f64().round()
                     ),
                     "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
-                ));
+                ).coded(Code::AttachTimeout));
             }
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));

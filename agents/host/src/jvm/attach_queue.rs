@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// A JVM that has not answered by then waits for something else; the next need not wait for it.
 const LONGEST: Duration = Duration::from_millis(500);
@@ -51,7 +51,8 @@ impl Attaches {
 
     /// Wait for a turn. Err once nobody is to be attached to any more.
     pub fn turn(&self) -> Result<Turn<'_>, Failure> {
-        let ended = || Failure::plain("ended before it was this process's turn");
+        let ended =
+            || Failure::plain("ended before it was this process's turn").coded(Code::ProcessEnded);
         self.wait(true).ok_or_else(ended)
     }
 

@@ -15,7 +15,7 @@ use crate::os::proc::read_text;
 use crate::os::proc::split_zero;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: &str = "libasyncProfiler";
 /// What every async-profiler offers the JVM or other programs, whatever its file is called.
@@ -144,7 +144,8 @@ fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure
                 target.pid
             ),
             "run the application on a HotSpot JVM",
-        ));
+        )
+        .coded(Code::Openj9));
     }
     Ok(())
 }
@@ -158,7 +159,7 @@ fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Fa
             return Err(Failure::new(
                 format!("{name} ({path}) is loaded in process {}: two profilers in one JVM can crash it", target.pid),
                 format!("restart the JVM without {name}"),
-            ));
+            ).coded(Code::OtherProfiler));
         }
     }
     Ok(())
@@ -200,7 +201,8 @@ pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
         Err(Failure::new(
             format!("process {pid} was started with {option}: it accepts no profiler"),
             format!("restart the JVM without {option}"),
-        ))
+        )
+        .coded(Code::AttachDisabled))
     };
     if last_set(options, "DisableAttachMechanism") == Some(true) {
         return refusal("-XX:+DisableAttachMechanism");

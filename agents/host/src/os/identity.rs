@@ -21,7 +21,7 @@ use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::os::worker::Asides;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The threads of `as_its_user`: what they read may hang for ever.
 static AS_USERS: Asides = Asides::new(4, 16);
@@ -54,13 +54,15 @@ impl Shoes {
                     users.name(own)
                 ),
                 "connect as the JVM's user, or become root with --become sudo",
-            ));
+            )
+            .coded(Code::NotPermitted));
         }
         let cannot = |what: &str, error: Errno| {
             Failure::new(
                 format!("{what} of process {}: {error}", target.pid),
                 "connect as root, or use --become sudo",
             )
+            .coded(Code::NotPermitted)
         };
         let folder = OFlags::PATH | OFlags::DIRECTORY;
         let root = target
@@ -92,7 +94,9 @@ impl Shoes {
 
     /// The calling thread as another user of this host's own files; only root can.
     pub fn of_user(uid: u32, gid: u32) -> Result<Self, Failure> {
-        let cannot = |error: Errno| Failure::plain(format!("cannot act as user {uid}: {error}"));
+        let cannot = |error: Errno| {
+            Failure::plain(format!("cannot act as user {uid}: {error}")).coded(Code::NotPermitted)
+        };
         let root = rustix::fs::open(
             "/",
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,

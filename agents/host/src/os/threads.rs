@@ -3,7 +3,7 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The stack of a thread that works for one process.
 pub const STACK: usize = 512 << 10;
@@ -31,7 +31,7 @@ pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
 
 /// Why such work came to nothing.
 pub fn broken() -> Failure {
-    Failure::plain("the agent's own thread broke: a fault of hprofiler")
+    Failure::plain("the agent's own thread broke: a fault of hprofiler").coded(Code::InternalError)
 }
 
 /// Why a process is given up.
@@ -40,6 +40,7 @@ pub fn hangs(pid: i32) -> Failure {
         format!("process {pid} takes too long: the agent waits for it or its file system"),
         "see whether the process and its folders answer",
     )
+    .coded(Code::ProcessHangs)
 }
 
 /// Why a process has no thread to be recorded by.
@@ -48,4 +49,5 @@ pub fn no_thread(pid: i32, error: &std::io::Error) -> Failure {
         format!("no thread for process {pid}: {error}"),
         "raise the limit of processes (ulimit -u)",
     )
+    .coded(Code::TooManyThreads)
 }

@@ -13,7 +13,7 @@ use crate::recording::process::{self, Order, Over, Report};
 use crate::resources::folding::Folding;
 use crate::resources::limits::used;
 use crate::wire::events::{Event, Pid};
-use crate::wire::outcome::{Failure, Stage};
+use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::{Prepare, MAX_PROCESSES};
 
 /// How long recordings may take to end when nobody waits for their results any more.
@@ -148,9 +148,10 @@ impl Recordings {
     /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
     pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
-            return Err(Failure::plain(
-                "start was asked for before ready was told, or twice",
-            ));
+            return Err(
+                Failure::plain("start was asked for before ready was told, or twice")
+                    .coded(Code::BadRequest),
+            );
         }
         self.step = Step::Start;
         let queue = self.queue();

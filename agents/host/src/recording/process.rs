@@ -18,7 +18,7 @@ use crate::recording::profile_message::{
 };
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead};
-use crate::wire::outcome::{Ended, Failure, Outcome, Stage, Status};
+use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
 /// What an engine takes to start, where neither it nor the agent is held up.
 const AT_ONCE: Duration = Duration::from_millis(250);
@@ -151,7 +151,9 @@ fn first<T>(
     let mut refused: Vec<(&'static str, Failure)> = Vec::new();
     for way in ways {
         let notes = refused.iter().map(|(engine, failure)| {
-            Note::plain(format!("not by {engine}")).because(failure.clone())
+            Note::plain(format!("not by {engine}"))
+                .coded(Code::OtherEngine)
+                .because(failure.clone())
         });
         match attempt(&way, notes.collect()) {
             Ok(done) => return Ok(done),
@@ -176,7 +178,10 @@ fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
         .iter()
         .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
         .collect();
-    Failure::new(reasons.join("; "), first.remedy)
+    Failure {
+        reason: reasons.join("; "),
+        ..first
+    }
 }
 
 /// Err where the engine cannot be made ready.
@@ -225,7 +230,8 @@ impl Recording<'_> {
     ) -> Result<Over, Outcome> {
         let pid = self.job.chosen.pid;
         if orders.recv() != Ok(Order::Start) {
-            let early = Failure::plain("ended before the recording was started");
+            let early =
+                Failure::plain("ended before the recording was started").coded(Code::ProcessEnded);
             return Err(early.at(pid, Stage::Start));
         }
         let asked = Instant::now();
@@ -241,7 +247,8 @@ impl Recording<'_> {
         match clock.wait(self.engine, self.job.sampling.duration, orders) {
             End::Over => {}
             End::TooMuch(why) => {
-                let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds));
+                let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds))
+                    .coded(Code::CutShort);
                 self.notes.insert(0, cut.because(why));
                 self.ended = Some(Ended::Cut);
             }
@@ -274,7 +281,8 @@ impl Recording<'_> {
     ) -> Result<Over, Failure> {
         if stopped == Stopped::WithTheProcess {
             let ended = format!("ended after {:.1} s", clock.seconds);
-            self.notes.insert(0, Note::degraded(ended));
+            self.notes
+                .insert(0, Note::degraded(ended).coded(Code::CutShort));
             self.ended.get_or_insert(Ended::Process);
         }
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
@@ -283,7 +291,8 @@ impl Recording<'_> {
         let sampled = cpu_seconds(&profiles);
         let clock = match stopped {
             Stopped::AsTold if self.heard_late && began_before(sampled, clock.cpu_seconds) => {
-                self.notes.push(Note::plain(HEARD_LATE));
+                self.notes
+                    .push(Note::plain(HEARD_LATE).coded(Code::StartedLate));
                 clock.at_least(sampled)
             }
             Stopped::AsTold => clock.clone(),
@@ -319,7 +328,8 @@ impl Recording<'_> {
         match self.engine.raw().and_then(|raw| sealed(self.job, raw)) {
             Ok(raw) => Some(raw),
             Err(failure) => {
-                let left_out = Note::degraded("the raw recording was left out");
+                let left_out =
+                    Note::degraded("the raw recording was left out").coded(Code::RawLeftOut);
                 self.notes.push(left_out.because(failure));
                 None
             }
@@ -328,7 +338,9 @@ impl Recording<'_> {
 }
 
 fn unwanted(pid: i32) -> Outcome {
-    Failure::plain("ended before its time").at(pid, Stage::Record)
+    Failure::plain("ended before its time")
+        .coded(Code::Cancelled)
+        .at(pid, Stage::Record)
 }
 
 /// A sender that tags each report with its process.

@@ -10,7 +10,7 @@ use crate::os::files::{hash_of, sha256};
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead, Samples};
-use crate::wire::outcome::{each_once, Failure, Outcome, Stage, Status};
+use crate::wire::outcome::{each_once, Code, Failure, Outcome, Params, Remark, Stage, Status};
 
 /// Of the samples a process should have, this share is taken for granted before a result is called degraded.
 const ENOUGH: f64 = 0.8;
@@ -131,7 +131,10 @@ pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
     let few = expected >= FEW && (taken as f64) < expected as f64 * ENOUGH;
     let by_threads = expected <= threads && (taken > 0 || head.cpu_seconds < MUCH);
     if few && !by_threads {
-        return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
+        return Some(
+            Note::degraded(format!("took {taken} of {expected} {what}"))
+                .coded(Code::SamplesMissing),
+        );
     }
     if taken > 0 {
         return None;
@@ -142,15 +145,21 @@ pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
     } else {
         ""
     };
-    Some(Note::plain(format!("no {what}{why}")))
+    Some(Note::plain(format!("no {what}{why}")).coded(Code::NoSamples))
 }
 
 /// Whether a result is as good as was asked for, and what to do where it is not. By another engine than the first it may
 /// be good, and the user may want to mend what kept that one from it.
 pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
     let degraded = notes.iter().any(|note| note.degraded);
-    let told = notes.iter().filter(|note| degraded || !note.why.is_empty());
-    let remedies = each_once(told.map(|note| note.remedy.clone()));
+    let main = match degraded {
+        true => notes.iter().find(|note| note.degraded),
+        false => notes.first(),
+    };
+    let (code, params) = main.map_or((Code::Recorded, Params::new()), |note| {
+        (note.code, note.params.clone())
+    });
+    let remarks = remarks(notes, degraded);
     Outcome {
         pid: Some(pid),
         status: match degraded {
@@ -158,26 +167,39 @@ pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
             false => Status::Ok,
         },
         stage: Stage::Record,
-        remedy: remedies,
-        reason: reason(notes),
+        code,
+        params,
+        reason: each_once(remarks.iter().map(|one| one.reason.clone())),
+        remedy: each_once(remarks.iter().map(|one| one.remedy.clone())),
+        notes: remarks,
         ended: None,
         seconds: None,
     }
 }
 
-/// What several notes follow from is told with the first of them. Whoever tells of many processes takes reasons apart
-/// at "; ", which therefore stands in none of them.
-fn reason(notes: Vec<Note>) -> String {
+/// Each reason once. What several notes follow from is said with the first of them. Of a good result only remedies for
+/// a better engine are worth saying.
+fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Remark> {
     let mut known: Vec<String> = Vec::new();
-    let texts = notes.into_iter().map(|note| {
-        if note.why.is_empty() || known.contains(&note.why) {
-            return note.text;
-        }
-        let text = format!("{}: {}", note.text, note.why);
+    let mut remarks: Vec<Remark> = Vec::new();
+    for note in notes {
+        let wanted = degraded || !note.why.is_empty();
+        let reason = match note.why.is_empty() || known.contains(&note.why) {
+            true => note.text,
+            false => format!("{}: {}", note.text, note.why),
+        };
         known.push(note.why);
-        text
-    });
-    each_once(texts.map(|text| text.replace("; ", ", ")))
+        if reason.is_empty() || remarks.iter().any(|one| one.reason == reason) {
+            continue;
+        }
+        remarks.push(Remark {
+            code: note.code,
+            params: note.params,
+            reason,
+            remedy: if wanted { note.remedy } else { String::new() },
+        });
+    }
+    remarks
 }
 
 #[cfg(test)]
@@ -208,6 +230,8 @@ mod tests {
     #[test]
     fn numbers_of_samples_that_are_worth_a_word() {
         let threads = 30;
+        let missing = |text| Some((Code::SamplesMissing, text, true));
+        let none = |text| Some((Code::NoSamples, text, false));
         for (head, named, want) in [
             (head("cpu", 100, 95), true, None),
             (head("cpu", 10, 1), true, None),
@@ -215,32 +239,30 @@ mod tests {
             (
                 head("cpu", 31, 1),
                 true,
-                Some(Note::degraded("took 1 of 31 cpu samples")),
+                missing("took 1 of 31 cpu samples"),
             ),
             (
                 head("cpu", 100, 50),
                 true,
-                Some(Note::degraded("took 50 of 100 cpu samples")),
+                missing("took 50 of 100 cpu samples"),
             ),
             (
                 head("cpu", 100, 50),
                 false,
-                Some(Note::degraded("took 50 of 100 samples")),
+                missing("took 50 of 100 samples"),
             ),
-            (
-                head("lock", 0, 0),
-                true,
-                Some(Note::plain("no lock samples")),
-            ),
+            (head("lock", 0, 0), true, none("no lock samples")),
             (
                 head("cpu", 0, 0),
                 false,
-                Some(Note::plain(
-                    "no samples: the process used 0.50 s of CPU time",
-                )),
+                none("no samples: the process used 0.50 s of CPU time"),
             ),
         ] {
-            assert_eq!(remark(&head, named, threads), want);
+            let note = remark(&head, named, threads);
+            let got = note
+                .as_ref()
+                .map(|note| (note.code, &*note.text, note.degraded));
+            assert_eq!(got, want);
         }
         let busy = ProfileHead {
             cpu_seconds: 3.0,
@@ -268,18 +290,24 @@ mod tests {
     }
 
     #[test]
-    fn a_list_within_a_reason_is_not_taken_for_several() {
-        let nowhere = || Failure::plain("no folder: /tmp: noexec; /var/tmp: noexec");
+    fn an_outcome_has_the_code_of_what_made_it_worse() {
+        let no_attach = Failure::new("no attach", "restart it").coded(Code::AttachDisabled);
         let notes = vec![
-            Note::plain("not by x").because(nowhere()),
-            Note::plain("perf 6.1"),
+            Note::plain("not by x").because(no_attach),
+            Note::degraded("half")
+                .coded(Code::SamplesLost)
+                .with("share", 0.5),
         ];
-        let reason = "not by x: no folder: /tmp: noexec, /var/tmp: noexec; perf 6.1";
-        assert_eq!(judge(7, notes).reason, reason);
+        let outcome = judge(7, notes);
+        assert_eq!(outcome.code, Code::SamplesLost);
+        assert_eq!(outcome.params["share"], 0.5);
+        let codes: Vec<Code> = outcome.notes.iter().map(|note| note.code).collect();
+        assert_eq!(codes, [Code::AttachDisabled, Code::SamplesLost]);
+        assert_eq!(judge(7, vec![]).code, Code::Recorded);
     }
 
     #[test]
-    fn reasons_and_remedies_are_told_once_each() {
+    fn reasons_and_remedies_appear_once_each() {
         let no_attach = || Failure::new("it takes no profiler", "restart it");
         let notes = vec![
             Note::plain("not by x").because(no_attach()),

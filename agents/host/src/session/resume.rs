@@ -28,7 +28,7 @@ use crate::os::files::sha256;
 use crate::os::peer;
 use crate::os::threads::STACK;
 use crate::session::inbox::{Happening, Inbox};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// How long either end may take for a step.
 const STEP: Duration = Duration::from_secs(10);
@@ -52,9 +52,10 @@ impl Token {
         let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
         match digits && text.len() == DIGITS {
             true => Ok(Self(text)),
-            false => Err(Failure::plain(format!(
-                "a token is {DIGITS} hexadecimal digits"
-            ))),
+            false => Err(
+                Failure::plain(format!("a token is {DIGITS} hexadecimal digits"))
+                    .coded(Code::BadRequest),
+            ),
         }
     }
 

@@ -24,7 +24,7 @@ use crate::session::output::Output;
 use crate::session::resume::{Control, Token};
 use crate::staging::store::Store;
 use crate::wire::events::{Event, HostFacts};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Request;
 
 /// Until the coordinator has named a lease.
@@ -151,10 +151,10 @@ impl Session {
                 self.found_again();
                 self.answer(request, payload)
             }
-            Happening::Input(_, Input::Bad(reason)) => Err(End::Refused(Failure::new(
-                reason,
-                "use a coordinator and an agent of the same version",
-            ))),
+            Happening::Input(_, Input::Bad(reason)) => Err(End::Refused(
+                Failure::new(reason, "use a coordinator and an agent of the same version")
+                    .coded(Code::BadRequest),
+            )),
             Happening::Input(_, Input::Closed) => self.lose("it was closed", End::Closed),
             Happening::Signal(SIGHUP) => self.lose("it was hung up", End::Signal(SIGHUP)),
             Happening::Signal(signal) => Err(End::Signal(signal)),
@@ -212,9 +212,9 @@ impl Session {
     fn answer(&mut self, request: Request, payload: Vec<u8>) -> Result<(), End> {
         let hello = matches!(request, Request::Hello { .. });
         if hello == self.greeted {
-            return Err(End::Refused(Failure::plain(
-                "a session begins with one hello",
-            )));
+            return Err(End::Refused(
+                Failure::plain("a session begins with one hello").coded(Code::BadRequest),
+            ));
         }
         let answered = match request {
             Request::Hello(greeting) => self.hello(greeting),
@@ -325,7 +325,8 @@ impl Session {
             }
             End::Overdue(reason) => refuse(
                 &mut self.output,
-                Failure::new(reason, "see whether the connection is alive"),
+                Failure::new(reason, "see whether the connection is alive")
+                    .coded(Code::ConnectionLost),
             ),
             End::Refused(failure) => refuse(&mut self.output, failure),
         }

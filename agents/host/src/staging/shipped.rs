@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Blobs;
 
 /// SHA-256 of the libraries, for all architectures, separated by spaces. setup.py sets it for the compiler; an agent
@@ -41,7 +41,7 @@ fn refuse_others(name: &str, asked: &Option<String>, shipped: Option<&str>) -> R
     Err(Failure::new(
         format!("this library of {name} is not the one that the agent was built with, and an agent that sudo runs has processes load no other"),
         "leave --async-profiler out, or connect as root",
-    ))
+    ).coded(Code::LibraryRefused))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::os::audit;
 use crate::os::files::{
     is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
 };
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The largest file the folder holds, in bytes.
 const LIMIT: u64 = 64 << 20;
@@ -55,7 +55,8 @@ impl Store {
                     hash.get(..64).unwrap_or(hash)
                 ),
                 "run it again; if it happens again, look at the network",
-            ));
+            )
+            .coded(Code::DamagedTransfer));
         }
         match self {
             Self::Folder(folder) => folder.put(hash, &bytes)?,
@@ -70,10 +71,10 @@ impl Store {
     pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Folder(folder) => folder.get(hash),
-            Self::Memory(kept) => kept
-                .get(hash)
-                .cloned()
-                .ok_or_else(|| Failure::new(format!("{hash} was not put"), "push it again")),
+            Self::Memory(kept) => kept.get(hash).cloned().ok_or_else(|| {
+                Failure::new(format!("{hash} was not put"), "push it again")
+                    .coded(Code::LibraryMissing)
+            }),
         }
     }
 
@@ -125,7 +126,8 @@ impl Folder {
         Err(Failure::new(
             format!("no private folder can be made: {}", tried.join("; ")),
             "give the user a writable folder of its own among these, or remove what stands there",
-        ))
+        )
+        .coded(Code::NoWritableFolder))
     }
 
     fn blobs(&self) -> Vec<String> {
@@ -144,14 +146,17 @@ impl Folder {
                 format!("cannot write to {}: {error}", self.path),
                 "make room there",
             )
+            .coded(Code::NoWritableFolder)
         })?;
         audit::note("file", || format!("{}/{hash}", self.path));
         Ok(())
     }
 
     fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
-        let missing =
-            |why: String| Failure::new(format!("{hash} in {}: {why}", self.path), "push it again");
+        let missing = |why: String| {
+            Failure::new(format!("{hash} in {}: {why}", self.path), "push it again")
+                .coded(Code::LibraryMissing)
+        };
         if !is_sha256(hash) {
             return Err(missing("not a SHA-256".into()));
         }

@@ -1,6 +1,9 @@
-//! The ledger's words: how it went for a process, and why.
+//! Outcomes: what happened to a process, and why.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,14 +34,110 @@ pub enum Ended {
     Cut,
 }
 
-/// One line of the ledger.
+/// What happened, for programs. `docs/reference/outcomes.md` explains each code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    AttachDisabled,
+    AttachFailed,
+    AttachSocketTaken,
+    AttachTimeout,
+    BadRequest,
+    BadSelector,
+    BrokenStacks,
+    Cancelled,
+    CannotLoad,
+    ConnectionLost,
+    CounterMissing,
+    CutShort,
+    DamagedRecording,
+    DamagedTransfer,
+    DiskLimit,
+    EventLeftOut,
+    EventRefused,
+    EventTooFrequent,
+    EventUnknown,
+    EventUnsupported,
+    /// No more precise code fits.
+    #[default]
+    Failed,
+    FrequencyLowered,
+    InternalError,
+    IntervalChosen,
+    JdkTooOld,
+    LibraryMissing,
+    LibraryRefused,
+    MemoryLimit,
+    NoDebugSymbols,
+    NoInlining,
+    NoJavaNames,
+    NoKernelFrames,
+    NoKernelNames,
+    NoSamples,
+    NoWritableFolder,
+    NotAJvm,
+    NotPermitted,
+    NotReady,
+    Openj9,
+    OptionIgnored,
+    OtherEngine,
+    OtherProfiler,
+    OtherSession,
+    OutputMissing,
+    PathTooLong,
+    PerfFailed,
+    PerfKilled,
+    PerfLate,
+    PerfMissing,
+    PerfTimeout,
+    PerfUnusable,
+    PerfVersion,
+    ProcessEnded,
+    ProcessHangs,
+    ProcessKilled,
+    ProcessStopped,
+    ProfilerEnded,
+    ProfilerTooOld,
+    ProgramMissing,
+    RawLeftOut,
+    Recorded,
+    SamplerSlow,
+    SamplesLost,
+    SamplesMissing,
+    StartFailed,
+    StartedLate,
+    StopFailed,
+    TimerUsed,
+    TooManyFiles,
+    TooManyThreads,
+    TracefsNotMounted,
+    UnknownFrames,
+    VersionMismatch,
+}
+
+/// Figures and names of a code, typed: what a program reads instead of the sentence.
+pub type Params = BTreeMap<&'static str, Value>;
+
+/// One reason of several.
+#[derive(Debug, Clone, Serialize)]
+pub struct Remark {
+    pub code: Code,
+    pub params: Params,
+    pub reason: String,
+    pub remedy: String,
+}
+
+/// One line of the ledger. Where it has several reasons, `notes` are all of them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     pub pid: Option<i32>,
     pub status: Status,
     pub stage: Stage,
+    pub code: Code,
+    pub params: Params,
     pub reason: String,
     pub remedy: String,
+    pub notes: Vec<Remark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// For how long was recorded, where that ended before its time.
@@ -49,6 +148,8 @@ pub struct Outcome {
 /// Why something could not be done, and what to do next. It knows neither process nor stage.
 #[derive(Debug, Clone)]
 pub struct Failure {
+    pub code: Code,
+    pub params: Params,
     pub reason: String,
     pub remedy: String,
 }
@@ -56,9 +157,15 @@ pub struct Failure {
 impl Failure {
     pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
+            code: Code::Failed,
+            params: Params::new(),
             reason: reason.into(),
             remedy: remedy.into(),
         }
+    }
+
+    pub fn coded(self, code: Code) -> Self {
+        Self { code, ..self }
     }
 
     /// A failure for which there is nothing better to advise than to read the reason.
@@ -67,12 +174,21 @@ impl Failure {
     }
 
     /// Several as one: each reason once, and each remedy.
+    /// The code is that of the first.
     pub fn all(failures: impl IntoIterator<Item = Self>) -> Self {
+        let failures: Vec<Self> = failures.into_iter().collect();
+        let (code, params) = failures
+            .first()
+            .map(|first| (first.code, first.params.clone()))
+            .unwrap_or_default();
         let (reasons, remedies): (Vec<_>, Vec<_>) = failures
             .into_iter()
             .map(|failure| (failure.reason, failure.remedy))
             .unzip();
-        Self::new(each_once(reasons), each_once(remedies))
+        Self {
+            params,
+            ..Self::new(each_once(reasons), each_once(remedies)).coded(code)
+        }
     }
 
     pub fn at(self, pid: i32, stage: Stage) -> Outcome {
@@ -80,8 +196,11 @@ impl Failure {
             pid: Some(pid),
             status: Status::Failed,
             stage,
+            code: self.code,
+            params: self.params,
             reason: self.reason,
             remedy: self.remedy,
+            notes: Vec::new(),
             ended: None,
             seconds: None,
         }

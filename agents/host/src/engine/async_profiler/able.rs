@@ -2,7 +2,7 @@
 
 use crate::jvm::symbols;
 use crate::os::proc::named::Named;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The first version with what allocations and live objects are sampled by.
 const SAMPLES_HEAP: u32 = 11;
@@ -29,14 +29,20 @@ pub fn events(
     let mut refused = Vec::new();
     for event in asked {
         match event.as_str() {
-            "live" => refused.push(Failure::new(
-                format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
-                "run the application on a later JDK",
-            )),
-            "alloc" if without(ALLOC_TRACER) => refused.push(Failure::new(
-                format!("alloc needs the debug symbols of JDK {old}, which are not there"),
-                SYMBOLS,
-            )),
+            "live" => refused.push(
+                Failure::new(
+                    format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
+                    "run the application on a later JDK",
+                )
+                .coded(Code::JdkTooOld),
+            ),
+            "alloc" if without(ALLOC_TRACER) => refused.push(
+                Failure::new(
+                    format!("alloc needs the debug symbols of JDK {old}, which are not there"),
+                    SYMBOLS,
+                )
+                .coded(Code::NoDebugSymbols),
+            ),
             _ => able.push(event),
         }
     }
@@ -61,7 +67,8 @@ pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(),
         true => Err(Failure::new(
             format!("async-profiler {profiler} is known to crash JDK {jvm}"),
             "leave --async-profiler out: the library that hprofiler has serves all versions",
-        )),
+        )
+        .coded(Code::ProfilerTooOld)),
         false => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::counters::{is_hardware, refuse_missing};
 use crate::engine::tracepoints::refuse_unmounted;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// Events that have an argument of their own, so that all of them go into one recording.
 const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
@@ -56,14 +56,16 @@ fn refuse(event: &str) -> Result<(), Failure> {
         return Err(Failure::new(
             format!("{event} is one of the ways in which async-profiler records cpu"),
             "ask for cpu: it takes the best way that works and says which",
-        ));
+        )
+        .coded(Code::EventUnsupported));
     }
     let pattern = event.contains(':') && event.contains(['*', '?']);
     if pattern || OF_PERF.contains(&event) || is_unknown(event) {
         return Err(Failure::new(
             format!("async-profiler has no event {event}"),
             format!("choose another, or see whether --engine perf has it: -e {event}"),
-        ));
+        )
+        .coded(Code::EventUnknown));
     }
     refuse_missing(event)?;
     refuse_unmounted(event)
@@ -88,7 +90,7 @@ fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
         Failure::new(
             format!("{event} is left out: async-profiler counts only one of {first}, {event} in a recording"),
             format!("record {event} by itself, in another run: -e {event}"),
-        )
+        ).coded(Code::EventLeftOut)
     };
     go.into_iter().map(no_place).collect()
 }

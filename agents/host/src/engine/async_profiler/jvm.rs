@@ -31,7 +31,7 @@ use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::resources::limits::Limits;
 use crate::staging::folders::{let_library_go, library_folder, Held, ASYNC_PROFILER};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
@@ -137,7 +137,8 @@ impl Jvm {
             return Err(Failure::plain(format!(
                 "a path is too long for the attach protocol: {}",
                 self.place.run.path
-            )));
+            ))
+            .coded(Code::PathTooLong));
         }
         // Where it is gone anybody may put another one, which musl would load: it goes by the file.
         if self.musl && !self.library.is_there() {
@@ -235,9 +236,10 @@ impl Jvm {
                     self.close_log();
                     Ok(Stopped::Early)
                 }
-                why => Err(Failure::plain(format!(
-                    "async-profiler could not stop: {why}"
-                ))),
+                why => Err(
+                    Failure::plain(format!("async-profiler could not stop: {why}"))
+                        .coded(Code::StopFailed),
+                ),
             },
             Err(_) if self.target.stat().is_none() => {
                 self.running = false;
@@ -248,7 +250,8 @@ impl Jvm {
                 format!("{} (within {limit} s)", failure.remedy)
                     .trim()
                     .to_owned(),
-            )),
+            )
+            .coded(Code::StopFailed)),
         }
     }
 
@@ -352,6 +355,7 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         ),
         remedy,
     )
+    .coded(Code::StartFailed)
 }
 
 pub fn no_folder(pid: i32, tried: &str) -> Failure {
@@ -359,6 +363,7 @@ pub fn no_folder(pid: i32, tried: &str) -> Failure {
         format!("no folder that process {pid} can write to: {tried}"),
         "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
     )
+    .coded(Code::NoWritableFolder)
 }
 
 /// Its being there in a folder that is held means that a session records the process.

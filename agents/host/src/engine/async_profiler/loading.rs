@@ -15,7 +15,7 @@ use crate::os::proc::target::Target;
 use crate::staging::folders::{
     self, is_library_file, let_library_go, library_folder, stage_library, Held, ASYNC_PROFILER,
 };
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
@@ -126,7 +126,7 @@ pub fn cannot_load(pid: i32, tried: &[String]) -> Failure {
     Failure::new(
         format!("process {pid} cannot load async-profiler: {}", tried.join("; ")),
         "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
-    )
+    ).coded(Code::CannotLoad)
 }
 
 pub fn others_profile(pid: i32, library: &str) -> Failure {
@@ -134,13 +134,14 @@ pub fn others_profile(pid: i32, library: &str) -> Failure {
         format!("another async-profiler ({library}) is at work in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
+    .coded(Code::OtherProfiler)
 }
 
 pub fn out_of_reach(pid: i32, library: &str) -> Failure {
     Failure::new(
         format!("process {pid} is sampled, or was, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
         "wait for its end, or restart the JVM",
-    )
+    ).coded(Code::OtherProfiler)
 }
 
 pub fn already_profiled(pid: i32) -> Failure {
@@ -148,6 +149,7 @@ pub fn already_profiled(pid: i32) -> Failure {
         format!("process {pid} is being profiled by another hprofiler session"),
         "wait for its end; if that session was broken off, run hprofiler cleanup",
     )
+    .coded(Code::OtherSession)
 }
 
 /// Why a library gave no status.

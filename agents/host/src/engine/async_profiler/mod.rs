@@ -29,7 +29,7 @@ use crate::jvm::preflight::{refuse_disabled, Findings};
 use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
@@ -51,6 +51,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
             "async-profiler's library was not sent",
             "send it for this host's processor",
         )
+        .coded(Code::LibraryMissing)
     })?;
     refuse(target, findings)?;
     let (events, mut left_out) = events::possible(&job.sampling.events);
@@ -130,7 +131,8 @@ fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {
                 target.pid
             ),
             "record it with --engine perf",
-        ));
+        )
+        .coded(Code::NotAJvm));
     }
     findings.refusal.clone().map_or(Ok(()), Err)
 }

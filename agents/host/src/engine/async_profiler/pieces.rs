@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::time::SystemTime;
 
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// How much may be recorded while no piece is ended, in bytes: half of the largest piece that is read.
 const MOST: u64 = super::results::MAX_CHUNK / 2;
@@ -36,7 +36,7 @@ impl Pieces {
                 "the host's clock was set back, and {} MiB were recorded since: of much more nothing could be read",
                 MOST >> 20
             );
-            Failure::new(reason, "record again")
+            Failure::new(reason, "record again").coded(Code::DamagedRecording)
         })
     }
 }

@@ -9,7 +9,7 @@ use super::budget::{part_of, Budget, Share};
 use crate::os::free_space::{Memory, Room};
 use crate::os::identity::Shoes;
 use crate::staging::folders::{could_make_run_folder, is_usual, run_folder_in, Held};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.
 const MOST: u64 = 1 << 30;
@@ -105,7 +105,7 @@ impl Place {
             true => Some(self.outgrown()),
             false => together.or_else(|| self.nearly_full()),
         };
-        reason.map(|reason| Failure::new(reason, MORE_ROOM))
+        reason.map(|reason| Failure::new(reason, MORE_ROOM).coded(Code::DiskLimit))
     }
 
     fn outgrown(&self) -> String {

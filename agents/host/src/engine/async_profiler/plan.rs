@@ -2,7 +2,7 @@
 
 use super::events::counted;
 use crate::engine::api::{Note, USER_CODE};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
 /// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
@@ -200,7 +200,11 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         source: source.to_owned(),
         note,
     };
-    let worse = |(reason, remedy): (&str, &str)| Some(Note::of(Failure::new(reason, remedy)));
+    let worse = |(reason, remedy): (&str, &str)| {
+        Some(Note::of(
+            Failure::new(reason, remedy).coded(Code::TimerUsed),
+        ))
+    };
     let Some(event) = event else {
         return vec![choice(String::new(), "", None)];
     };
@@ -210,7 +214,9 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         return vec![choice(format!("event={event}"), event, note)];
     }
     let (why, remedy) = if kernel { UNABLE } else { NOT_LET };
-    let user = Note::plain(USER).because(Failure::new(why, remedy));
+    let user = Note::plain(USER)
+        .coded(Code::NoKernelFrames)
+        .because(Failure::new(why, remedy));
     let timed = |way: &str| format!("event={way},interval={interval}");
     let mut choices = vec![
         choice(timed(USER_CODE), USER_CODE, Some(user)),

@@ -3,6 +3,7 @@
 //! Fixed intervals are wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and 16 MiB leaves
 //! nothing to see of one that allocates 10 MB/s.
 
+use crate::wire::outcome::Code;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -106,7 +107,7 @@ fn told(interval: u64, why: &str) -> Note {
         0 => format!("{} KiB", interval >> 10),
         mebibytes => format!("{mebibytes} MiB"),
     };
-    Note::plain(format!("allocation interval {interval} ({why})"))
+    Note::plain(format!("allocation interval {interval} ({why})")).coded(Code::IntervalChosen)
 }
 
 /// The power of two with which so many bytes a second are no more samples than are enough.

@@ -10,7 +10,7 @@ use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
 use crate::engine::api::{share, EventProfile, Folded, Note, Raw, Stopped};
 use crate::resources::limits;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
@@ -63,7 +63,9 @@ pub fn of_recording(
     seconds: f64,
 ) -> Result<Folded, Failure> {
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
-    let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
+    let notes = notes.map(|warning| {
+        Note::degraded(format!("a damaged recording: {warning}")).coded(Code::DamagedRecording)
+    });
     let mut notes: Vec<Note> = notes.collect();
     let profiles = plan
         .events
@@ -122,7 +124,7 @@ fn early(profiles: &[EventProfile]) -> Note {
     Note::of(Failure::new(
         format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
-    ))
+    ).coded(Code::ProfilerEnded))
 }
 
 /// By what factor a wall-clock sample stands for more than its interval (nanoseconds): of a thread that lived
@@ -154,7 +156,7 @@ fn slow(interval: u64, factor: f64) -> Note {
                 milliseconds(interval)
             ),
             "ask for a longer wall interval",
-        ))
+        ).coded(Code::SamplerSlow))
     }
 }
 
@@ -166,7 +168,8 @@ fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option
             Stopped::AsTold | Stopped::Early => Failure::new(
                 format!("the profiler's output is missing: {error}"),
                 "see whether the folder's disk is full",
-            ),
+            )
+            .coded(Code::OutputMissing),
             Stopped::WithTheProcess => killed(),
         })?;
     let within = jvm.limits();
@@ -210,13 +213,14 @@ fn large_chunk() -> String {
 
 fn unreadable(error: Error) -> Failure {
     Failure::plain(format!("the profiler's output cannot be read: {error}"))
+        .coded(Code::DamagedRecording)
 }
 
 fn killed() -> Failure {
     Failure::new(
         "the JVM ended during the recording and wrote nothing that can be read: it was killed (SIGKILL, out of memory) or crashed",
         "look at the system's log and at hs_err files",
-    )
+    ).coded(Code::ProcessKilled)
 }
 
 /// How far a recording is to be read: up to a chunk that would take more memory than ours do. The last one may have

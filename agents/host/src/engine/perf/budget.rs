@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::param::page_size;
 
 use crate::os::host::{self, processors};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The share of the host's memory, and its bounds in bytes.
 const SHARE: u64 = 32;
@@ -72,7 +72,7 @@ impl Budget {
             ),
         };
         let remedy = "choose fewer processes with a narrower selector and record the others in another run, or ask for a lower frequency or fewer events";
-        Failure::new(reason, remedy)
+        Failure::new(reason, remedy).coded(Code::MemoryLimit)
     }
 }
 

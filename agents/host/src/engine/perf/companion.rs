@@ -16,7 +16,7 @@ use crate::jvm::preflight::{self, Findings};
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::resources::folding::Folding;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The part of the agent's memory that symbols may take: they come beside the call tree, and a file's tables beside them.
 const SYMBOLS: u64 = 4;
@@ -112,7 +112,9 @@ impl Companion {
         let (maps, unnamed) = match self.map.take().map(Written::read) {
             Some(Ok(map)) => (JitMaps::from_iter([(pid, map)]), None),
             Some(Err(reason)) if self.java.is_hotspot => {
-                let unnamed = Note::degraded(NO_NAMES).because(Failure::plain(reason));
+                let unnamed = Note::degraded(NO_NAMES)
+                    .coded(Code::NoJavaNames)
+                    .because(Failure::plain(reason));
                 (JitMaps::default(), Some(unnamed))
             }
             _ => (JitMaps::default(), None),

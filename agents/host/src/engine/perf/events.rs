@@ -7,7 +7,7 @@ use flamegraph::perf_data::{Counted, Wanted};
 use crate::engine::api::USER_CODE;
 use crate::engine::perf::command::FOLDER;
 use crate::engine::tracepoints::is_modifier;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// What perf itself calls the clock that counts CPU time.
 pub const CPU_CLOCK: &str = "cpu-clock";
@@ -80,7 +80,8 @@ impl Event {
             return Err(Failure::new(
                 format!("{name} cannot be recorded by perf: it needs async-profiler in a JVM"),
                 "record a JVM that async-profiler can be loaded into (--engine async-profiler)",
-            ));
+            )
+            .coded(Code::EventUnsupported));
         }
         let term = match name {
             "cpu" => CPU_CLOCK.to_owned(),
@@ -93,7 +94,8 @@ impl Event {
             return Err(Failure::new(
                 format!("{name} is no event of perf's"),
                 "choose one that perf list shows on this host",
-            ));
+            )
+            .coded(Code::EventUnknown));
         }
         refuse_folder(name)?;
         Ok(Self {
@@ -217,7 +219,8 @@ fn refuse_folder(name: &str) -> Result<(), Failure> {
                 folder.display()
             ),
             "remove or rename that, or choose an event without a slash",
-        )),
+        )
+        .coded(Code::EventRefused)),
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 use rustix::system::uname;
 
 use super::command;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// How long a program may take to tell its version.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -75,11 +75,12 @@ pub fn find() -> Result<Perf, Failure> {
         }
     }
     Err(match refused.is_empty() {
-        true => Failure::new("perf is not installed on this host", REMEDY),
+        true => Failure::new("perf is not installed on this host", REMEDY).coded(Code::PerfMissing),
         false => Failure::new(
             format!("no perf on this host can be used: {}", refused.join("; ")),
             REMEDY,
-        ),
+        )
+        .coded(Code::PerfUnusable),
     })
 }
 

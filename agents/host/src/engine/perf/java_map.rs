@@ -22,7 +22,7 @@ use crate::os::proc::target::Target;
 use crate::staging::folders::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// How long a JVM may take to tell its code, to open its socket and all answers together.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -118,7 +118,9 @@ impl Asked<'_> {
                 Ok(()) => return answer,
                 Err(failure) => failure,
             },
-            None => Failure::plain("the JVM ended before it could be asked"),
+            None => {
+                Failure::plain("the JVM ended before it could be asked").coded(Code::ProcessEnded)
+            }
         };
         answer.map = self.existing();
         let names = match answer.map {
@@ -128,7 +130,11 @@ impl Asked<'_> {
             ),
             None => NO_NAMES.to_owned(),
         };
-        answer.notes.push(Note::degraded(names).because(failure));
+        answer.notes.push(
+            Note::degraded(names)
+                .coded(Code::NoJavaNames)
+                .because(failure),
+        );
         answer
     }
 
@@ -140,7 +146,11 @@ impl Asked<'_> {
         let attach = Attach::new(self.target, self.shoes);
         let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
         let unnamed = no_attach.and_then(|()| attach.foresee()).err();
-        let unnamed = unnamed.map(|failure| Note::degraded(NO_NAMES).because(failure));
+        let unnamed = unnamed.map(|failure| {
+            Note::degraded(NO_NAMES)
+                .coded(Code::NoJavaNames)
+                .because(failure)
+        });
         let coarse = self
             .java
             .no_agents
@@ -180,7 +190,10 @@ impl Asked<'_> {
         if let Some(reason) = &self.java.no_agents {
             return Err(Failure::plain(reason));
         }
-        let not_sent = || Failure::plain("the library that names Java code was not sent");
+        let not_sent = || {
+            Failure::plain("the library that names Java code was not sent")
+                .coded(Code::LibraryMissing)
+        };
         let library = self.library.ok_or_else(not_sent)?;
         let run = self.run_folder()?;
         let map = self.staged(attach, library, &run, answer);
@@ -223,15 +236,16 @@ impl Asked<'_> {
             }
         }
         let tried = tried.join("; ");
-        Err(Failure::plain(format!("the JVM loads no agent: {tried}")))
+        Err(Failure::plain(format!("the JVM loads no agent: {tried}")).coded(Code::CannotLoad))
     }
 
     fn load(&self, attach: &Attach, held: &Held, run: &Held) -> Result<Reply, Failure> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = self.file();
-        openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| Failure::plain(format!("no file for the map: {error}")))?;
+        openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| {
+            Failure::plain(format!("no file for the map: {error}")).coded(Code::NoWritableFolder)
+        })?;
         audit::note("file", || format!("{}/{name}", run.path));
         let library = format!("{}/{}", held.path, PERFMAP.file);
         attach.load(&library, &format!("{}/{name}", run.path), ANSWER)
@@ -261,7 +275,8 @@ impl Asked<'_> {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
-                Failure::plain("this version has no Compiler.perfmap (17 has)"),
+                Failure::plain("this version has no Compiler.perfmap (17 has)")
+                    .coded(Code::JdkTooOld),
             ),
             Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
         };
@@ -333,5 +348,5 @@ impl Asked<'_> {
 }
 
 fn no_inlined(why: &str) -> Note {
-    Note::plain(format!("inlined Java methods are not seen: {why}"))
+    Note::plain(format!("inlined Java methods are not seen: {why}")).coded(Code::NoInlining)
 }

@@ -46,7 +46,7 @@ use crate::jvm::preflight::Findings;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
@@ -201,6 +201,7 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
             format!("{option} has no effect: perf does not sample {what}"),
             format!("leave {option} out, or use --engine async-profiler for JVMs"),
         )
+        .coded(Code::OptionIgnored)
     })
 }
 
@@ -235,7 +236,8 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
             users.name(own)
         ),
         "connect as the process's user, or become root with --become sudo",
-    ))
+    )
+    .coded(Code::NotPermitted))
 }
 
 /// The events that perf may have, and why not the others.
@@ -261,7 +263,7 @@ fn without_off_cpu(events: Vec<Event>, better: bool) -> (Vec<Event>, Option<Fail
     let failure = Failure::new(
         "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
         "use --engine async-profiler (or auto)",
-    );
+    ).coded(Code::EventUnsupported);
     let rest = events.into_iter().filter(|event| !event.is_off_cpu());
     (rest.collect(), Some(failure))
 }
@@ -269,10 +271,13 @@ fn without_off_cpu(events: Vec<Event>, better: bool) -> (Vec<Event>, Option<Fail
 /// What of waiting threads is not seen.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
-        (_, false) => Some(Note::of(Failure::new(
-            "offcpu without stacks: those of waiting threads are the kernel's to tell",
-            "connect as root (--become sudo)",
-        ))),
+        (_, false) => Some(Note::of(
+            Failure::new(
+                "offcpu without stacks: those of waiting threads are the kernel's to tell",
+                "connect as root (--become sudo)",
+            )
+            .coded(Code::NoKernelFrames),
+        )),
         (true, true) => Some(Note::degraded(
             "offcpu by perf: most threads that wait have lost their Java frames",
         )),
@@ -351,7 +356,9 @@ impl Engine for PerfRecord {
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
         self.attached = asked.then(|| began.elapsed());
         let unnamed = |hangs| match self.java.is_hotspot {
-            true => vec![Note::degraded("Java methods may have no names").because(hangs)],
+            true => vec![Note::degraded("Java methods may have no names")
+                .coded(Code::NoJavaNames)
+                .because(hangs)],
             false => vec![Note::of(hangs)],
         };
         self.notes.extend(names.unwrap_or_else(unnamed));
@@ -366,8 +373,10 @@ impl Engine for PerfRecord {
         let recorded = self
             .beside
             .do_now(FOLD, |companion| companion.fold(kernel))?;
-        let (recorded, unnamed) = recorded
-            .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
+        let (recorded, unnamed) = recorded.map_err(|error| {
+            Failure::plain(format!("what perf wrote cannot be read: {error}"))
+                .coded(Code::DamagedRecording)
+        })?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
         notes.extend(quality::notes(&recorded, &self.java, self.better));
@@ -392,7 +401,8 @@ impl Engine for PerfRecord {
         Err(Failure::new(
             "what perf writes is folded as it comes, and kept nowhere",
             "leave --keep-raw out, or use --engine async-profiler for JVMs",
-        ))
+        )
+        .coded(Code::OptionIgnored))
     }
 
     fn leave(mut self: Box<Self>) -> Vec<String> {

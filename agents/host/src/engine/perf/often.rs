@@ -2,7 +2,7 @@
 
 use super::events::Event;
 use crate::os::host::processors;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// So many at once are no matter, as when a process begins.
 const BURST: f64 = 50_000.0;
@@ -46,6 +46,7 @@ impl Often {
                     "count {names} by perf stat; what comes less often, or cpu, can be recorded"
                 ),
             )
+            .coded(Code::EventTooFrequent)
         })
     }
 }

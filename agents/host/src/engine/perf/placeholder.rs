@@ -15,7 +15,7 @@ use super::written::{Form, Written};
 use crate::os::audit;
 use crate::os::files::open_private;
 use crate::staging::folders::{runs_of, Held, PLACEHOLDER};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// Deleted when this is dropped, however that comes, unless it stays.
 pub struct Placeholder {
@@ -32,7 +32,9 @@ impl Placeholder {
     /// Make it in `/tmp`, which is open; `stem` begins its name in the run's folder. Err where a file of that name is
     /// there.
     pub fn make(run: &Held, stem: &str, tmp: OwnedFd, name: String) -> Result<Self, Failure> {
-        let cannot = |error: io::Error| Failure::plain(format!("no file for the map: {error}"));
+        let cannot = |error: io::Error| {
+            Failure::plain(format!("no file for the map: {error}")).coded(Code::NoWritableFolder)
+        };
         let mark = format!("{stem}{PLACEHOLDER}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let dir = run.dir.try_clone().map_err(cannot)?;
@@ -61,7 +63,8 @@ impl Placeholder {
             Err(Errno::EXIST) => Err(Failure::new(
                 format!("{} is there, and the JVM would write over it", made.path()),
                 format!("remove {}, where nobody needs it", made.path()),
-            )),
+            )
+            .coded(Code::NoWritableFolder)),
             Err(error) => Err(Failure::plain(format!("{}: {error}", made.path()))),
         }
     }

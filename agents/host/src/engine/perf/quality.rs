@@ -4,7 +4,7 @@ use flamegraph::perf_data::{Recorded, RecordedEvent};
 
 use super::java_map::Java;
 use crate::engine::api::{share, Note};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// What a user should know before he believes the picture. `better`: async-profiler would do in perf's place.
 pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
@@ -21,25 +21,34 @@ pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
-        notes.push(Note::of(Failure::new(
-            format!("{percent} of the samples were lost: perf had no time or room for them"),
-            "ask for a lower frequency",
-        )));
+        notes.push(Note::of(
+            Failure::new(
+                format!("{percent} of the samples were lost: perf had no time or room for them"),
+                "ask for a lower frequency",
+            )
+            .coded(Code::SamplesLost),
+        ));
     }
     if recorded.left_out > 0 {
-        notes.push(Note::of(Failure::new(
-            format!(
-                "{} samples were left out: there are more stacks than the agent holds",
-                recorded.left_out
-            ),
-            "record for a shorter time",
-        )));
+        notes.push(Note::of(
+            Failure::new(
+                format!(
+                    "{} samples were left out: there are more stacks than the agent holds",
+                    recorded.left_out
+                ),
+                "record for a shorter time",
+            )
+            .coded(Code::SamplesLost),
+        ));
     }
     if recorded.malformed > 0 {
-        notes.push(Note::plain(format!(
-            "{} records of perf's were damaged",
-            recorded.malformed
-        )));
+        notes.push(
+            Note::plain(format!(
+                "{} records of perf's were damaged",
+                recorded.malformed
+            ))
+            .coded(Code::DamagedRecording),
+        );
     }
     notes
 }
@@ -59,6 +68,8 @@ fn no_frame_pointers(what: &str, better: bool) -> Note {
         format!("{what}: the JVM keeps no frame pointers"),
         remedy,
     ))
+    .coded(Code::BrokenStacks)
+    .with("jvm", true)
 }
 
 fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {
@@ -66,13 +77,25 @@ fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<
     if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
         let percent = percent.unwrap_or_else(|| "few".to_owned());
         let what = format!("{percent} of the stacks{of} are broken");
-        return Some(no_frame_pointers(&what, better));
+        let note = no_frame_pointers(&what, better);
+        return Some(
+            note.with("event", event.event.clone())
+                .with("share", share_of(event)),
+        );
     }
     percent.map(|percent| {
         Note::plain(format!(
             "{percent} of the stacks{of} are broken: they come from code without frame pointers"
         ))
+        .coded(Code::BrokenStacks)
+        .with("event", event.event.clone())
+        .with("share", share_of(event))
     })
+}
+
+/// The share of broken stacks, 0 to 1.
+fn share_of(event: &RecordedEvent) -> f64 {
+    event.broken as f64 / event.taken.max(1) as f64
 }
 
 fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
@@ -82,9 +105,10 @@ fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
     let most = most.map_or(String::new(), |(module, _)| {
         format!(", most of them in {module}")
     });
-    Some(Note::plain(format!(
-        "{percent} of the frames{of} have no name{most}"
-    )))
+    Some(
+        Note::plain(format!("{percent} of the frames{of} have no name{most}"))
+            .coded(Code::UnknownFrames),
+    )
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::stream;
 use super::words;
 use crate::engine::api::Note;
 use crate::os::proc::read_text;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
@@ -87,15 +87,19 @@ impl Command {
 
     /// What the user should know of it.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes = vec![Note::plain(format!("perf {}", self.perf.version))];
+        let mut notes =
+            vec![Note::plain(format!("perf {}", self.perf.version)).coded(Code::PerfVersion)];
         if self.frequency < self.asked_frequency {
-            notes.push(Note::of(Failure::new(
-                format!(
-                    "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
-                    self.frequency
-                ),
-                "ask for a lower frequency, or raise that limit",
-            )));
+            notes.push(Note::of(
+                Failure::new(
+                    format!(
+                        "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
+                        self.frequency
+                    ),
+                    "ask for a lower frequency, or raise that limit",
+                )
+                .coded(Code::FrequencyLowered),
+            ));
         }
         notes
     }
@@ -177,7 +181,9 @@ impl Command {
             let ended = match command::run(&self.perf.path, &arguments, patience) {
                 Ok(ended) => ended,
                 Err(_) if begin.elapsed() >= patience => return Ok(()),
-                Err(error) => return Err(Failure::plain(format!("perf {error}"))),
+                Err(error) => {
+                    return Err(Failure::plain(format!("perf {error}")).coded(Code::PerfFailed))
+                }
             };
             self.tells_that_events_count |= stream::tells_that_events_count(&ended.output);
             match stream::events(&ended.output) {
@@ -198,6 +204,7 @@ impl Command {
                 format!("{path} cannot be started: {error}"),
                 "raise the limit of processes (ulimit -u)",
             )
+            .coded(Code::PerfFailed)
         })
     }
 }
@@ -230,6 +237,7 @@ fn of_host(name: &str) -> Result<String, Failure> {
             format!("this host has no program {name}, which limits perf's time"),
             format!("install coreutils or busybox, or link {name} in /bin"),
         )
+        .coded(Code::ProgramMissing)
     })
 }
 
@@ -270,7 +278,7 @@ fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(),
                 event.name
             ),
             "record cpu instead, or choose a machine that has hardware counters",
-        )),
+        ).coded(Code::CounterMissing)),
         false => Ok(()),
     }
 }

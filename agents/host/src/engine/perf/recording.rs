@@ -16,7 +16,7 @@ use super::often::Often;
 use super::record::{names, Command};
 use super::words;
 use crate::engine::api::{Note, Shared};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// How long perf may take to open its events, until they count, and to end:
 /// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not
@@ -57,6 +57,7 @@ impl Recording {
         let (cut, until) = UnixStream::pair().map_err(|error| {
             let reason = format!("no socket beside perf's stream: {error}");
             Failure::new(reason, "raise the limit of open files (ulimit -n)")
+                .coded(Code::TooManyFiles)
         })?;
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
@@ -107,7 +108,8 @@ impl Recording {
         }
         let mut notes = Vec::new();
         if self.late {
-            notes.push(Note::degraded("perf did not count yet when it began"));
+            notes
+                .push(Note::degraded("perf did not count yet when it began").coded(Code::PerfLate));
         }
         let early = self.read.try_recv().ok();
         self.running.interrupt();
@@ -122,12 +124,13 @@ impl Recording {
             let end = words::end(killed, &words, "the process to the end");
             notes.push(Note::of(end));
         } else if !ended {
-            notes.push(Note::degraded("perf did not end and was killed"));
+            notes.push(Note::degraded("perf did not end and was killed").coded(Code::PerfTimeout));
         }
         let damaged = result.err();
-        notes.extend(
-            damaged.map(|error| Note::degraded(format!("perf's stream is damaged: {error}"))),
-        );
+        notes.extend(damaged.map(|error| {
+            Note::degraded(format!("perf's stream is damaged: {error}"))
+                .coded(Code::DamagedRecording)
+        }));
         Ok(notes)
     }
 
@@ -145,6 +148,7 @@ fn too_late() -> Failure {
         format!("perf did not begin within {} s", OPEN.as_secs()),
         "see whether all processors of the host are taken (uptime), and record when they are not",
     )
+    .coded(Code::PerfTimeout)
 }
 
 /// Nanoseconds of the clock that perf is told to take.

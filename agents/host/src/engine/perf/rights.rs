@@ -7,7 +7,7 @@ use crate::engine::api::Note;
 use crate::os::proc::read_text;
 use crate::os::proc::status::Status;
 use crate::os::proc::target::Target;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// A table of the kernel's symbols is not longer, in bytes.
 const MOST_SYMBOLS: u64 = 64 << 20;
@@ -52,9 +52,17 @@ impl Rights {
                 "{}, or set kernel.perf_event_paranoid to 1, to see the kernel",
                 self.with("CAP_PERFMON")
             );
-            return Some(Note::plain("user code only").because(Failure::new(why, remedy)));
+            return Some(
+                Note::plain("user code only")
+                    .coded(Code::NoKernelFrames)
+                    .because(Failure::new(why, remedy)),
+            );
         }
-        let unnamed = || Note::plain("kernel functions have no names").because(self.no_symbols());
+        let unnamed = || {
+            Note::plain("kernel functions have no names")
+                .coded(Code::NoKernelNames)
+                .because(self.no_symbols())
+        };
         (!self.symbols).then(unnamed)
     }
 

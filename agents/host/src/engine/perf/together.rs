@@ -1,7 +1,7 @@
 //! Which events go into one recording of perf's.
 
 use super::events::Event;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 const APART: &str = "record them one after the other";
 
@@ -28,7 +28,7 @@ fn at_their_frequency(events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
                 event.name
             ),
             APART,
-        )
+        ).coded(Code::EventLeftOut)
     });
     (kept, refused.collect())
 }
@@ -44,13 +44,16 @@ fn told_apart(events: Vec<Event>, kernel: bool) -> (Vec<Event>, Vec<Failure>) {
             |other: &&Event| other.argument(None, kernel) != event.argument(None, kernel);
         match kept.iter().filter(same).find(other_form) {
             None => kept.push(event),
-            Some(other) => refused.push(Failure::new(
-                format!(
-                    "{} cannot be recorded beside {}: kernels mix up their samples",
-                    event.name, other.name
-                ),
-                APART,
-            )),
+            Some(other) => refused.push(
+                Failure::new(
+                    format!(
+                        "{} cannot be recorded beside {}: kernels mix up their samples",
+                        event.name, other.name
+                    ),
+                    APART,
+                )
+                .coded(Code::EventLeftOut),
+            ),
         }
     }
     (kept, refused)

@@ -1,27 +1,32 @@
 //! What perf says when it cannot do something, in plain words and with a remedy.
 
 use crate::engine::counters;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
-/// What to look for in perf's words, what it means (`{}` is the event), and what to do. The first that fits counts.
-const MEANINGS: [(&[&str], &str, &str); 8] = [
+/// What to look for in perf's output, its code, what it means (`{}` is the event), and what to do. The first that fits
+/// counts.
+const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["error mapping pages", "failed to mmap"],
+        Code::MemoryLimit,
         "the kernel does not let this user have memory for samples of {}",
         "connect as root (--become sudo), or raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)",
     ),
     (
         &["workload failed"],
+        Code::ProgramMissing,
         "perf cannot run the host's timeout or sleep, which limits its time",
         "see whether the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
+        Code::ProcessEnded,
         "the process has ended",
         "",
     ),
     (
         &["can't access trace events", "no permissions to read", "tracefs"],
+        Code::NotPermitted,
         "{} is a tracepoint, which the kernel shows to nobody but root",
         "connect as root (--become sudo)",
     ),
@@ -35,21 +40,25 @@ const MEANINGS: [(&[&str], &str, &str); 8] = [
             "unable to find",
             "invalid or unsupported event",
         ],
+        Code::EventUnknown,
         "perf knows no event {} on this host",
         "choose one that perf list shows on this host",
     ),
     (
         &["function not implemented"],
+        Code::NotPermitted,
         "the kernel has no perf events, or they are filtered (seccomp)",
         "let the container call perf_event_open",
     ),
     (
         &["perf_event_paranoid", "permission", "not permitted", "access to performance"],
+        Code::NotPermitted,
         "the kernel does not let the agent's user record {} of this process",
         "connect as root (--become sudo), or set kernel.perf_event_paranoid to 1",
     ),
     (
         &["too many open files", "too many events", "ulimit -n"],
+        Code::TooManyFiles,
         "perf needs more open files than it may have: one for each thread, processor and event",
         "raise the limit of open files (ulimit -n)",
     ),
@@ -67,12 +76,15 @@ pub fn failure(words: &str, events: &str) -> Failure {
     let lower = words.to_lowercase();
     let fits = |phrases: &&[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
     match MEANINGS.iter().find(|(phrases, ..)| fits(phrases)) {
-        Some((_, reason, remedy)) => Failure::new(reason.replace("{}", events), *remedy),
+        Some((_, code, reason, remedy)) => {
+            Failure::new(reason.replace("{}", events), *remedy).coded(*code)
+        }
         None if NO_COUNTER.iter().any(|phrase| lower.contains(phrase)) => counters::none(events),
         None => Failure::plain(format!(
             "perf does not record {events}: {}",
             first_of(words)
-        )),
+        ))
+        .coded(Code::PerfFailed),
     }
 }
 
@@ -82,8 +94,11 @@ pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
         Some(libc::SIGKILL) => Failure::new(
             "perf was killed by signal 9",
             "see in the kernel's log (dmesg) whether memory ran out",
-        ),
-        Some(signal) => Failure::plain(format!("perf was killed by signal {signal}")),
+        )
+        .coded(Code::PerfKilled),
+        Some(signal) => {
+            Failure::plain(format!("perf was killed by signal {signal}")).coded(Code::PerfKilled)
+        }
         None => failure(words, events),
     }
 }

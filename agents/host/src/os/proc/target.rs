@@ -18,7 +18,7 @@ use super::stat::{self, Stat};
 use super::status::{self, Status};
 use crate::os::lease::since_boot;
 use crate::os::worker::Whose;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
 pub struct Target {
@@ -35,7 +35,7 @@ pub struct Target {
 impl Target {
     /// Take hold of the process that had this pid and this start time.
     pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
-        let gone = || Failure::plain(format!("process {pid} has ended"));
+        let gone = || Failure::plain(format!("process {pid} has ended")).coded(Code::ProcessEnded);
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
         refuse_foreign_numbers()?;
         let dir = openat(
@@ -61,7 +61,8 @@ impl Target {
             Some(stat) if stat.start_time == start_time => Ok(target),
             Some(_) => Err(Failure::plain(format!(
                 "process {pid} has ended; its number now belongs to another"
-            ))),
+            ))
+            .coded(Code::ProcessEnded)),
             None => Err(gone()),
         }
     }
@@ -185,7 +186,8 @@ fn refuse_foreign_numbers() -> Result<(), Failure> {
     Err(Failure::new(
         "/proc shows another pid namespace than the agent's own",
         "run the agent where /proc is that of its own pid namespace",
-    ))
+    )
+    .coded(Code::NotPermitted))
 }
 
 /// What reading `/proc/PID/stat` tells of the process that had this start time. (An agent without descriptors, say, reads

@@ -4,7 +4,7 @@ use rustix::param::page_size;
 
 use crate::os::free_space::Memory;
 use crate::os::proc::read_text;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 
 /// The part of what is left on the host, and of what its control groups leave to the agent.
 const PART: u64 = 4;
@@ -37,7 +37,8 @@ impl Bound {
                     self.bytes >> 20
                 ),
                 LESS,
-            )),
+            )
+            .coded(Code::MemoryLimit)),
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ pub use self::backstop::{raise_for_programs, usual_for_programs};
 use self::memory::{Bound, LESS};
 pub use self::pace::used;
 use self::pace::Pace;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::AgentLimits;
 
 /// The usual processors, on average.
@@ -97,7 +97,7 @@ impl Limits {
         let reason = format!(
             "what was recorded takes more memory than the agent may have ({bytes} MiB): {what}"
         );
-        Failure::new(reason, LESS)
+        Failure::new(reason, LESS).coded(Code::MemoryLimit)
     }
 
     /// How much longer everything takes than with a processor.
@@ -131,8 +131,11 @@ pub struct Within<'a, R> {
 /// Why something could not be read.
 pub fn unread(error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::OutOfMemory => Failure::new(error.to_string(), LESS),
-        _ => Failure::plain(format!("the recording cannot be read: {error}")),
+        io::ErrorKind::OutOfMemory => {
+            Failure::new(error.to_string(), LESS).coded(Code::MemoryLimit)
+        }
+        _ => Failure::plain(format!("the recording cannot be read: {error}"))
+            .coded(Code::DamagedRecording),
     }
 }
 

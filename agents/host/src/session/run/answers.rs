@@ -22,7 +22,7 @@ use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
@@ -39,12 +39,14 @@ impl Session {
             return Err(Failure::new(
                 format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
                 "use a coordinator and an agent of the same version",
-            ));
+            )
+            .coded(Code::VersionMismatch));
         }
         if !(lease > 0.0 && lease <= LONGEST_LEASE) {
             return Err(Failure::plain(format!(
                 "a lease of {lease} s is not between 0 and {LONGEST_LEASE}"
-            )));
+            ))
+            .coded(Code::BadRequest));
         }
         self.token = greeting.resume.map(Token::new).transpose()?;
         self.greeted = true;
@@ -141,9 +143,10 @@ impl Session {
 
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
         match self.recordings.is_some() {
-            true => Err(Failure::plain(format!(
-                "{asked} was asked for while a recording goes on"
-            ))),
+            true => Err(
+                Failure::plain(format!("{asked} was asked for while a recording goes on"))
+                    .coded(Code::BadRequest),
+            ),
             false => Ok(()),
         }
     }
