@@ -12,3 +12,4 @@ pub mod proc;
 pub mod threads;
 pub mod turns;
 pub mod worker;
+pub mod worker_pool;

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::SIGHUP;
 
 use crate::commands::canary::Canary;
-use crate::commands::clean;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::scan;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
+use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
 use crate::session::inbox::{Happening, Inbox};
@@ -235,7 +235,7 @@ impl Session {
                 self.received(bytes);
                 Ok(())
             }
-            Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
+            Request::Clean(order) => self.clean(order),
             Request::Bye => return Err(End::Bye),
         };
         answered.map_err(End::Refused)
@@ -313,7 +313,7 @@ impl Session {
     /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
     fn has_to_stay(&self) -> bool {
         let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty() && clean::is_over())
+        !(all_looked && self.hanging.is_empty() && worker_pool::is_idle())
     }
 
     /// For the time of one more lease, unseen, until that is over.

@@ -1,15 +1,15 @@
 //! The wire: requests and events of `agents/PROTOCOL.md`, and bounded reading of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
-use crate::commands::clean::Found;
 use crate::commands::doctor::Checked;
 use crate::discovery::selector::Query;
 use crate::os::audit::Kept;
 use crate::resources::limits::Asked;
+use crate::wire::leftovers::{Clean, Leftovers};
 use crate::wire::outcome::Outcome;
 use crate::wire::sampling::Sampling;
 
@@ -49,15 +49,7 @@ pub enum Request {
     Start,
     Stop,
     Ping,
-    Clean {
-        kept: bool,
-        /// Whether what is left over is only listed.
-        #[serde(default)]
-        dry: bool,
-        /// What to remove of it, by the ids that were listed; all of it where none are named.
-        #[serde(default)]
-        only: Option<HashSet<String>>,
-    },
+    Clean(Clean),
     Bye,
 }
 
@@ -195,8 +187,7 @@ pub enum Event {
     Left {
         left: Vec<String>,
     },
-    Leftovers(Found),
-    Cleaned(Cleaned),
+    Leftovers(Leftovers),
     Error {
         reason: String,
         remedy: String,
@@ -298,24 +289,6 @@ pub struct Samples {
     pub expected: u64,
     pub taken: u64,
     pub lost: u64,
-}
-
-/// What a cleaning did.
-#[derive(Debug, Default, Serialize)]
-pub struct Cleaned {
-    pub removed: Vec<String>,
-    pub stopped: Vec<i32>,
-    pub ended: Vec<i32>,
-    /// What a session uses by now.
-    pub spared: Vec<Undone>,
-    pub failed: Vec<Undone>,
-}
-
-/// Something that was not cleaned.
-#[derive(Debug, Serialize)]
-pub struct Undone {
-    pub what: String,
-    pub reason: String,
 }
 
 /// What came out of stdin.

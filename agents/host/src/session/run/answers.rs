@@ -1,6 +1,5 @@
 //! What a session answers to requests.
 
-use std::collections::HashSet;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use super::Session;
 use crate::commands::canary::Canary;
-use crate::commands::clean::{self, Order};
+use crate::commands::clean;
 use crate::commands::doctor;
 use crate::discovery::fair_share as crowd;
 use crate::discovery::find::{may_be_meant, Finding};
@@ -22,6 +21,7 @@ use crate::session::inbox::Happening;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
+use crate::wire::leftovers::Clean;
 use crate::wire::outcome::Failure;
 use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 
@@ -209,25 +209,12 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn clean(
-        &mut self,
-        kept: bool,
-        dry: bool,
-        only: Option<HashSet<String>>,
-    ) -> Result<(), Failure> {
+    pub(super) fn clean(&mut self, order: Clean) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
-        let order = match only {
-            _ if dry => Order::List,
-            Some(ids) => Order::Only(ids),
-            None => Order::All,
-        };
         let (excluded, own) = (&self.excluded, self.store.folder());
-        let work = || clean::clean(excluded, order, kept, own);
+        let work = || clean::clean(excluded, order, own);
         let found = told_meanwhile(&mut self.output, work)?;
-        self.output.send(&match dry {
-            true => Event::Leftovers(found),
-            false => Event::Cleaned(found.cleaned),
-        });
+        self.output.send(&Event::Leftovers(found));
         Ok(())
     }
 }
