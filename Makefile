@@ -31,7 +31,11 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-build: $(VENV)/.built ## virtual environment, Rust binding, agents for both architectures, async-profiler
+# The viewer's modules as one file, which reports are written into.
+hprofiler/_data/viewer/page.html: $(VENV)/.made $(wildcard flamegraph/viewer/* flamegraph/viewer/*/*)
+	@$(BIN)/python flamegraph/viewer/build.py $@
+
+build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, Rust binding, agents for both architectures, async-profiler
 
 demo: build ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo

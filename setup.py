@@ -2,7 +2,7 @@
 
 `hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
 libraries, those of agents/perfmap, the shipped selectors and the viewer's files. An editable install
-writes the built ones (agents, libraries) into the checkout, where git ignores them; the rest is read
+writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is read
 where it lies.
 """
 
@@ -45,11 +45,11 @@ class build_package(build_py):
         data = Path(self.build_lib) / "hprofiler" / "_data"
         add_built_data(data)
         copy_files(sorted((ROOT / "selectors").glob("*.yaml")), data / "selectors")
-        viewer = ROOT / "flamegraph" / "viewer"
-        copy_files([f for f in sorted(viewer.iterdir()) if f.suffix != ".md"], data / "viewer")
 
 
 def add_built_data(data: Path) -> None:
+    build_viewer = [sys.executable, str(ROOT / "flamegraph" / "viewer" / "build.py")]
+    subprocess.run([*build_viewer, str(data / "viewer" / "page.html")], check=True)
     async_profiler, perfmap = async_profiler_libraries(), perfmap_libraries()
     for arch, library in async_profiler.items():
         install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)

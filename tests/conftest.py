@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +26,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_sessionstart() -> None:
+    """Pages are made with the viewer as it is in the checkout."""
+    root = Path(__file__).resolve().parent.parent
+    page = root / "hprofiler" / "_data" / "viewer" / "page.html"
+    subprocess.run([sys.executable, str(root / "flamegraph" / "viewer" / "build.py"), str(page)], check=True)
 
 
 @pytest.hookimpl(wrapper=True)

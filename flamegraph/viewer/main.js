@@ -1,17 +1,19 @@
 // @ts-check
 /** Where the page's script begins. A page without data (nothing was recorded) needs none. */
 
-import { loadTree, readPage } from "./data.js";
-import { part } from "./dom.js";
-import { Explorer } from "./explorer.js";
-import { INITIAL } from "./state.js";
-import { showStill } from "./still.js";
+import { make, part } from "./controls/dom.js";
+import { Explorer } from "./controls/explorer.js";
+import { loadTree, readPage } from "./data/page.js";
+import { INITIAL } from "./data/state.js";
 
 /** Shows the page, or says why it cannot be shown, above the still pictures. */
 async function start() {
   try {
     const page = readPage();
-    if (!page) return;
+    if (!page) {
+      part("explorer", HTMLElement).hidden = true;
+      return;
+    }
     document.documentElement.classList.add("live");
     // A page of two runs is there to compare them.
     if (page.runs.length > 1) INITIAL.view = "compare";
@@ -27,3 +29,17 @@ async function start() {
 }
 
 void start();
+
+/** Takes the pictures out of what a browser that runs scripts passes over. */
+export function showStill() {
+  for (const skipped of document.querySelectorAll("noscript.still-picture")) {
+    const written = new DOMParser().parseFromString(skipped.textContent ?? "", "text/html").querySelector("img");
+    if (!written) continue;
+    const picture = document.createElement("img");
+    picture.src = written.src;
+    picture.alt = written.alt;
+    const figure = make("figure", "still");
+    figure.append(picture);
+    skipped.replaceWith(figure);
+  }
+}

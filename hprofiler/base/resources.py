@@ -83,18 +83,23 @@ def refuse_foreign(libraries: Mapping[str, Blob]) -> None:
 
 def selector_directory() -> Path:
     """The folder of the shipped selectors."""
-    return _installed_or_source("selectors", _CHECKOUT / "selectors")
+    installed = _DATA / "selectors"
+    return installed if installed.is_dir() else _CHECKOUT / "selectors"
 
 
-def viewer_file(name: str) -> str:
-    """The text of one of the viewer's files."""
-    folder = _installed_or_source("viewer", _CHECKOUT / "flamegraph" / "viewer")
-    return (folder / name).read_text(encoding="utf-8")
+def page_template() -> str:
+    """The page of reports with the viewer inside, as flamegraph/viewer/build.py made it with the package.
 
-
-def _installed_or_source(name: str, source: Path) -> Path:
-    installed = _DATA / name
-    return installed if installed.is_dir() else source
+    Raises UsageError when the package was built without it.
+    """
+    path = _DATA / "viewer" / "page.html"
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            f"this installation has no page template {path}",
+            "install hprofiler with pip, or run `make build` in a checkout",
+        ) from None
 
 
 def _built(folder: str, name: str) -> dict[str, Blob]:

@@ -1,7 +1,7 @@
 """What a page's viewer is given: one call tree of everything, and a description of what its columns are.
 
 Profiles are taken process by process and not kept; scopes are sums of columns, made in the browser.
-`flamegraph/viewer/FORMAT.md` describes the tree; `viewer/data.js` says how the description is read.
+`flamegraph/viewer/FORMAT.md` describes the tree; `viewer/data/page.js` says how the description is read.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hprofiler._flamegraph import Profile
-from hprofiler.base.resources import viewer_file
-from hprofiler.report import bundle
+from hprofiler.base.resources import page_template
 from hprofiler.report.description import DATA_ID, PageData
 from hprofiler.report.html import text
 from hprofiler.runfolder import replacing
@@ -21,9 +20,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _STILL_MIN_WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 STILL_BYTES = 160_000
 _FEWEST_STILL_BYTES = 40_000
-_STYLES = ("style.css", "views.css")
 _BLOCK = 3 << 16
-_NO_SCRIPT = "<noscript><p>The flame graph that can be searched and zoomed needs JavaScript.</p></noscript>"
 
 
 @dataclass(frozen=True)
@@ -37,28 +34,15 @@ class Page:
 
 def write(page: Page, out: Path) -> None:
     """Write the page at once: a reader sees the old or the new one."""
-    script = bundle.script()
-    slots = {
-        "policy": text(bundle.policy(script)),
-        "title": text(page.title),
-        "style": "".join(map(viewer_file, _STYLES)),
-        "script": script,
-        "explorer": "" if page.data.empty else _explorer(),
-        **page.sections,
-    }
+    slots = {"title": text(page.title), **page.sections}
     with replacing(out) as file:
-        for number, part in enumerate(_SLOT.split(viewer_file("page.html"))):
+        for number, part in enumerate(_SLOT.split(page_template())):
             if number % 2 == 0:
                 file.write(part.encode())
             elif part == "data":
                 _write_data(page.data, file)
             else:
                 file.write(slots.get(part, "").encode("utf-8", "replace"))
-
-
-def _explorer() -> str:
-    inside, end, rest = viewer_file("explorer.html").rpartition("</section>")
-    return "".join([inside, _NO_SCRIPT, "\n", end, rest])
 
 
 def event_section(number: int, *parts: str) -> str:

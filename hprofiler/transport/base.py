@@ -17,19 +17,22 @@ _PIECE = 64 << 10
 _LAST_SECONDS = 5.0
 
 
+CONTAINER_TOOLS = ("cat", "chmod", "head", "rm", "uname", "wc")
+"""Programs that a container's image needs beside `sh`, so that the agent can be sent there and run."""
+OTHER_WAYS_IN = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
+"""What to do about an image that lacks them."""
+
+
 class NoShell(HostError):
-    """There is nothing in the container by which to run a command."""
+    """The container's image has no `sh`, or lacks some of `CONTAINER_TOOLS`."""
 
 
 class Channel(Protocol):
     """One command running on a host.
 
     `read` and `write` block; another thread sets them free with `close`. Both raise HostError
-    (stage "connect") when the connection is lost. `can_end_input` is false where `end_input` cannot be had.
+    (stage "connect") when the connection is lost.
     """
-
-    @property
-    def can_end_input(self) -> bool: ...
 
     def write(self, data: bytes) -> None:
         """Send all of `data` to the command's stdin."""
@@ -38,7 +41,7 @@ class Channel(Protocol):
         """Up to `size` bytes of its stdout; b"" when it has ended."""
 
     def end_input(self) -> None:
-        """Close its stdin."""
+        """Close its stdin, where the transport can."""
 
     def stderr_tail(self) -> str:
         """The last 4 KiB of its stderr. Waits for the rest of it, briefly, once stdout has ended."""

@@ -66,8 +66,6 @@ class LocalTransport:
 class _LocalChannel:
     """stdin and stdout are one socket pair: unlike pipes it can be shut down under a reading thread."""
 
-    can_end_input = True
-
     def __init__(self, transport: LocalTransport, command: str) -> None:
         self._transport = transport
         self._left = False

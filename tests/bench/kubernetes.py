@@ -26,7 +26,7 @@ PODS = 10
 PRETENDED = 200
 RESOLVE = """
 import time
-from hprofiler.resolvers import KubernetesOptions, TargetOptions, resolve
+from hprofiler.resolve import KubernetesOptions, TargetOptions, resolve
 for _ in range({rounds}):
     begin = time.monotonic()
     kubernetes = KubernetesOptions({options})

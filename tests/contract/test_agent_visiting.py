@@ -5,40 +5,30 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import struct
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hprofiler.agent import AgentBinaries, AgentSession
-from hprofiler.agent.loadable import loadable
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport import Channel, LocalTransport
+from hprofiler.transport.base import CONTAINER_TOOLS
 from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
 
 ID = "0123456789abcdef" * 4
-DYNAMIC, THREADS, UNWINDING = 2, 7, 0x6474E550
-LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
-TOOLS: list[tuple[str, ...]] = [
-    ("cat",),
-    ("cat", "head"),
-    ("cat", "chmod"),
-    ("cat", "head", "chmod", "uname", "wc", "rm"),
-]
 
 
 class Bare(LocalTransport):
     """This machine as a container: a shell, few programs, and nothing that may stay."""
 
-    def __init__(self, folder: Path, shell: str, tools: Sequence[str]) -> None:
+    def __init__(self, folder: Path, shell: str) -> None:
         super().__init__(Host("bare", "localhost"))
         self.leaves_nothing = True
         self._shell = shutil.which(shell)
@@ -46,7 +36,7 @@ class Bare(LocalTransport):
         self._bin = folder / "bin"
         self._bin.mkdir()
         (self._bin / "sh").symlink_to(str(self._shell))
-        for tool in tools:
+        for tool in CONTAINER_TOOLS:
             (self._bin / tool).symlink_to(str(shutil.which(tool)))
 
     def open(self, command: str) -> Channel:
@@ -85,19 +75,15 @@ def left() -> list[Path]:
     return sorted(agents() - OTHERS)
 
 
-@pytest.mark.parametrize("tools", TOOLS, ids="+".join)
 @pytest.mark.parametrize("shell", SHELLS)
 def test_it_runs_with_what_there_is(
     bare: Callable[..., Bare],
     binaries: AgentBinaries,
     burn: Callable[..., Any],
     shell: str,
-    tools: Sequence[str],
 ) -> None:
-    if "chmod" not in tools and not LOADER.exists():
-        pytest.skip("there is no glibc loader here by which a file that is not executable could run")
     burner = burn()
-    with AgentSession.open(bare(shell, tools), binaries) as session:
+    with AgentSession.open(bare(shell), binaries) as session:
         assert session.hello.facts.user
         assert burner.outer.pid in {process.pid for process in session.list().processes}
         assert left() == []
@@ -108,7 +94,7 @@ def test_it_runs_with_what_there_is(
 def test_nothing_stays_when_the_connection_breaks_while_it_is_sent(
     bare: Callable[..., Bare], agent_binary: Path, binaries: AgentBinaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    transport = bare("dash", ("cat", "head", "chmod", "uname", "wc", "rm"))
+    transport = bare("dash")
     opened: list[Channel] = []
     monkeypatch.setattr(
         transport, "open", lambda command: opened.append(Bare.open(transport, command)) or opened[-1]
@@ -154,43 +140,6 @@ def test_folders_that_nothing_runs_from_are_passed_over(binaries: AgentBinaries)
     assert "emptyDir at /tmp" in caught.value.remedy
     with AgentSession.open(Sealed("-o exec"), binaries) as session:
         session.bye()
-
-
-@pytest.mark.skipif(not LOADER.exists(), reason="there is no glibc loader here")
-def test_the_loader_runs_what_nobody_may_execute(tmp_path: Path, agent_binary: Path) -> None:
-    changed = tmp_path / "agent"
-    changed.write_bytes(loadable(agent_binary.read_bytes()))
-    changed.chmod(0o600)
-    done = subprocess.run([LOADER, changed, "--version"], capture_output=True, check=True)
-    assert done.stdout.startswith(b"hprofiler-agent ")
-
-
-def test_the_c_library_finds_what_threads_begin_with(agent_binary: Path) -> None:
-    """musl takes the last dynamic section for the first, and looks for all else from there."""
-    machine = agent_binary.read_bytes()
-    before, after = headers(machine), headers(loadable(machine))
-    (dynamic,) = before[DYNAMIC]
-    first, last = after[DYNAMIC]
-    assert first == dynamic and last > first
-    for kind in (THREADS, UNWINDING):
-        assert [address - (last - first) for address in after[kind]] == before[kind] != []
-
-
-def headers(program: bytes) -> dict[int, list[int]]:
-    """The addresses of the program headers by type."""
-    (start,) = struct.unpack_from("<Q", program, 32)
-    size, count = struct.unpack_from("<HH", program, 54)
-    found: dict[int, list[int]] = {}
-    for at in range(start, start + size * count, size):
-        kind, _, _, address = struct.unpack_from("<IIQQ", program, at)
-        found.setdefault(kind, []).append(address)
-    return found
-
-
-@pytest.mark.parametrize("binary", [b"", b"\x7fELF" + bytes(100), b"#!/bin/sh\n" + b"x" * 200])
-def test_what_is_no_such_program_is_refused(binary: bytes) -> None:
-    with pytest.raises(ValueError):
-        loadable(binary)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody who was never here")

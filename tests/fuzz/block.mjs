@@ -11,8 +11,8 @@ import { pathToFileURL } from "node:url";
 
 const [viewer, seconds, seed, corpus, found] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(join(resolve(viewer), name)).href);
-const { readTree } = await module("tree.js");
-const { moduleOf } = await module("modules.js");
+const { readTree } = await module("data/tree.js");
+const { moduleOf } = await module("data/frame_kinds.js");
 
 const MOST_SECONDS = 10;
 const MOST_BYTES = 256 << 20;

@@ -52,8 +52,6 @@ _LONGEST_ADDRESS = 30_000
 class _Said:
     """A channel whose other side has said it all."""
 
-    can_end_input = True
-
     def __init__(self, data: bytes) -> None:
         self._left = data
 

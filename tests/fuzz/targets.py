@@ -94,7 +94,5 @@ def _block(cache: Path, found: Path) -> Target:
 
 def copy_viewer(folder: Path) -> None:
     """The viewer's modules, as node reads them."""
-    folder.mkdir(parents=True)
-    for file in (CHECKOUT / "flamegraph/viewer").glob("*.js"):
-        shutil.copy(file, folder)
+    shutil.copytree(CHECKOUT / "flamegraph/viewer", folder)
     (folder / "package.json").write_text('{"type": "module"}\n')

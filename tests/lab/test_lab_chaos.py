@@ -56,7 +56,7 @@ def test_nothing_is_lost_harmed_or_left(ground: Ground, names: tuple[str, ...]) 
 
 
 def test_every_fault_is_told() -> None:
-    told = (cache.CHECKOUT / "docs/chaos.md").read_text()
+    told = (cache.CHECKOUT / "docs/internals/chaos.md").read_text()
     assert [name for name in ALL if f"`{name}`" not in told] == []
 
 

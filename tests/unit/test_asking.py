@@ -17,8 +17,8 @@ import pytest
 PATIENCE = 60
 ASKS = """
 import threading
-from hprofiler.cli.asking import passphrase
-from hprofiler.cli.progress import display
+from hprofiler.cli.terminal.prompt import passphrase
+from hprofiler.cli.terminal.progress import display
 
 given = []
 with display(3, 60.0) as listener:
@@ -102,7 +102,7 @@ def test_in_a_pipe_nobody_is_asked() -> None:
 def test_after_ctrl_c_no_other_question_is_asked() -> None:
     twice = """
 import threading
-from hprofiler.cli.asking import passphrase
+from hprofiler.cli.terminal.prompt import passphrase
 
 given, over = [], threading.Event()
 
@@ -137,7 +137,7 @@ def test_what_is_told_meanwhile_comes_after_the_answer() -> None:
 
 TELLS = """
     import os, time
-    from hprofiler.cli.asking import floor
+    from hprofiler.cli.terminal.prompt import floor
     from hprofiler.collect import HostProgress
     while not floor.locked():
         time.sleep(0.01)

@@ -173,7 +173,7 @@ def test_kinds_of_wait_where_all_threads_are_idle(tmp_path):
 
 
 def test_the_kinds_of_wait_are_those_of_the_core():
-    source = (Path(__file__).parents[2] / "flamegraph/src/jfr/waits.rs").read_text()
+    source = (Path(__file__).parents[2] / "flamegraph/src/formats/jfr/waits.rs").read_text()
     named = re.findall(r'pub\(super\) const \w+: &str = "(\[.*?\])";', source)
     assert len(named) > 5 and tuple(named) == rules._KINDS_OF_WAIT
 

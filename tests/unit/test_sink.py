@@ -186,8 +186,8 @@ def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
 TAKES = """
 import re, sys
 from pathlib import Path
-from hprofiler.errors import ProfileError
-from hprofiler.sink import FolderSink
+from hprofiler.base.errors import ProfileError
+from hprofiler.runfolder.sink import FolderSink
 from tests.unit.test_sink import CPU, HOST, RunFolder
 
 try:

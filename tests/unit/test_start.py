@@ -46,7 +46,7 @@ def test_ctrl_c_while_it_begins_ends_it_quietly(moment: int) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_so_do_the_other_signals(number: int, code: int) -> None:
     script = INTERRUPTED.replace("os.getpid(), signal.SIGINT", f"os.getpid(), {int(number)}")
-    command = [sys.executable, "-c", script, "20", *NOBODY]
+    command = [sys.executable, "-c", script, "100", *NOBODY]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, ended.stderr) == (code, "")
 

@@ -39,7 +39,7 @@ def test_a_folder_without_a_name_of_its_own_has_others_beside_it(tmp_path, monke
 ASKS = """
 import sys
 from pathlib import Path
-from hprofiler.store import RunFolder
+from hprofiler.runfolder import RunFolder
 print("ready", flush=True)
 sys.stdin.readline()
 folder = RunFolder.create(Path(sys.argv[1]))

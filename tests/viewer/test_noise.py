@@ -156,8 +156,22 @@ def test_a_trifle_is_faint_where_noise_is_not_known(viewer: Viewer, tmp_path: Pa
     assert "is not known here" in until_told(viewer)
     viewer.canvas = "compare-canvas"
     viewer.still()
-    assert ramp(viewer).endswith("the strongest colours are 1.0 points apart")
+    assert ramp(viewer).endswith("the strongest colours are 10.0 points apart")
     assert strength(viewer, 0.1, len(TASK) + 2) < 60 and strength(viewer, 0.8, len(TASK) + 2) < 60
+
+
+def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path: Path) -> None:
+    """1.8 points between two hosts are beyond chance here, and must not paint the whole graph."""
+    hosts = [
+        MadeHost("one", {1: "main;hot 509000\nmain;cold 491000\n"}),
+        MadeHost("two", {2: "main;hot 491000\nmain;cold 509000\n"}),
+    ]
+    viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page, "view=compare&scope=host:0")
+    until_told(viewer)
+    viewer.canvas = "compare-canvas"
+    viewer.still()
+    assert "the strongest colours are 10.0 points apart" in ramp(viewer)
+    assert 10 < strength(viewer, 0.1, 2) < 70, "cold"
 
 
 def test_lists_stay_where_noise_is_not_known(viewer: Viewer, tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::error::{Error, Result};
 use crate::ops::rebuild::Rebuild;
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
+use crate::profile::{Error, Node, Profile, Result, ROOT};
 
 /// A rule that would make a name longer leaves it as it is: rules of which each adds to what the one before it
 /// added would never end.

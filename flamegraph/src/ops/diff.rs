@@ -3,12 +3,7 @@
 use std::cmp::Reverse;
 use std::io::Write;
 
-use crate::error::{Error, Result};
-use crate::frames::Kind;
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
-use crate::values::{self, ValueType};
-use crate::walk::Order;
+use crate::profile::{values, Error, Kind, Node, Order, Profile, Result, ValueType, ROOT};
 
 /// Two profiles side by side in one tree.
 ///

@@ -1,11 +1,8 @@
 //! Some stacks of a profile, by regular expressions on their frames.
 
-use crate::error::Result;
-use crate::frames::Kind;
 use crate::ops::pattern::Pattern;
 use crate::ops::rebuild::Rebuild;
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
+use crate::profile::{Kind, Node, Profile, Result, ROOT};
 
 impl Profile {
     /// The stacks with a frame in which any of the patterns is found. With those of

@@ -1,10 +1,7 @@
 //! The reverse call tree: stacks from the leaf to the root.
 
-use crate::error::Result;
-use crate::limits::Limits;
 use crate::ops::rebuild::Rebuild;
-use crate::profile::Profile;
-use crate::tree::ROOT;
+use crate::profile::{Limits, Profile, Result, ROOT};
 
 impl Profile {
     /// Every stack turned round, the leaf first. Inverted twice it has the same stacks as before.
@@ -35,7 +32,7 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::ValueType;
+    use crate::profile::ValueType;
 
     #[test]
     fn a_reverse_tree_that_explodes_is_an_error() {

@@ -1,11 +1,7 @@
 //! The host-fair mean: every profile weighs the same, however many samples it has.
 
-use crate::error::{Error, Result};
 use crate::ops::split::Split;
-use crate::profile::{keep_common, Profile};
-use crate::tree::Node;
-use crate::values::ValueType;
-use crate::walk::{Order, Step};
+use crate::profile::{keep_common, Error, Node, Order, Profile, Result, Step, ValueType};
 
 /// A share of one, in fixed point: sums are exact, whatever the order in which profiles come.
 const ONE: u128 = 1 << 64;

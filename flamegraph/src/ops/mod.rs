@@ -5,13 +5,14 @@
 
 mod diff;
 mod invert;
+mod many;
 mod mean;
 pub(crate) mod prune;
-pub(crate) mod raw_names;
 pub(crate) mod rebuild;
 mod select;
 mod split;
 mod tables;
+pub(crate) mod threads;
 pub(crate) mod tiers;
 mod top;
 
@@ -25,9 +26,12 @@ mod outliers;
 mod pattern;
 
 pub use diff::{Change, Diff, DiffNode};
+pub(crate) use many::{lock, processors};
+pub use many::{read_all, read_mean};
 pub use mean::MeanMerger;
 pub use prune::{smaller_frames, Keep};
 pub use tables::{NodeRow, Tier};
+pub use threads::Threads;
 pub use top::Method;
 
 #[cfg(feature = "recordings")]

@@ -2,9 +2,7 @@
 
 use regex::Regex;
 
-use crate::error::{Error, Result};
-use crate::profile::Profile;
-use crate::tree::ROOT;
+use crate::profile::{Error, Profile, Result, ROOT};
 
 /// A regular expression found anywhere in a frame's name; annotations are no part of the name.
 ///

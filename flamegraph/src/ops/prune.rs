@@ -2,11 +2,8 @@
 
 use std::cmp::Reverse;
 
-use crate::error::{Error, Result};
-use crate::frames::Kind;
 use crate::ops::rebuild::Rebuild;
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
+use crate::profile::{Error, Kind, Node, Profile, Result, ROOT};
 
 /// How much of a tree is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,6 @@
 //! Making a profile out of another: nodes are taken over one by one, names only as they are needed.
 
-use crate::error::Result;
-use crate::frames::{Frame, Kind};
-use crate::profile::Profile;
-use crate::tree::Node;
-use crate::values::ValueType;
+use crate::profile::{Frame, Kind, Node, Profile, Result, ValueType};
 
 /// A name that has not been taken over yet.
 const UNKNOWN: u32 = u32::MAX;

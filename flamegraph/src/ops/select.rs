@@ -1,12 +1,8 @@
 //! Some values of a profile, and values multiplied.
 
-use crate::error::{Error, Result};
 use crate::ops::rebuild::Rebuild;
 use crate::ops::split::{times, Split};
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
-use crate::values;
-use crate::walk::{Order, Step};
+use crate::profile::{values, Error, Node, Order, Profile, Result, Step, ROOT};
 
 impl Profile {
     /// The index of the value of this name.

@@ -1,10 +1,6 @@
 //! A profile as tables: stacks, nodes, methods by tier.
 
-use crate::error::Result;
-use crate::frames::Kind;
-use crate::profile::Profile;
-use crate::tree::{Node, ROOT};
-use crate::walk::{Order, Step};
+use crate::profile::{Kind, Node, Order, Profile, Result, Step, ROOT};
 
 /// One node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

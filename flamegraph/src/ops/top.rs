@@ -2,12 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::error::Result;
-use crate::frames::Kind;
-use crate::ops::tiers::{dominant, Shares};
-use crate::profile::Profile;
-use crate::tree::ROOT;
-use crate::walk::{Order, Step};
+use crate::profile::{dominant, Kind, Order, Profile, Result, Shares, Step, ROOT};
 
 /// What one method costs, all its tiers together.
 #[derive(Clone, Debug, PartialEq, Eq)]

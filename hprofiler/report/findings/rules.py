@@ -21,7 +21,7 @@ _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
 _LEFT_OUT = "left out of sentences and tables, not of the graph"
-# What the core calls them: flamegraph/src/jfr/waits.rs.
+# What the core calls them: flamegraph/src/formats/jfr/waits.rs.
 _KINDS_OF_WAIT = (
     "[lock]",
     "[park]",

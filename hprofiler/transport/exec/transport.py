@@ -12,7 +12,16 @@ from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.base.text import printable
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
-from hprofiler.transport.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end, wait_a_little
+from hprofiler.transport.base import (
+    CONTAINER_TOOLS,
+    OTHER_WAYS_IN,
+    STDERR_TAIL,
+    Channel,
+    Completed,
+    NoShell,
+    run_to_end,
+    wait_a_little,
+)
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
@@ -23,7 +32,7 @@ _LOST = "the connection to the container was lost"
 # As runc and crun say it.
 _NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
 _NOISE = re.compile(r"(Internal error occurred: )+")
-_SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
+_LOOK = f"for t in {' '.join(CONTAINER_TOOLS)}; do command -v $t >/dev/null || exit 1; done"
 
 
 class Debugging(NamedTuple):
@@ -79,10 +88,12 @@ class ExecTransport:
         """Each command has a connection of its own; only a debug container has to be there before."""
         if self._debugging is None:
             return
+        self.told("command", _LOOK)
         try:
-            self.told("command", ":")
-            self.run(":", b"", _LOOK_SECONDS)
+            usable = self.run(_LOOK, b"", _LOOK_SECONDS).exit_status == 0
         except NoShell:
+            usable = False
+        if not usable:
             self._go_beside(self._debugging)
 
     def _go_beside(self, debugging: Debugging) -> None:
@@ -175,7 +186,7 @@ class _ExecChannel:
         said = _NOISE.sub("", printable(words.message or words.reason))
         if _NO_SHELL.search(said):
             raise NoShell(
-                "connect", "the container has no sh, by which a program could be run", _SHELL_REMEDY
+                "connect", "the container has no sh, by which a program could be run", OTHER_WAYS_IN
             )
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 

@@ -79,8 +79,6 @@ class SshTransport:
 
 
 class _SshChannel:
-    can_end_input = True
-
     def __init__(self, transport: SshTransport, channel: paramiko.Channel) -> None:
         self._transport = transport
         self._channel = channel

@@ -1,4 +1,4 @@
-"""What has to be true of a run whatever went wrong: the meaning of "lost" and "wrong" in docs/chaos.md."""
+"""What has to be true of a run whatever went wrong: the meaning of "lost" and "wrong" in docs/internals/chaos.md."""
 
 from __future__ import annotations
 

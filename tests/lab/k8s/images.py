@@ -4,8 +4,7 @@
 |---|---|
 | lab.local/pause | `init`, for the pods' own containers |
 | lab.local/java | a JDK and the libraries it loads, and nothing else: no shell |
-| lab.local/jvm | that, a shell, `cat` and `init` |
-| lab.local/usual | that, and the tools of which hprofiler makes use where they are |
+| lab.local/jvm | that, a shell, the tools that the agent needs to be sent there, and `init` |
 | lab.local/spark | that, and Spark's entry point; Spark itself is mounted |
 """
 
@@ -30,9 +29,7 @@ HERE = Path(__file__).parent
 JDK = 17
 JAVA_HOME = "/opt/java"
 ARCHIVE = "images.tar"
-PAUSE, JAVA, JVM, USUAL, SPARK = (
-    f"lab.local/{name}:1" for name in ("pause", "java", "jvm", "usual", "spark")
-)
+PAUSE, JAVA, JVM, SPARK = (f"lab.local/{name}:1" for name in ("pause", "java", "jvm", "spark"))
 LEFT_OUT = ("jmods", "man", "include", "legal", "docs", "demo", "src.zip", "ct.sym")
 """Parts of a JDK that no JVM loads."""
 LOADED = re.compile(
@@ -73,7 +70,6 @@ def _make(target: Path, home: Path) -> None:
         only_init = archive.layer(lambda tar: tar.add(init, "init", filter=_of_root))
         java = archive.layer(lambda tar: _fill_java(tar, home))
         shell = archive.layer(lambda tar: _fill_tools(tar, init))
-        tools = archive.layer(_fill_usual)
         entry = archive.layer(
             lambda tar: tar.add(HERE / "image/spark.sh", "opt/entrypoint.sh", filter=_of_root)
         )
@@ -81,7 +77,6 @@ def _make(target: Path, home: Path) -> None:
     archive.image(PAUSE, [only_init], {"Entrypoint": ["/init"]})
     archive.image(JAVA, [java], {"Env": variables})
     archive.image(JVM, [java, shell], {"Env": variables, "Cmd": ["/bin/sh"]})
-    archive.image(USUAL, [java, shell, tools], {"Env": variables, "Cmd": ["/bin/sh"]})
     spark = {"Env": variables, "Entrypoint": ["/opt/entrypoint.sh"], "User": "185", "WorkingDir": "/tmp"}
     archive.image(SPARK, [java, shell, entry], spark)
     archive.write(target)
@@ -145,18 +140,12 @@ def _fill_java(tar: tarfile.TarFile, home: Path) -> None:
 
 
 def _fill_tools(tar: tarfile.TarFile, init: Path) -> None:
-    shell, cat = (Path(str(shutil.which(name))).resolve() for name in ("sh", "cat"))
+    names = ("sh", "cat", "chmod", "head", "rm", "uname", "wc")
+    tools = {name: Path(str(shutil.which(name))).resolve() for name in names}
     _add_folders(tar, ("bin", "usr", "usr/bin"))
-    for source, name in ((shell, "bin/sh"), (cat, "bin/cat"), (init, "bin/init")):
-        tar.add(source, name, filter=_of_root)
-    _add_libraries(tar, [shell, cat], outside=shell)
-
-
-def _fill_usual(tar: tarfile.TarFile) -> None:
-    tools = [Path(str(shutil.which(name))) for name in ("chmod", "head", "rm", "uname", "wc")]
-    for tool in tools:
-        tar.add(tool.resolve(), f"bin/{tool.name}", filter=_of_root)
-    _add_libraries(tar, tools, outside=tools[0])
+    for name, source in {**tools, "init": init}.items():
+        tar.add(source, f"bin/{name}", filter=_of_root)
+    _add_libraries(tar, tools.values(), outside=tools["sh"])
 
 
 def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path) -> None:

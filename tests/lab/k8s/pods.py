@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.burners import build
 from tests.lab.k8s.api import Api, Object
-from tests.lab.k8s.images import JAVA, JVM, USUAL
+from tests.lab.k8s.images import JAVA, JVM
 
 HARDENED: Object = {
     "runAsUser": 9999,
@@ -128,7 +128,6 @@ def shapes(node: str) -> dict[str, Object]:
         "shell-less": [container(java, image=JAVA)],
         "strict": [container(java, image=JAVA, security=HARDENED, writable="/tmp")],
         "two": [container(java), container(burner("beta", 0.04), name="side")],
-        "usual": [container(java, image=USUAL)],
         "tini": [container(["init", *java])],
         "shell": [container(["sh", "-c", '"$@"; echo ended', "sh", *java])],
     }

@@ -9,10 +9,11 @@ use rustix::fs::{memfd_create, MemfdFlags};
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::{commands, foresee, symbols};
+use crate::engine::async_profiler::{commands, foresee};
 use crate::engine::perf::{find, stream, words};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
+use crate::jvm::symbols;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
@@ -75,7 +76,7 @@ pub fn library(bytes: &[u8]) {
     let has = |words: &[u8]| bytes.windows(words.len()).any(|at| at == words);
     assert!(!elf.has("_ZN") || has(b"\0_ZN"));
     let left = Cell::new(LEFT);
-    assert!(!elf.offers(&["ma", "asprof"], &left) || has(b"\0ma") || has(b"\0asprof"));
+    assert!(!elf.exports(&["ma", "asprof"], &left) || has(b"\0ma") || has(b"\0asprof"));
     assert!(left.get() <= LEFT);
     if let Some(version) = elf.version_after(b" JRE (") {
         assert!(has(format!(" JRE ({version}").as_bytes()));

@@ -5,3 +5,4 @@ pub mod attach_queue;
 pub mod crashes;
 pub mod hsperf;
 pub mod loaded;
+pub mod symbols;

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::engine::async_profiler::symbols;
 use crate::engine::async_profiler::writing::writes_recording;
 use crate::jvm::hsperf;
 use crate::jvm::loaded::Loaded;
+use crate::jvm::symbols;
 use crate::os::free_space::Memory;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -64,7 +64,7 @@ impl Findings {
     /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
     pub fn foreign(&self, named: &Named) -> Vec<String> {
         let left = Cell::new(symbols::ALL_NAMES);
-        let is_one = |path: &&String| symbols::offers(named, path, &OF_ASYNC_PROFILER, &left);
+        let is_one = |path: &&String| symbols::exports(named, path, &OF_ASYNC_PROFILER, &left);
         let renamed = self.programs.iter().filter(is_one);
         self.foreign.iter().chain(renamed).cloned().collect()
     }

@@ -16,8 +16,7 @@ mod simulated;
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::error::Result;
-use crate::profile::Profile;
+use crate::profile::{Profile, Result};
 use compare::Samples;
 
 /// How far one profile is from the others.

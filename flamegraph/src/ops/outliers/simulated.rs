@@ -2,8 +2,7 @@
 
 use super::compare::Samples;
 use super::{Distance, Outliers};
-use crate::profile::Profile;
-use crate::values::ValueType;
+use crate::profile::{Profile, ValueType};
 
 /// A small generator of random numbers: the same ones every time.
 pub(super) struct Random(pub(super) u64);

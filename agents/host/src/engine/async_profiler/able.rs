@@ -1,6 +1,6 @@
 //! What a JVM cannot do, known before anything is loaded into it.
 
-use super::symbols;
+use crate::jvm::symbols;
 use crate::os::proc::named::Named;
 use crate::wire::outcome::Failure;
 

@@ -13,7 +13,6 @@ mod place;
 pub mod plan;
 mod rate;
 pub mod results;
-pub mod symbols;
 pub mod writing;
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,238 @@
+//! Adding line after line of folded text to a profile.
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
+
+/// Where the counts of a line go.
+#[derive(Clone, Copy)]
+pub(super) enum Counts {
+    /// One count, to the first value.
+    One,
+    /// Two counts, to the first value and the second.
+    Two,
+}
+
+/// How many lines there were of which sort.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) good: u64,
+    pub(super) malformed: u64,
+    /// The number of the first malformed line, if there is one.
+    pub(super) first_malformed: u64,
+}
+
+impl Tally {
+    fn count(&mut self, good: bool, line: u64) {
+        if good {
+            self.good += 1;
+            return;
+        }
+        if self.malformed == 0 {
+            self.first_malformed = line;
+        }
+        self.malformed += 1;
+    }
+
+    /// Adds what another one counted, of lines before or behind.
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.first_malformed = match (self.malformed, other.malformed) {
+            (0, _) => other.first_malformed,
+            (_, 0) => self.first_malformed,
+            _ => self.first_malformed.min(other.first_malformed),
+        };
+        self.good += other.good;
+        self.malformed += other.malformed;
+    }
+}
+
+/// A profile to which lines are added.
+pub(super) struct Adder<'a> {
+    pub(super) profile: &'a mut Profile,
+    pub(super) tally: Tally,
+    counts: Counts,
+    limits: &'a Limits,
+    /// The stack added last: where each of its frames ends, and its node.
+    path: Vec<(usize, Node)>,
+}
+
+impl<'a> Adder<'a> {
+    pub(super) fn new(profile: &'a mut Profile, counts: Counts, limits: &'a Limits) -> Adder<'a> {
+        Adder {
+            profile,
+            tally: Tally::default(),
+            counts,
+            limits,
+            path: Vec::new(),
+        }
+    }
+
+    /// Adds all lines of a piece of text; the first of them has this number.
+    pub(super) fn add_lines(&mut self, text: &[u8], first: u64) -> Result<()> {
+        let mut before: &[u8] = &[];
+        self.path.clear();
+        let marked = text.strip_prefix(b"\xef\xbb\xbf").filter(|_| first == 1);
+        let (mut rest, mut number) = (marked.unwrap_or(text), first);
+        while !rest.is_empty() {
+            let end = memchr(b'\n', rest).unwrap_or(rest.len());
+            let (line, behind) = rest.split_at(end);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if !line.is_empty() {
+                let good = self.add_line(line, &mut before);
+                self.tally
+                    .count(good.map_err(|error| error.at_line(number))?, number);
+            }
+            rest = behind.get(1..).unwrap_or_default();
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds one line; false when it has no count. `before` is the stack that `path` is of.
+    fn add_line<'t>(&mut self, line: &'t [u8], before: &mut &'t [u8]) -> Result<bool> {
+        let Some((stack, last)) = split_count(line) else {
+            return Ok(false);
+        };
+        match self.counts {
+            Counts::One => self.add_stack(stack, before, &[(0, last)])?,
+            Counts::Two => {
+                let Some((stack, first)) = split_count(stack) else {
+                    return Ok(false);
+                };
+                self.add_stack(stack, before, &[(0, first), (1, last)])?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn add_stack<'t>(
+        &mut self,
+        stack: &'t [u8],
+        before: &mut &'t [u8],
+        amounts: &[(usize, i64)],
+    ) -> Result<()> {
+        if amounts.iter().all(|&(_, amount)| amount == 0) {
+            return Ok(());
+        }
+        let node = self.leaf(stack, before)?;
+        for &(value, amount) in amounts {
+            self.profile.add(node, value, amount)?;
+        }
+        Ok(())
+    }
+
+    /// The node of a stack. What it shares with the stack before is not looked up again: lines that lie
+    /// together mostly differ near their leaves.
+    fn leaf<'t>(&mut self, stack: &'t [u8], before: &mut &'t [u8]) -> Result<Node> {
+        if stack.is_empty() {
+            return Ok(ROOT);
+        }
+        let shared = shared_prefix(before, stack);
+        let mut depth = self.path.partition_point(|&(end, _)| end < shared);
+        let ends_here = stack.get(shared).is_none_or(|&byte| byte == b';');
+        if ends_here && self.path.get(depth).is_some_and(|&(end, _)| end == shared) {
+            depth += 1;
+        }
+        self.path.truncate(depth);
+        let start = self.path.last().map_or(0, |&(end, _)| end + 1);
+        *before = stack;
+        if start <= stack.len() {
+            self.add_frames(stack, start)?;
+        }
+        Ok(self.path.last().map_or(ROOT, |&(_, node)| node))
+    }
+
+    /// Adds the frames that begin at `start` and behind.
+    fn add_frames(&mut self, stack: &[u8], from: usize) -> Result<()> {
+        let mut node = self.path.last().map_or(ROOT, |&(_, node)| node);
+        let ends = memchr_iter(b';', &stack[from..]).map(|end| from + end);
+        let mut start = from;
+        for end in ends.chain([stack.len()]) {
+            let name = &stack[start..end];
+            if name.len() > self.limits.name_bytes {
+                return Err(Error::Limit {
+                    what: "bytes of a frame name",
+                    limit: self.limits.name_bytes as u64,
+                });
+            }
+            let frame = self.profile.frames.intern(name)?;
+            node = self.profile.child(node, frame)?;
+            self.path.push((end, node));
+            start = end + 1;
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes two texts begin with that are the same.
+fn shared_prefix(one: &[u8], other: &[u8]) -> usize {
+    const WORD: usize = 8;
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    let mut shared = 0;
+    for (one, other) in one.chunks_exact(WORD).zip(other.chunks_exact(WORD)) {
+        let unlike = word(one) ^ word(other);
+        if unlike != 0 {
+            return shared + unlike.trailing_zeros() as usize / 8;
+        }
+        shared += WORD;
+    }
+    let rest = one[shared..].iter().zip(&other[shared..]);
+    shared + rest.take_while(|(one, other)| one == other).count()
+}
+
+/// `stack count` as its two parts, when what follows the last space is a number of 63 bits.
+pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
+    let space = memrchr(b' ', line)?;
+    let (stack, digits) = (&line[..space], &line[space + 1..]);
+    let number = digits.iter().try_fold(0i64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    (!digits.is_empty()).then_some((stack, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::ValueType;
+
+    fn folded(text: &str) -> String {
+        let mut profile = Profile::new(vec![ValueType::samples()]);
+        let limits = Limits::default();
+        let mut adder = Adder::new(&mut profile, Counts::One, &limits);
+        adder.add_lines(text.as_bytes(), 1).unwrap();
+        let mut out = Vec::new();
+        profile.write_folded(&mut out, 0, true).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_is_shared_ends_with_a_whole_frame() {
+        for (text, expected) in [
+            ("a;b 1\na;bc 1\na;b;c 1\n", "a;b 1\na;b;c 1\na;bc 1\n"),
+            ("a;bc 1\na;b 1\n", "a;b 1\na;bc 1\n"),
+            ("a;b;c 1\na;b 1\na;b;c 1\na 1\n", "a 1\na;b 1\na;b;c 2\n"),
+            (";x 1\n; 1\ny 1\n;; 1\n", "; 1\n;; 1\n;x 1\ny 1\n"),
+            ("a;b 1\n 3\na;b;d 0\na;b 1\n;q 1\n", " 3\n;q 1\na;b 2\n"),
+            (
+                "abcdefgh;ijkl 1\nabcdefgh;ijkm 1\nabcdefgh 1\n",
+                "abcdefgh 1\nabcdefgh;ijkl 1\nabcdefgh;ijkm 1\n",
+            ),
+        ] {
+            assert_eq!(folded(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn prefixes_are_counted_by_byte() {
+        for (one, other, shared) in [
+            ("", "a", 0),
+            ("abc", "abd", 2),
+            ("abcdefghi", "abcdefghi", 9),
+            ("abcdefghijklmnop", "abcdefghijklXnop", 12),
+            ("abcdefgh", "abcdefghi", 8),
+        ] {
+            assert_eq!(shared_prefix(one.as_bytes(), other.as_bytes()), shared);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Reading folded text.
+
+use std::io::{BufRead, Read};
+
+use super::adder::{split_count, Adder, Counts, Tally};
+use super::blocks::Blocks;
+use super::shared;
+use crate::formats::Format;
+use crate::formats::ReadOptions;
+use crate::ops::processors;
+use crate::profile::{Error, Limits, Profile, Result, ValueType};
+use crate::source::{Input, HEAD_BYTES};
+
+/// Blocks that are read before other threads are asked to help: a small text is done by then.
+const ALONE: usize = 8;
+
+/// Reads folded text with one count a line, or with two where every line of its beginning has two.
+pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let head = text.head();
+    let (values, counts) = if is_differential(head, head.len() < HEAD_BYTES) {
+        (before_and_after(), Counts::Two)
+    } else {
+        (vec![ValueType::samples()], Counts::One)
+    };
+    let read = read_text(values, text, counts, &options.limits);
+    read.map_err(|error| match error {
+        Error::Line { line, reason } if reason == NO_STACK && options.format.is_none() => {
+            let known: Vec<&str> = Format::all().map(Format::name).collect();
+            let reason = format!(
+                "{NO_STACK}; the formats that can be read are {}",
+                known.join(", ")
+            );
+            Error::Line { line, reason }
+        }
+        other => other,
+    })
+}
+
+/// What is said of a text that is none.
+const NO_STACK: &str = "not a stack and a count, and no other line is either";
+
+/// Reads folded text with one count a line.
+pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Profile> {
+    let mut profile = Profile::bounded(vec![value], limits.cells);
+    add_text(&mut profile, text, Counts::One, limits)?;
+    Ok(profile)
+}
+
+/// Reads folded text with two counts a line (before, after), as a differential file has.
+pub fn read_differential(text: impl BufRead, limits: &Limits) -> Result<Profile> {
+    let mut profile = Profile::bounded(before_and_after(), limits.cells);
+    add_text(&mut profile, text, Counts::Two, limits)?;
+    Ok(profile)
+}
+
+fn before_and_after() -> Vec<ValueType> {
+    vec![
+        ValueType::new("before", "count"),
+        ValueType::new("after", "count"),
+    ]
+}
+
+/// Whether this beginning of a text is a differential file's: every line has two counts.
+///
+/// `whole`: the text ends here. A leaf such as `thread 12` makes one line look so, but not all.
+pub fn is_differential(head: &[u8], whole: bool) -> bool {
+    let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
+    if !whole && lines.len() > 1 {
+        lines.pop();
+    }
+    let mut counted = lines
+        .iter()
+        .filter_map(|line| split_count(trim_end(line)))
+        .peekable();
+    counted.peek().is_some() && counted.all(|(rest, _)| split_count(rest).is_some())
+}
+
+/// Adds a text to a profile with the thread it was called on.
+fn add_text(profile: &mut Profile, text: impl Read, counts: Counts, limits: &Limits) -> Result<()> {
+    let mut blocks = Blocks::new(text, limits);
+    let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, counts, limits)?;
+    lines.check(profile)
+}
+
+/// Reads a text, a long one with all processors.
+fn read_text(
+    values: Vec<ValueType>,
+    text: impl Read + Send,
+    counts: Counts,
+    limits: &Limits,
+) -> Result<Profile> {
+    let mut profile = Profile::bounded(values, limits.cells);
+    let mut blocks = Blocks::new(text, limits);
+    let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, counts, limits)?;
+    if !all {
+        let helpers = processors() - 1;
+        let (sum, rest) = shared::add_rest(profile, blocks, helpers, counts, limits)?;
+        profile = sum;
+        lines.add(&rest);
+    }
+    lines.check(&mut profile)?;
+    profile.into_ordered()
+}
+
+/// Adds up to this many blocks; also returns whether that was all.
+fn add_blocks(
+    profile: &mut Profile,
+    blocks: &mut Blocks<impl Read>,
+    most: usize,
+    counts: Counts,
+    limits: &Limits,
+) -> Result<(bool, Tally)> {
+    let mut adder = Adder::new(profile, counts, limits);
+    let mut block = Vec::new();
+    for _ in 0..most {
+        match blocks.next(&mut block)? {
+            Some(first) => adder.add_lines(&block, first)?,
+            None => return Ok((true, adder.tally)),
+        }
+    }
+    Ok((false, adder.tally))
+}
+
+impl Tally {
+    /// Notes malformed lines; a text that has no others is an error.
+    fn check(&self, profile: &mut Profile) -> Result<()> {
+        if self.good == 0 && self.malformed > 0 {
+            return Err(Error::Line {
+                line: self.first_malformed,
+                reason: NO_STACK.to_string(),
+            });
+        }
+        profile.add_malformed_lines(self.malformed);
+        Ok(())
+    }
+}
+
+fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Profile> {
+        read(text.as_bytes(), ValueType::samples(), &Limits::default())
+    }
+
+    fn folded(profile: &Profile) -> String {
+        let mut out = Vec::new();
+        profile.write_folded(&mut out, 0, true).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn keeps_spaces_and_tolerates_line_ends() {
+        let text = "a;b  c d 3\r\n\na;thread 12 2\n;x 1\n 4\na;;b 1";
+        assert_eq!(
+            folded(&read_text(text).unwrap()),
+            " 4\n;x 1\na;;b 1\na;b  c d 3\na;thread 12 2\n"
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        let text = "\u{feff}a;b 1\n\u{feff}a 2\n";
+        assert_eq!(folded(&read_text(text).unwrap()), "a;b 1\n\u{feff}a 2\n");
+    }
+
+    #[test]
+    fn counts_malformed_lines_and_reads_on() {
+        let profile = read_text("a;b 1\nno count\na 1.5\na;c -2\na;d 7 \na;c 2\n").unwrap();
+        assert_eq!(profile.malformed_lines(), 4);
+        assert_eq!(profile.total(0).unwrap(), 3);
+    }
+
+    #[test]
+    fn a_text_without_any_stack_is_an_error_with_its_line() {
+        let error = read_text("\n<html>\n<body>\n").err().unwrap().to_string();
+        assert!(
+            error.starts_with("folded text, line 2: not a stack"),
+            "{error}"
+        );
+        assert!(read_text("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_names_its_line() {
+        let error = read_text("a 1\na 9223372036854775807\n")
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            error,
+            "folded text, line 2: samples (count): the sum does not fit in 64 bits"
+        );
+    }
+
+    #[test]
+    fn one_absurd_count_is_a_malformed_line() {
+        let profile = read_text("a 99999999999999999999\nb 9223372036854775808\nc 2\n").unwrap();
+        assert_eq!(
+            (profile.total(0).unwrap(), profile.malformed_lines()),
+            (2, 2)
+        );
+    }
+
+    #[test]
+    fn limits_hold() {
+        let limits = Limits {
+            text_bytes: 8,
+            name_bytes: 4,
+            cells: 3,
+            ..Limits::default()
+        };
+        let fails = |text: &str| {
+            read(text.as_bytes(), ValueType::samples(), &limits)
+                .err()
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(
+            fails("a 1\nb 1\nc 1\n"),
+            "bytes of folded text: more than 8"
+        );
+        assert_eq!(
+            fails("abcde 1"),
+            "folded text, line 1: bytes of a frame name: more than 4"
+        );
+        assert_eq!(
+            fails("a;b;c 1"),
+            "folded text, line 1: nodes of the call tree: more than 3"
+        );
+    }
+
+    #[test]
+    fn a_differential_file_has_two_counts_on_every_line() {
+        assert!(is_differential(b"a;b 1 2\na 3 4\n", true));
+        assert!(!is_differential(b"a;thread 12 2\na;b 4\n", true));
+        assert!(!is_differential(b"", true));
+        assert!(
+            is_differential(b"a;b 1 2\na 3", false),
+            "an unfinished line says nothing"
+        );
+        let profile = read_differential(&b"a;b 1 2\na 3\n"[..], &Limits::default()).unwrap();
+        assert_eq!(
+            (profile.total(0).unwrap(), profile.total(1).unwrap()),
+            (1, 2)
+        );
+        assert_eq!(profile.malformed_lines(), 1);
+    }
+}

@@ -1,0 +1,101 @@
+//! Reading one text with several threads: each takes the next block and adds it to a profile of its own.
+
+use std::io::Read;
+use std::sync::Mutex;
+use std::thread;
+
+use super::adder::{Adder, Counts, Tally};
+use super::blocks::Blocks;
+use crate::ops::lock;
+use crate::profile::{Error, Limits, Merger, Profile, Result};
+
+/// What the threads have in common.
+struct Shared<'a, R> {
+    blocks: Mutex<Blocks<R>>,
+    /// The error that stands first in the text, and its line.
+    failure: Mutex<Option<(u64, Error)>>,
+    counts: Counts,
+    limits: &'a Limits,
+}
+
+/// Adds the rest of a text to a profile, with as many more threads; also returns what its lines were.
+pub(super) fn add_rest(
+    profile: Profile,
+    blocks: Blocks<impl Read + Send>,
+    helpers: usize,
+    counts: Counts,
+    limits: &Limits,
+) -> Result<(Profile, Tally)> {
+    let shared = Shared {
+        blocks: Mutex::new(blocks),
+        failure: Mutex::new(None),
+        counts,
+        limits,
+    };
+    let empty = Profile::bounded(profile.values().to_vec(), limits.cells);
+    let parts = thread::scope(|scope| {
+        let helpers = (0..helpers).map(|_| empty.clone());
+        let helpers: Vec<_> = helpers
+            .map(|profile| scope.spawn(|| shared.work(profile)))
+            .collect();
+        let mut parts = vec![shared.work(profile)];
+        for helper in helpers {
+            match helper.join() {
+                Ok(part) => parts.push(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        parts
+    });
+    if let Some((_, error)) = lock(&shared.failure).take() {
+        return Err(error);
+    }
+    let (mut merger, mut tally) = (Merger::new(), Tally::default());
+    for part in parts {
+        let (profile, lines) = part?;
+        merger.add(profile)?;
+        tally.add(&lines);
+    }
+    let sum = merger.finish()?.unwrap_or(empty);
+    sum.check_cells(limits.cells)?;
+    Ok((sum, tally))
+}
+
+impl<R: Read + Send> Shared<'_, R> {
+    /// Takes block after block until there are no more or one has an error.
+    fn work(&self, mut profile: Profile) -> Result<(Profile, Tally)> {
+        let mut adder = Adder::new(&mut profile, self.counts, self.limits);
+        let mut block = Vec::new();
+        while let Some(first) = self.next(&mut block) {
+            if let Err(error) = adder.add_lines(&block, first) {
+                let line = error.line().unwrap_or(first);
+                self.fail(line, error);
+            }
+        }
+        let tally = adder.tally;
+        Ok((profile.into_ordered()?, tally))
+    }
+
+    /// The next block, and the number of its first line. After an error there are none: the blocks that
+    /// stand before it were handed out before it, and whoever has one comes to its end.
+    fn next(&self, block: &mut Vec<u8>) -> Option<u64> {
+        let mut blocks = lock(&self.blocks);
+        if lock(&self.failure).is_some() {
+            return None;
+        }
+        match blocks.next(block) {
+            Ok(first) => first,
+            Err(error) => {
+                self.fail(blocks.line(), error);
+                None
+            }
+        }
+    }
+
+    fn fail(&self, line: u64, error: Error) {
+        let mut failure = lock(&self.failure);
+        if failure.as_ref().is_none_or(|&(first, _)| line < first) {
+            *failure = Some((line, error));
+        }
+    }
+}

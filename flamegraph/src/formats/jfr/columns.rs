@@ -1,0 +1,246 @@
+//! Which values of the profile a sample counts for.
+
+use super::events::Source;
+use super::places::Tally;
+use super::settings::Settings;
+use crate::profile::{Error, Node, Profile, Result, ValueType};
+
+/// A pair of values, in the order they have in the profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Pair {
+    Cpu,
+    /// An event that async-profiler counted instead of time.
+    Counted,
+    /// The JDK's samples of Java code. They are the CPU samples, where it has no better ones.
+    Execution,
+    Native,
+    Wall,
+    /// Wall-clock samples of threads that do not run.
+    OffCpu,
+    Alloc,
+    /// The JDK's samples of allocations. They are the allocations, where it did not record each TLAB's.
+    AllocSamples,
+    Live,
+    Lock,
+    Malloc,
+}
+
+pub(super) const PAIRS: usize = Pair::Malloc as usize + 1;
+
+impl Pair {
+    /// The sum of what was added to the count, or to the amount, and more of it, which is not negative.
+    #[inline]
+    pub(super) fn sum(self, of_amounts: bool, sum: i64, more: i64) -> Result<i64> {
+        match sum.checked_add(more) {
+            Some(sum) if more >= 0 => Ok(sum),
+            _ => Err(self.no_sum(of_amounts, more)),
+        }
+    }
+
+    #[cold]
+    fn no_sum(self, of_amounts: bool, more: i64) -> Error {
+        let (name, amount, unit) = VALUES[self as usize];
+        let value = match of_amounts {
+            true => ValueType::new(amount, unit),
+            false => ValueType::new(name, "count"),
+        };
+        match more < 0 {
+            true => Error::Usage(format!("{value}: {more} is negative")),
+            false => Error::Overflow(value.to_string()),
+        }
+    }
+}
+
+const ALL: [Pair; PAIRS] = {
+    use Pair::*;
+    [
+        Cpu,
+        Counted,
+        Execution,
+        Native,
+        Wall,
+        OffCpu,
+        Alloc,
+        AllocSamples,
+        Live,
+        Lock,
+        Malloc,
+    ]
+};
+
+/// Name of the count, name and unit of the amount.
+const VALUES: [(&str, &str, &str); PAIRS] = [
+    ("samples", "cpu", "nanoseconds"),
+    ("samples", "", ""),
+    ("execution_samples", "execution", "nanoseconds"),
+    ("native_samples", "", ""),
+    ("wall_samples", "wall", "nanoseconds"),
+    ("offcpu_samples", "offcpu", "nanoseconds"),
+    ("alloc_objects", "alloc_space", "bytes"),
+    ("alloc_objects", "alloc_space", "bytes"),
+    ("inuse_objects", "inuse_space", "bytes"),
+    ("contentions", "delay", "nanoseconds"),
+    ("native_allocs", "native_space", "bytes"),
+];
+
+/// What the samples of a kind count as. `default_state`: the thread's state is `STATE_DEFAULT`, or
+/// `None` where the recording does not know that state, which only async-profiler has.
+pub(super) fn pair_of(source: Source, default_state: Option<bool>, settings: &Settings) -> Pair {
+    match (source, default_state) {
+        (Source::Execution, None) => Pair::Execution,
+        (Source::Execution, Some(false)) => Pair::Wall,
+        (Source::Execution, Some(true)) if settings.counted_event().is_some() => Pair::Counted,
+        (Source::Execution, Some(true)) | (Source::CpuTime, _) => Pair::Cpu,
+        (Source::Native, _) => Pair::Native,
+        (Source::Wall, _) => Pair::Wall,
+        (Source::Tlab | Source::OutsideTlab, _) => Pair::Alloc,
+        (Source::Allocation, _) => Pair::AllocSamples,
+        (Source::Live, _) => Pair::Live,
+        (Source::Lock, _) => Pair::Lock,
+        (Source::Malloc, _) => Pair::Malloc,
+    }
+}
+
+/// The values of a pair: that of the count, and that of what it amounts to.
+pub(super) type Values = (usize, Option<usize>);
+
+/// The values of the profile for each pair that was seen.
+#[derive(Default)]
+pub(super) struct Columns {
+    values: [Option<Values>; PAIRS],
+}
+
+impl Columns {
+    /// Adds the samples of a place.
+    pub(super) fn add(
+        &mut self,
+        profile: &mut Profile,
+        node: Node,
+        tally: &Tally,
+        cells: usize,
+    ) -> Result<()> {
+        let (pair, amount) = (tally.place.pair, tally.amount);
+        let (counts, amounts) = match self.values[pair as usize] {
+            Some(known) if known.1.is_some() || amount.is_none() => known,
+            _ => self.make(profile, pair, amount.is_some(), cells)?,
+        };
+        profile.add(node, counts, tally.count)?;
+        match (amounts, amount) {
+            (Some(amounts), Some(amount)) => profile.add(node, amounts, amount),
+            _ => Ok(()),
+        }
+    }
+
+    fn make(
+        &mut self,
+        profile: &mut Profile,
+        pair: Pair,
+        with_amount: bool,
+        cells: usize,
+    ) -> Result<(usize, Option<usize>)> {
+        let (name, amount, unit) = VALUES[pair as usize];
+        let counts = match self.values[pair as usize] {
+            Some((counts, _)) => counts,
+            None => profile.push_value(ValueType::new(name, "count"), cells)?,
+        };
+        let amounts = match with_amount && !amount.is_empty() {
+            true => Some(profile.push_value(ValueType::new(amount, unit), cells)?),
+            false => None,
+        };
+        self.values[pair as usize] = Some((counts, amounts));
+        Ok((counts, amounts))
+    }
+
+    /// Makes what was to be sampled and had no sample, so that recordings made alike have the same values.
+    fn make_sampled(
+        &mut self,
+        profile: &mut Profile,
+        settings: &Settings,
+        (off_cpu, cells): (bool, usize),
+    ) -> Result<()> {
+        for (pair, with_amount) in settings.sampled() {
+            // The JDK's own samples beside async-profiler's stand for the same.
+            let instead = match pair {
+                Pair::Cpu => Pair::Execution,
+                Pair::Alloc => Pair::AllocSamples,
+                other => other,
+            };
+            if !self.has(pair) && !self.has(instead) {
+                self.make(profile, pair, with_amount, cells)?;
+            }
+        }
+        match self.values[Pair::Wall as usize] {
+            Some((_, amounts)) if off_cpu && !self.has(Pair::OffCpu) => self
+                .make(profile, Pair::OffCpu, amounts.is_some(), cells)
+                .map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    fn has(&self, pair: Pair) -> bool {
+        self.values[pair as usize].is_some()
+    }
+
+    /// Names and orders the values, with those of what was to be sampled; a profile with none has those of
+    /// CPU time. Returns which pairs there are, and their values.
+    pub(super) fn finish(
+        mut self,
+        profile: &mut Profile,
+        settings: &Settings,
+        (off_cpu, cells): (bool, usize),
+    ) -> Result<Vec<(Pair, Values)>> {
+        self.make_sampled(profile, settings, (off_cpu, cells))?;
+        if self.values.iter().all(Option::is_none) {
+            self.make(profile, Pair::Cpu, true, cells)?;
+        }
+        if !self.has(Pair::Cpu) {
+            // The JDK's samples of Java code are the best there is.
+            self.rename(profile, Pair::Execution, Pair::Cpu);
+        } else if let Some((_, amounts)) = &mut self.values[Pair::Execution as usize] {
+            *amounts = None;
+        }
+        if self.has(Pair::Alloc) {
+            // Both kinds were recorded: they are the same allocations.
+            self.values[Pair::AllocSamples as usize] = None;
+        }
+        if let (Some((counts, _)), Some(event)) = (
+            self.values[Pair::Counted as usize],
+            settings.counted_event(),
+        ) {
+            profile.rename_value(counts, ValueType::new(event, "count"));
+        }
+        let (mut order, mut found) = (Vec::new(), Vec::new());
+        for (&pair, values) in ALL.iter().zip(self.values) {
+            let Some((counts, amounts)) = values else {
+                continue;
+            };
+            let place = order.len();
+            found.push((pair, (place, amounts.map(|_| place + 1))));
+            order.extend([Some(counts), amounts].into_iter().flatten());
+        }
+        profile.keep_values(&order);
+        Ok(found)
+    }
+
+    fn rename(&mut self, profile: &mut Profile, from: Pair, to: Pair) {
+        let Some((counts, amounts)) = self.values[from as usize].take() else {
+            return;
+        };
+        let (name, amount, unit) = VALUES[to as usize];
+        profile.rename_value(counts, ValueType::new(name, "count"));
+        if let Some(amounts) = amounts {
+            profile.rename_value(amounts, ValueType::new(amount, unit));
+        }
+        self.values[to as usize] = Some((counts, amounts));
+    }
+}
+
+/// Ticks as nanoseconds.
+#[inline]
+pub(super) fn nanoseconds(ticks: i64, per_second: i64) -> Result<i64> {
+    if per_second == 1_000_000_000 {
+        return Ok(ticks);
+    }
+    let nanoseconds = i128::from(ticks) * 1_000_000_000 / i128::from(per_second);
+    i64::try_from(nanoseconds).map_err(|_| Error::Overflow("a time span in nanoseconds".into()))
+}

@@ -1,0 +1,48 @@
+//! Which stacks are in a call that works on files: found where samples are counted, whose names go elsewhere.
+
+use super::numbered::Numbered;
+use super::stacks::{waiting, Budget, Finder, Found};
+use super::waits;
+use crate::profile::{Frames, Result};
+
+/// Names of so many bytes are forgotten again: nobody else has them.
+const MOST_NAMES: usize = 4 << 20;
+
+pub(super) struct FileCalls<'a> {
+    finder: Finder<'a>,
+    /// Names of what was looked at, which are nobody else's.
+    names: Frames,
+    known: Numbered<bool>,
+}
+
+impl<'a> FileCalls<'a> {
+    pub(super) fn new(finder: Finder<'a>) -> FileCalls<'a> {
+        FileCalls {
+            finder,
+            names: Frames::default(),
+            known: Numbered::default(),
+        }
+    }
+
+    /// Whether a stack is lost with a part of the chunk.
+    pub(super) fn is_lost(&self, stack: u64) -> bool {
+        self.finder.is_lost(stack)
+    }
+
+    /// Whether a thread with this stack, which seems to run, is in such a call.
+    #[inline]
+    pub(super) fn has(&mut self, stack: u64, budget: &mut Budget) -> Result<bool> {
+        if let Some(known) = self.known.get(stack) {
+            return Ok(known);
+        }
+        if self.names.text_bytes() > MOST_NAMES {
+            self.names = Frames::default();
+            self.finder.forget();
+        }
+        let found = self.finder.find(stack, &mut self.names, budget)? == Found::Frames;
+        let frames = || waiting(&self.names, self.finder.frames());
+        let has = found && waits::is_in_a_file_call(&frames());
+        self.known.keep(stack, has);
+        Ok(has)
+    }
+}

@@ -1,0 +1,273 @@
+//! Places become nodes of the tree. A thread of its own decodes and names their stacks, while this one counts further
+//! samples and, now and then, grows the tree by what came back.
+
+use std::io::ErrorKind;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Builder};
+
+use super::paths::{Give, Paths};
+use super::places::Place;
+use crate::profile::{Error, Node, Result, Tree, ROOT};
+
+/// Places that are handed over together, and how many such batches may wait.
+const BATCH: usize = 1 << 10;
+const MOST_BATCHES: usize = 16;
+/// Pieces of paths that may wait. One is as long as its longest stack, which a damaged recording chooses.
+const MOST_PATHS: usize = 4;
+
+/// Who takes places. An error: no more are taken.
+pub(super) type Take<'t> = &'t mut dyn FnMut(Vec<Place>) -> Result<()>;
+
+/// Puts places together until they are handed over.
+pub(super) struct Batches<'t> {
+    batch: Vec<Place>,
+    take: Take<'t>,
+}
+
+impl<'t> Batches<'t> {
+    pub(super) fn new(take: Take<'t>) -> Batches<'t> {
+        let batch = Vec::new();
+        Batches { batch, take }
+    }
+
+    pub(super) fn push(&mut self, place: Place) -> Result<()> {
+        self.batch.push(place);
+        if self.batch.len() < BATCH {
+            return Ok(());
+        }
+        self.hand_over()
+    }
+
+    pub(super) fn hand_over(&mut self) -> Result<()> {
+        (self.take)(std::mem::take(&mut self.batch))
+    }
+}
+
+/// Lets `count` hand over places, and `decode` make paths of them; returns what `count` does, and the node of each
+/// place. `apart`: by two threads, if there may be a second one.
+pub(super) fn grow<T>(
+    mut grower: Grower<'_>,
+    apart: bool,
+    mut decode: impl FnMut(&[Place], Give<'_>) -> Result<()> + Send,
+    count: impl FnOnce(Take<'_>) -> Result<T>,
+) -> Result<(T, Vec<Node>)> {
+    let made = match apart {
+        true => with_another(Builder::new(), &mut grower, decode, count)?,
+        false => count(&mut |batch| decode(&batch, &mut |paths| grower.take(&paths)))?,
+    };
+    Ok((made, grower.nodes))
+}
+
+/// Lets a thread of this kind decode what `count` hands over; this one, where there can be none: a user may have no more.
+fn with_another<T>(
+    kind: Builder,
+    grower: &mut Grower<'_>,
+    decode: impl FnMut(&[Place], Give<'_>) -> Result<()> + Send,
+    count: impl FnOnce(Take<'_>) -> Result<T>,
+) -> Result<T> {
+    let decode = Mutex::new(decode);
+    let (places, handed_over) = sync_channel::<Vec<Place>>(MOST_BATCHES);
+    let (decoded, paths) = sync_channel(MOST_PATHS);
+    thread::scope(|scope| {
+        let decode = &decode;
+        let decode_all = move || {
+            let mut decode = decode.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut give = |paths| decoded.send(paths).map_err(|_| gone());
+            let mut batches = handed_over.into_iter();
+            batches.try_for_each(|batch| decode(&batch, &mut give))
+        };
+        let Ok(decoding) = kind.spawn_scoped(scope, decode_all) else {
+            let mut decode = decode.lock().unwrap_or_else(PoisonError::into_inner);
+            return count(&mut |batch| decode(&batch, &mut |paths| grower.take(&paths)));
+        };
+        let counted = count(&mut |batch| hand_over(batch, &places, &paths, grower));
+        drop(places);
+        let grown = paths.iter().try_for_each(|paths| grower.take(&paths));
+        drop(paths);
+        let decoded = decoding.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // Whose error it is: a decoder that nobody listens to and a counter without a decoder have none of their own.
+        grown.and(decoded).and(counted)
+    })
+}
+
+/// Hands places over; where too many of them wait, grows the tree meanwhile.
+fn hand_over(
+    mut batch: Vec<Place>,
+    places: &SyncSender<Vec<Place>>,
+    paths: &Receiver<Paths>,
+    grower: &mut Grower<'_>,
+) -> Result<()> {
+    loop {
+        paths.try_iter().try_for_each(|paths| grower.take(&paths))?;
+        batch = match places.try_send(batch) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Disconnected(_)) => return Err(gone()),
+            Err(TrySendError::Full(batch)) => batch,
+        };
+        // Of each batch that waits paths will come.
+        grower.take(&paths.recv().map_err(|_| gone())?)?;
+    }
+}
+
+/// The other thread has failed, and says why.
+fn gone() -> Error {
+    Error::Io(ErrorKind::BrokenPipe.into())
+}
+
+/// The tree in growth.
+pub(super) struct Grower<'t> {
+    tree: &'t mut Tree,
+    most_nodes: usize,
+    /// The nodes of the stack added last, root first.
+    path: Vec<Node>,
+    /// The last node of each stack.
+    nodes: Vec<Node>,
+}
+
+impl<'t> Grower<'t> {
+    pub(super) fn new(tree: &'t mut Tree, most_nodes: usize) -> Grower<'t> {
+        Grower {
+            tree,
+            most_nodes,
+            path: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, paths: &Paths) -> Result<()> {
+        for (shared, own) in paths.iter() {
+            self.path.truncate(shared);
+            let mut node = self.path.last().copied().unwrap_or(ROOT);
+            for &frame in own {
+                node = self.tree.child(node, frame, self.most_nodes)?;
+                self.path.push(node);
+            }
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::jfr::columns::Pair;
+    use crate::profile::{Frame, Kind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    fn frames(names: &[u32]) -> Vec<Frame> {
+        let plain = |&name: &u32| Frame::new(name, Kind::Plain);
+        names.iter().map(plain).collect()
+    }
+
+    /// Places whose stacks are `1;2`, `1;3` and the same again, in turns.
+    fn count(take: Take<'_>) -> Result<usize> {
+        let mut batches = Batches::new(take);
+        for stack in 0..100 * BATCH as u64 {
+            batches.push(Place {
+                stack: stack % 3,
+                thread: 0,
+                class: 0,
+                pair: Pair::Cpu,
+                outside: false,
+            })?;
+        }
+        batches.hand_over()?;
+        Ok(100 * BATCH)
+    }
+
+    fn decode(places: &[Place], give: Give<'_>) -> Result<()> {
+        let mut paths = Paths::default();
+        for place in places {
+            match place.stack {
+                0 => paths.push(0, &frames(&[1, 2])),
+                1 => paths.push(1, &frames(&[3])),
+                _ => paths.push(2, &[]),
+            }
+        }
+        give(paths)
+    }
+
+    fn no_thread() -> Builder {
+        Builder::new().stack_size(1 << 60)
+    }
+
+    #[test]
+    fn each_place_has_its_node_whoever_decodes() {
+        for apart in [false, true] {
+            let mut tree = Tree::new();
+            let grower = Grower::new(&mut tree, 9);
+            let (counted, nodes) = grow(grower, apart, decode, count).unwrap();
+            assert_eq!(nodes.len(), counted);
+            let whole = nodes.chunks_exact(3);
+            assert_eq!(whole.remainder().len(), counted % 3);
+            assert!(whole.into_iter().all(|nodes| nodes == [2, 3, 3]));
+            assert_eq!((tree.len(), tree.parent(3)), (4, 1));
+        }
+    }
+
+    #[test]
+    fn without_a_second_thread_the_first_decodes() {
+        assert!(no_thread().spawn(|| ()).is_err());
+        let mut tree = Tree::new();
+        let mut grower = Grower::new(&mut tree, 9);
+        let counted = with_another(no_thread(), &mut grower, decode, count).unwrap();
+        assert_eq!((grower.nodes.len(), tree.len()), (counted, 4));
+    }
+
+    #[test]
+    fn a_tree_that_is_full_is_said() {
+        for apart in [false, true] {
+            let mut tree = Tree::new();
+            let error = grow(Grower::new(&mut tree, 3), apart, decode, count).err();
+            let error = error.unwrap();
+            assert!(matches!(error, Error::Limit { limit: 3, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_who_fails_is_said() {
+        let failing = |_: &[Place], _: Give<'_>| Err(Error::Empty("decoding".to_string()));
+        let stopping = |take: Take<'_>| -> Result<()> {
+            count(take)?;
+            Err(Error::Empty("counting".to_string()))
+        };
+        for apart in [false, true] {
+            let mut tree = Tree::new();
+            let error = grow(Grower::new(&mut tree, 9), apart, failing, count).err();
+            assert!(error.unwrap().to_string().contains("decoding"));
+            let error = grow(Grower::new(&mut tree, 9), apart, decode, stopping).err();
+            assert!(error.unwrap().to_string().contains("counting"));
+        }
+    }
+
+    #[test]
+    fn a_slow_decoder_holds_the_counter_back() {
+        let (mut tree, handed_over) = (Tree::new(), AtomicUsize::new(0));
+        let mut taken = 0;
+        let slow = |places: &[Place], give: Give<'_>| {
+            taken += 1;
+            if taken == 1 {
+                // What waits, and one that finds no room.
+                while handed_over.load(Ordering::SeqCst) <= MOST_BATCHES {
+                    thread::yield_now();
+                }
+                // Time in which more would come, if more could.
+                thread::sleep(Duration::from_millis(20));
+            }
+            let ahead = handed_over.load(Ordering::SeqCst) - taken;
+            assert!(ahead <= MOST_BATCHES + 2, "{ahead} batches wait");
+            decode(places, give)
+        };
+        let counting = |take: Take<'_>| {
+            count(&mut |batch| {
+                handed_over.fetch_add(1, Ordering::SeqCst);
+                take(batch)
+            })
+        };
+        grow(Grower::new(&mut tree, 9), true, slow, counting).unwrap();
+    }
+}

@@ -1,0 +1,276 @@
+//! From chunks to samples to the tree.
+
+use hashbrown::HashMap;
+
+use super::chunk::{damaged, Chunk, Chunks, Events, Header};
+use super::columns::Columns;
+use super::events::Kinds;
+use super::file_calls::FileCalls;
+use super::grow::{grow, Grower};
+use super::metadata::Types;
+use super::names::Namer;
+use super::paths::decode;
+use super::places::Places;
+use super::pools::{Of, Pools};
+use super::recording::{Recording, Sampled};
+use super::samples::{Counted, Samples};
+use super::settings::Settings;
+use super::stacks::{Budget, Finder, Stacks};
+use super::survey::Survey;
+use super::timeline::{Clock, Timeline};
+use super::weights::Weights;
+use crate::formats::ReadOptions;
+use crate::profile::{Error, Profile, Result};
+use crate::source::Input;
+
+/// Reads a recording's profile.
+pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    read(input, options).map(|recording| recording.profile)
+}
+
+/// Reads a recording.
+pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording> {
+    let mut reader = Reader::new(options);
+    let mut chunks = Chunks::of(input);
+    let mut spent = Vec::new();
+    loop {
+        match chunks.next(std::mem::take(&mut spent)) {
+            Ok(Some(chunk)) => {
+                reader.take(&chunk)?;
+                spent = chunk.bytes;
+            }
+            Ok(None) => break,
+            Err(error @ Error::Jfr { .. }) => {
+                reader.profile.add_warnings([error.to_string()]);
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    reader.finish()
+}
+
+/// The places async-profiler has for live objects.
+const MOST_LIVE: u64 = 1024;
+/// A chunk of so many bytes is worth a second thread.
+const LARGE: usize = 1 << 20;
+
+struct Reader<'o> {
+    options: &'o ReadOptions,
+    profile: Profile,
+    columns: Columns,
+    settings: Settings,
+    counted: Counted,
+    budget: Budget,
+    lost: u64,
+    /// Of the first chunk.
+    first: Option<Header>,
+    /// Chunks of which something could be read.
+    read: u64,
+}
+
+impl<'o> Reader<'o> {
+    fn new(options: &'o ReadOptions) -> Reader<'o> {
+        let limit = options.limits.text_bytes;
+        let budget = Budget { left: limit, limit };
+        Reader {
+            options,
+            profile: Profile::bounded(Vec::new(), options.limits.cells),
+            columns: Columns::default(),
+            settings: Settings::default(),
+            counted: Counted {
+                weights: Weights::new(options.estimate),
+                timeline: Timeline::default(),
+                file_calls_budget: budget.clone(),
+                wall: HashMap::default(),
+            },
+            budget,
+            lost: 0,
+            first: None,
+            read: 0,
+        }
+    }
+
+    fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        self.first.get_or_insert(chunk.header);
+        let place = chunk.place;
+        let survey = Survey::of(chunk);
+        let Some(types) = survey.types(chunk) else {
+            self.lose(place, "has no metadata that can be read; it was left out");
+            return Ok(());
+        };
+        let mut pools = Pools::new(&chunk.bytes, &types);
+        let checkpoints = survey.checkpoints.iter();
+        let broken = checkpoints
+            .filter(|event| pools.add(event.fields, event.end, &types).is_none())
+            .count();
+        if survey.checkpoints.is_empty() {
+            self.lose(
+                place,
+                "was never finished and has no names; it was left out",
+            );
+            return Ok(());
+        }
+        self.read += 1;
+        if broken > 0 {
+            self.lose(place, format_args!("has {broken} damaged checkpoints"));
+        }
+        let cut = !chunk.whole || survey.end != chunk.bytes.len();
+        let complete = !cut && broken == 0;
+        let lost = self.take_events(chunk, &types, &pools, complete);
+        let lost = lost.map_err(|error| at(place, error))?;
+        if cut {
+            let end = place + survey.end as u64;
+            self.lose(place, format_args!("is cut off at byte {end}"));
+        }
+        self.lost += lost;
+        if lost > 0 {
+            self.lose(
+                place,
+                format_args!("lost the stacks of {lost} samples; they were left out"),
+            );
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, place: u64, what: impl std::fmt::Display) {
+        let warning = damaged(place, format_args!("the chunk {what}")).to_string();
+        self.profile.add_warnings([warning]);
+    }
+
+    /// Adds the samples of a chunk; returns how many had a stack that is not there.
+    fn take_events(
+        &mut self,
+        chunk: &Chunk,
+        types: &Types<'_>,
+        pools: &Pools<'_>,
+        complete: bool,
+    ) -> Result<u64> {
+        let kinds = Kinds::of(types);
+        if let Some((setting, _)) = kinds.setting {
+            for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
+                self.settings.take(event, &kinds, pools, &chunk.bytes);
+            }
+        }
+        let limits = &self.options.limits;
+        let finder = || Finder::new(pools, Namer::new(pools, limits), complete);
+        let mut stacks = Stacks::new(finder(), self.options.threads);
+        let (ticks, clock) = (self.ticks(&chunk.header), self.clock(&chunk.header));
+        let mut samples = Samples {
+            settings: &self.settings,
+            counted: &mut self.counted,
+            threads: self.options.threads,
+            off_cpu: self.options.off_cpu,
+            file_calls: FileCalls::new(finder()),
+            places: Places::default(),
+            ticks,
+            clock,
+            default_state: state(pools, b"STATE_DEFAULT"),
+            sleeping_state: state(pools, b"STATE_SLEEPING"),
+            lost: 0,
+            live: 0,
+        };
+        let large = chunk.bytes.len() >= LARGE;
+        let mut events = Events::of(&chunk.bytes);
+        let mut more = true;
+        while more {
+            let (names, tree, most_nodes) = self.profile.parts(limits.cells);
+            stacks.begin();
+            let (left, nodes) = grow(
+                Grower::new(tree, most_nodes),
+                large,
+                |places, give| decode(places, &mut stacks, (names, &mut self.budget), give),
+                |take| samples.take_round(&chunk.bytes, (&mut events, &kinds), take),
+            )?;
+            more = left;
+            self.profile.grown();
+            for (tally, node) in samples.places.take().into_iter().zip(nodes) {
+                if !tally.lost {
+                    self.columns
+                        .add(&mut self.profile, node, &tally, limits.cells)?;
+                }
+            }
+        }
+        self.profile.modules.add(stacks.modules());
+        let (lost, live) = (samples.lost, samples.live);
+        if live >= MOST_LIVE && self.settings.engine().is_some() {
+            let what = format_args!(
+                "has {live} live objects, the most that async-profiler keeps; there may be more than \
+                 it says (a larger allocation interval finds all)"
+            );
+            self.lose(chunk.place, what);
+        }
+        Ok(lost)
+    }
+
+    /// The first and the last tick of the time that is wanted.
+    fn ticks(&self, header: &Header) -> (i64, i64) {
+        let Some((from, to)) = self.options.time else {
+            return (i64::MIN, i64::MAX);
+        };
+        let earlier = self.since_begin(header) as f64 / 1e9;
+        let tick = |seconds: f64| {
+            let since_chunk = (seconds - earlier) * header.ticks_per_second as f64;
+            header.start_ticks.saturating_add(since_chunk as i64)
+        };
+        (tick(from), tick(to))
+    }
+
+    fn clock(&self, header: &Header) -> Clock {
+        Clock {
+            chunk: self.since_begin(header),
+            ticks: header.start_ticks,
+            ticks_per_second: header.ticks_per_second,
+        }
+    }
+
+    /// Nanoseconds from the begin of the recording to that of a chunk. async-profiler's ticks are the machine's own: they go
+    /// on where somebody sets the clock.
+    fn since_begin(&self, header: &Header) -> i64 {
+        let first = self.first.unwrap_or(*header);
+        let by_ticks = match self.settings.engine() {
+            Some(_) => header.ticks_since(&first),
+            None => None,
+        };
+        by_ticks.unwrap_or(header.start.saturating_sub(first.start))
+    }
+
+    fn finish(mut self) -> Result<Recording> {
+        if let (0, Some(reason)) = (self.read, self.profile.warnings().first()) {
+            return Err(Error::Empty(reason.clone()));
+        }
+        let made = (self.options.off_cpu, self.options.limits.cells);
+        let pairs = self
+            .columns
+            .finish(&mut self.profile, &self.settings, made)?;
+        let timeline = &mut self.counted.timeline;
+        let sampled = pairs.into_iter().map(|(pair, (count, amount))| Sampled {
+            count,
+            amount,
+            timeline: timeline.take(pair),
+        });
+        Ok(Recording {
+            sampled: sampled.collect(),
+            profile: self.profile,
+            lost: self.lost,
+            wall_busiest: self.counted.wall.values().copied().max().unwrap_or(0),
+            start: self.first.map_or(0, |first| first.start),
+            engine: self.settings.engine().map(str::to_string),
+        })
+    }
+}
+
+/// The number of a thread's state of this name.
+fn state(pools: &Pools<'_>, wanted: &[u8]) -> Option<u64> {
+    pools.ids(Of::States).find(|&id| {
+        let name = pools.get(Of::States, id);
+        name.is_some_and(|[text, ..]| *pools.text(text).utf8() == *wanted)
+    })
+}
+
+fn at(place: u64, error: Error) -> Error {
+    match error {
+        Error::Io(_) | Error::Jfr { .. } | Error::Limit { .. } => error,
+        other => damaged(place, format_args!("in the chunk: {other}")),
+    }
+}

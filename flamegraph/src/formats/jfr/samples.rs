@@ -1,0 +1,186 @@
+//! From the events of a chunk to samples, counted by place.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::bytes::Cursor;
+use super::chunk::{Event, Events};
+use super::columns::{pair_of, Pair};
+use super::events::{self, Kind, Kinds, Source};
+use super::file_calls::FileCalls;
+use super::grow::{Batches, Take};
+use super::layout::Slots;
+use super::places::{Place, Places};
+use super::settings::Settings;
+use super::stacks::Budget;
+use super::timeline::{Clock, Timeline};
+use super::weights::Weights;
+use crate::ops::Threads;
+use crate::profile::Result;
+
+/// Threads whose wall-clock samples are counted; no more, since a recording may name any number.
+const MOST_THREADS: usize = 1 << 16;
+
+/// What is counted over all chunks.
+pub(super) struct Counted {
+    pub(super) weights: Weights,
+    pub(super) timeline: Timeline,
+    /// For the stacks that are looked at for calls that work on files.
+    pub(super) file_calls_budget: Budget,
+    /// Wall-clock samples by thread.
+    pub(super) wall: HashMap<u64, u64, RandomState>,
+}
+
+/// The samples of a chunk.
+pub(super) struct Samples<'a, 'r> {
+    pub(super) settings: &'r Settings,
+    pub(super) counted: &'r mut Counted,
+    pub(super) threads: Threads,
+    pub(super) off_cpu: bool,
+    pub(super) file_calls: FileCalls<'a>,
+    pub(super) places: Places,
+    /// The first and the last tick of the time that is wanted.
+    pub(super) ticks: (i64, i64),
+    pub(super) clock: Clock,
+    /// The numbers of async-profiler's states for CPU samples, and for threads that do not run.
+    pub(super) default_state: Option<u64>,
+    pub(super) sleeping_state: Option<u64>,
+    /// Samples whose stack is not in the recording.
+    pub(super) lost: u64,
+    /// Samples of live objects.
+    pub(super) live: u64,
+}
+
+impl Samples<'_, '_> {
+    /// Takes events until all are taken, or there are too many places: true, there are more events.
+    pub(super) fn take_round(
+        &mut self,
+        bytes: &[u8],
+        (events, kinds): (&mut Events<'_>, &Kinds),
+        take: Take<'_>,
+    ) -> Result<bool> {
+        let mut out = Batches::new(take);
+        while !self.places.is_full() {
+            let Some(event) = events.next() else {
+                out.hand_over()?;
+                return Ok(false);
+            };
+            if let Some(kind) = kinds.get(event.kind) {
+                self.take(bytes, event, kind, &mut out)?;
+            }
+        }
+        out.hand_over()?;
+        Ok(true)
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        event: Event,
+        kind: &Kind,
+        out: &mut Batches<'_>,
+    ) -> Result<()> {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        if kind.layout.read(&mut cursor, &mut slots).is_none() {
+            self.lost += 1;
+            return Ok(());
+        }
+        let time = slots[events::TIME] as i64;
+        if time < self.ticks.0 || time > self.ticks.1 {
+            return Ok(());
+        }
+        let state = slots[events::STATE];
+        let default_state = self.default_state.map(|default| default == state);
+        let pair = pair_of(kind.source, default_state, self.settings);
+        if !self.add(kind, pair, &slots, out)? {
+            self.lost += 1;
+        } else if self.off_cpu && pair == Pair::Wall && self.waits(&slots)? {
+            self.add(kind, Pair::OffCpu, &slots, out)?;
+        }
+        self.live += u64::from(pair == Pair::Live);
+        Ok(())
+    }
+
+    /// Whether the thread of a wall-clock sample does not run.
+    fn waits(&mut self, slots: &Slots) -> Result<bool> {
+        if self.sleeping_state == Some(slots[events::STATE]) {
+            return Ok(true);
+        }
+        let budget = &mut self.counted.file_calls_budget;
+        self.file_calls.has(slots[events::STACK], budget)
+    }
+
+    /// Adds a sample to the values of a pair; false: its stack is not there.
+    #[inline]
+    fn add(
+        &mut self,
+        kind: &Kind,
+        pair: Pair,
+        slots: &Slots,
+        out: &mut Batches<'_>,
+    ) -> Result<bool> {
+        let thread = slots[events::THREAD];
+        let place = self.place(
+            Place {
+                stack: slots[events::STACK],
+                thread: if self.threads == Threads::Off {
+                    0
+                } else {
+                    thread
+                },
+                class: slots[events::CLASS],
+                pair,
+                outside: matches!(kind.source, Source::OutsideTlab | Source::Allocation),
+            },
+            out,
+        )?;
+        if self.places.is_lost(place) {
+            return Ok(false);
+        }
+        let of_wall = if pair == Pair::OffCpu {
+            Pair::Wall
+        } else {
+            pair
+        };
+        let (settings, counted) = (self.settings, &mut *self.counted);
+        let per_second = self.clock.ticks_per_second;
+        let weight = counted
+            .weights
+            .of(kind, of_wall, slots, settings, per_second)?;
+        let taken = match of_wall {
+            Pair::Wall => (weight.0, settings.wall_interval().unwrap_or(0)),
+            _ => (1, 0),
+        };
+        if pair == Pair::Wall {
+            counted.count_wall(thread, weight.0);
+        }
+        let ticks = slots[events::TIME] as i64;
+        counted.timeline.add(pair, &self.clock, ticks, taken);
+        self.places.add(place, weight)?;
+        Ok(true)
+    }
+
+    /// The number of a place, which is on its way to the tree then.
+    #[inline]
+    fn place(&mut self, place: Place, out: &mut Batches<'_>) -> Result<usize> {
+        if let Some(known) = self.places.find(&place) {
+            return Ok(known);
+        }
+        out.push(place)?;
+        let lost = self.file_calls.is_lost(place.stack);
+        Ok(self.places.push(place, lost))
+    }
+}
+
+impl Counted {
+    fn count_wall(&mut self, thread: u64, count: i64) {
+        let count = count.max(0) as u64;
+        if let Some(samples) = self.wall.get_mut(&thread) {
+            *samples = samples.saturating_add(count);
+        } else if self.wall.len() < MOST_THREADS {
+            self.wall.insert(thread, count);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! From the numbers of a stack, a thread and a class to frames.
+
+use super::columns::Pair;
+use super::frames::StackFrames;
+use super::names::Namer;
+use super::places::Place;
+use super::pools::Pools;
+use super::waits::{self, Waiting};
+use crate::ops::Threads;
+use crate::profile::{Error, Frame, Frames, Kind, ModuleTable, Result};
+
+/// What a sample without a stack has as its stack.
+const NO_STACK: &[u8] = b"[unknown]";
+
+/// How much may be walked: stacks are short in a recording that makes much of them.
+#[derive(Clone)]
+pub(super) struct Budget {
+    /// Bytes of folded text that the walks so far would not yet have filled.
+    pub(super) left: u64,
+    pub(super) limit: u64,
+}
+
+impl Budget {
+    pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or(Error::Limit {
+            what: "bytes of the stacks as text",
+            limit,
+        })?;
+        Ok(())
+    }
+}
+
+/// Finds the frames of stacks.
+pub(super) struct Finder<'a> {
+    pools: &'a Pools<'a>,
+    /// Whether all stacks should be there. The JDK still may refer to one of the chunk before.
+    complete: bool,
+    namer: Namer<'a>,
+    frames: StackFrames<'a>,
+}
+
+/// What there is of a stack.
+#[derive(PartialEq, Eq)]
+pub(super) enum Found {
+    Frames,
+    /// It is empty, or there is none.
+    Nothing,
+    /// It is lost with a part of the chunk.
+    Lost,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>, complete: bool) -> Finder<'a> {
+        Finder {
+            pools,
+            complete,
+            namer,
+            frames: StackFrames::default(),
+        }
+    }
+
+    /// Finds the frames of a stack.
+    pub(super) fn find(
+        &mut self,
+        stack: u64,
+        names: &mut Frames,
+        budget: &mut Budget,
+    ) -> Result<Found> {
+        let Some(packed) = self.pools.stack(stack) else {
+            let lost = stack != 0 && !self.complete;
+            return Ok(if lost { Found::Lost } else { Found::Nothing });
+        };
+        self.frames
+            .decode(&packed, names, (self.pools, &mut self.namer))?;
+        budget.spend(self.frames.text_bytes())?;
+        let found = !self.frames.root_first().is_empty();
+        Ok(if found { Found::Frames } else { Found::Nothing })
+    }
+
+    /// Forgets all names, whose numbers are no more.
+    pub(super) fn forget(&mut self) {
+        self.namer = Namer::new(self.pools, self.namer.limits);
+        self.frames = StackFrames::default();
+    }
+
+    /// Whether a stack is lost with a part of the chunk.
+    pub(super) fn is_lost(&self, stack: u64) -> bool {
+        stack != 0 && !self.complete && self.pools.stack(stack).is_none()
+    }
+
+    /// Of the stack that was found last, root first.
+    pub(super) fn frames(&self) -> &[Frame] {
+        self.frames.root_first()
+    }
+}
+
+/// The stacks of one place after the other.
+pub(super) struct Stacks<'a> {
+    finder: Finder<'a>,
+    threads: Threads,
+    last: Last,
+}
+
+/// The stack of the place before.
+#[derive(Default)]
+struct Last {
+    /// Its number, its thread's, and whether it has a frame of what the thread waits for.
+    key: Option<(u64, u64, bool)>,
+    /// Its frames, root first.
+    path: Vec<Frame>,
+    /// How many of them there are without the class.
+    callers: usize,
+    /// Memory for the next one.
+    next: Vec<Frame>,
+}
+
+impl<'a> Stacks<'a> {
+    pub(super) fn new(finder: Finder<'a>, threads: Threads) -> Stacks<'a> {
+        Stacks {
+            finder,
+            threads,
+            last: Last::default(),
+        }
+    }
+
+    /// Where the native functions of the stacks so far lie.
+    pub(super) fn modules(&self) -> &ModuleTable {
+        &self.finder.namer.modules
+    }
+
+    /// The next stack shares nothing with the one before.
+    pub(super) fn begin(&mut self) {
+        self.last = Last::default();
+    }
+
+    /// The stack of a place: how many frames, from the root on, it has in common with the one before, and the
+    /// others. One that is lost has none.
+    pub(super) fn next(
+        &mut self,
+        place: &Place,
+        names: &mut Frames,
+        budget: &mut Budget,
+    ) -> Result<(usize, &[Frame])> {
+        let key = (place.stack, place.thread, place.pair == Pair::OffCpu);
+        let mut shared = self.last.callers;
+        if self.last.key != Some(key) {
+            if !self.walk(place, names, budget)? {
+                self.begin();
+                return Ok((0, &[]));
+            }
+            shared = self.last.turn();
+            self.last.key = Some(key);
+        }
+        let path = &mut self.last.path;
+        path.truncate(self.last.callers);
+        if place.class != 0 {
+            let name = self.finder.namer.class(names, place.class, budget)?;
+            path.push(Frame::new(name, class_kind(place)));
+        }
+        Ok((shared, &path[shared..]))
+    }
+
+    /// Puts what stands above the class into `next`; false if it is lost.
+    fn walk(&mut self, place: &Place, names: &mut Frames, budget: &mut Budget) -> Result<bool> {
+        let found = self.finder.find(place.stack, names, budget)?;
+        let unknown = match found {
+            Found::Lost => return Ok(false),
+            Found::Frames => None,
+            Found::Nothing => Some([plain(names, NO_STACK)?]),
+        };
+        let next = &mut self.last.next;
+        next.clear();
+        if self.threads != Threads::Off {
+            let namer = &mut self.finder.namer;
+            next.push(namer.thread(names, place.thread, self.threads)?);
+        }
+        let frames = unknown
+            .as_ref()
+            .map_or(self.finder.frames(), |frames| frames);
+        if place.pair == Pair::OffCpu {
+            let wait = waits::wait_of(&waiting(names, frames));
+            next.push(plain(names, wait.as_bytes())?);
+        }
+        next.extend_from_slice(frames);
+        Ok(true)
+    }
+}
+
+impl Last {
+    /// Puts the next stack in the place of the last; returns how many callers they share.
+    fn turn(&mut self) -> usize {
+        let pairs = self.path.iter().zip(&self.next);
+        let shared = pairs.take_while(|(before, now)| before == now).count();
+        std::mem::swap(&mut self.path, &mut self.next);
+        self.callers = self.path.len();
+        shared
+    }
+}
+
+/// How the class that was allocated or contended for, the leaf, is marked: as async-profiler does.
+fn class_kind(place: &Place) -> Kind {
+    match place.outside {
+        true => Kind::Kernel,
+        false => Kind::Inlined,
+    }
+}
+
+fn plain(names: &mut Frames, name: &[u8]) -> Result<Frame> {
+    Ok(Frame::new(names.intern_name(name)?, Kind::Plain))
+}
+
+/// Frames as `waits` looks at them, leaf first.
+pub(super) fn waiting<'n>(names: &'n Frames, frames: &[Frame]) -> Vec<Waiting<'n>> {
+    let waiting = frames.iter().rev().map(|&frame| Waiting {
+        name: names.name_of(frame),
+        kind: frame.kind(),
+    });
+    waiting.collect()
+}

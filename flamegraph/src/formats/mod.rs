@@ -1,0 +1,219 @@
+//! Formats: how a profile is read and written, a folder for each, and the list of those that can be read.
+
+mod compact;
+pub mod folded;
+#[cfg(feature = "recordings")]
+mod jfr;
+mod json;
+mod options;
+#[cfg(feature = "recordings")]
+pub mod perf_data;
+#[cfg(feature = "recordings")]
+mod perf_script;
+mod pprof;
+#[cfg(feature = "formats")]
+mod speedscope;
+#[cfg(feature = "formats")]
+mod stack;
+mod suffix;
+
+#[cfg(feature = "formats")]
+pub(crate) use compact::put_modules;
+#[cfg(feature = "recordings")]
+pub use jfr::{read_jfr, Recording, Sampled};
+pub use options::{PerfOptions, ReadOptions};
+
+use std::fs::File;
+#[cfg(feature = "recordings")]
+use std::io::Seek;
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+use std::str::FromStr;
+
+#[cfg(feature = "recordings")]
+use crate::profile::ValueType;
+use crate::profile::{Error, Profile, Result};
+use crate::source::{uncompressed, Garbage, Input};
+
+/// A format that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `root;...;leaf count`
+    Folded,
+    /// A `profile.proto` message.
+    Pprof,
+    /// Our own, in the fewest bytes.
+    Compact,
+    /// Speedscope's JSON.
+    #[cfg(feature = "formats")]
+    Speedscope,
+    /// What `perf script` prints.
+    #[cfg(feature = "formats")]
+    PerfScript,
+    /// What `perf record` writes.
+    #[cfg(feature = "recordings")]
+    PerfData,
+    /// A recording of async-profiler or of the JDK's Flight Recorder.
+    #[cfg(feature = "recordings")]
+    Jfr,
+}
+
+/// What there is to know of a format: its name, how it is recognised, how it is read.
+struct Entry {
+    format: Format,
+    name: &'static str,
+    /// Whether a file that begins so is one.
+    detect: fn(&[u8]) -> bool,
+    read: fn(Input<'_>, &ReadOptions) -> Result<Profile>,
+}
+
+const fn entry(
+    format: Format,
+    name: &'static str,
+    detect: fn(&[u8]) -> bool,
+    read: fn(Input<'_>, &ReadOptions) -> Result<Profile>,
+) -> Entry {
+    Entry {
+        format,
+        name,
+        detect,
+        read,
+    }
+}
+
+/// Every format; the first that recognises the beginning has it, and the last takes what is left.
+const FORMATS: &[Entry] = &[
+    #[cfg(feature = "recordings")]
+    entry(Format::Jfr, "jfr", jfr::detect, jfr::read_input),
+    #[cfg(feature = "recordings")]
+    entry(
+        Format::PerfData,
+        "perf-data",
+        perf_data::detect,
+        perf_data::read_input,
+    ),
+    entry(
+        Format::Compact,
+        "compact",
+        compact::detect,
+        compact::read_input,
+    ),
+    entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::Speedscope,
+        "speedscope",
+        speedscope::detect,
+        speedscope::read_input,
+    ),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::PerfScript,
+        "perf-script",
+        perf_script::detect,
+        perf_script::read_input,
+    ),
+    entry(Format::Folded, "folded", |_| true, folded::read_input),
+];
+
+impl Format {
+    /// Every format that can be read.
+    pub fn all() -> impl Iterator<Item = Format> {
+        FORMATS.iter().map(|entry| entry.format)
+    }
+
+    /// What the user calls it.
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    fn entry(self) -> &'static Entry {
+        let mut entries = FORMATS.iter();
+        let found = entries.find(|entry| entry.format == self);
+        // Every variant has its line above; a test walks them.
+        found.unwrap_or(&FORMATS[FORMATS.len() - 1])
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Format> {
+        let known: Vec<&str> = FORMATS.iter().map(|entry| entry.name).collect();
+        let found = FORMATS.iter().find(|entry| entry.name == name);
+        found.map(|entry| entry.format).ok_or_else(|| {
+            let known = known.join(", ");
+            Error::Usage(format!("unknown format {name:?}; known are: {known}"))
+        })
+    }
+}
+
+/// Reads a profile from bytes at hand. Compression is always detected, the format unless it is given.
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Profile> {
+    read_input(Input::Bytes(Cursor::new(bytes)), options)
+}
+
+/// Reads a profile from a stream; see [`read`].
+pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> Result<Profile> {
+    read_input(Input::stream(Box::new(BufReader::new(input)))?, options)
+}
+
+/// Reads a profile from a file; see [`read`].
+pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
+    read_file(File::open(path)?, options)
+}
+
+/// Reads a profile from a file that is open, from where it stands; see [`read`].
+pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
+    #[cfg(feature = "recordings")]
+    if (options.format).is_none_or(|format| format == Format::PerfData) && is_whole(&file)? {
+        if let Some(mut profile) = perf_data::read_file(&file, options)? {
+            add_a_value(&mut profile)?;
+            return Ok(profile);
+        }
+    }
+    read_stream(file, options)
+}
+
+/// Whether it is a file in which one can go back and forth, and nothing of it was read yet.
+#[cfg(feature = "recordings")]
+fn is_whole(mut file: &File) -> Result<bool> {
+    Ok(file.metadata()?.is_file() && file.stream_position()? == 0)
+}
+
+fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let garbage = Garbage::default();
+    let (format, input) = recognise(input, options, &garbage)?;
+    options.check_for(format)?;
+    let mut profile = (format.entry().read)(input, options)?;
+    profile.add_warnings(garbage.warnings());
+    #[cfg(feature = "recordings")]
+    add_a_value(&mut profile)?;
+    Ok(profile)
+}
+
+/// A recording in which nothing happened may name no event; a profile has a value all the same.
+#[cfg(feature = "recordings")]
+fn add_a_value(profile: &mut Profile) -> Result<()> {
+    if profile.values().is_empty() {
+        profile.push_value(ValueType::samples(), usize::MAX)?;
+    }
+    Ok(())
+}
+
+fn detect(head: &[u8]) -> Format {
+    let found = FORMATS.iter().find(|entry| (entry.detect)(head));
+    found.map_or(Format::Folded, |entry| entry.format)
+}
+
+/// Takes compression off, and finds the format. `garbage` has what stands behind what was compressed,
+/// once all of it has been read.
+pub(crate) fn recognise<'a>(
+    input: Input<'a>,
+    options: &ReadOptions,
+    garbage: &Garbage,
+) -> Result<(Format, Input<'a>)> {
+    let input = uncompressed(input, garbage)?;
+    let format = options.format.unwrap_or_else(|| detect(input.head()));
+    Ok((format, input))
+}

@@ -1,0 +1,219 @@
+//! Taking in the records of the stream.
+
+use std::io::Read;
+use std::sync::atomic::Ordering;
+
+use super::off_cpu::Waited;
+use super::stack_tree::{Root, StackId};
+use super::{Counted, Live, Wanted};
+use crate::formats::perf_data::event::{Event, RawSample};
+use crate::formats::perf_data::header::Header;
+use crate::formats::perf_data::processes::Mode;
+use crate::formats::perf_data::records::{kind, Record, Records};
+use crate::formats::perf_data::resolve::{self, Generations};
+use crate::profile::Result;
+
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_PREEMPTED: u16 = 1 << 14;
+
+impl Live {
+    pub(super) fn take_all<R: Read>(&mut self, records: &mut Records<R>) -> Result<()> {
+        while records.advance()? {
+            let (record, header) = records.current();
+            match record.kind {
+                kind::SAMPLE => self.take_sample(&record, header),
+                kind::SWITCH => {
+                    self.take_switch(&record, header);
+                }
+                kind::LOST if self.is_late(&record, header) => {}
+                kind::LOST => add(&mut self.lost_records, words(&record, 1)),
+                kind::LOST_SAMPLES => add(&mut self.lost_samples, words(&record, 0)),
+                _ => self.processes.take_in(&record, header, &mut self.modules),
+            }
+        }
+        // Events without a sample are known by now: an idle process has an empty profile, not none.
+        if self.changes != records.header.changes {
+            self.match_events(&records.header);
+        }
+        Ok(())
+    }
+
+    fn take_sample(&mut self, record: &Record<'_>, header: &Header) {
+        if self.changes != header.changes {
+            self.match_events(header);
+        }
+        let event = header.events.get(record.event);
+        let Some(raw) = event.and_then(|event| event.sample(record.body)) else {
+            self.malformed += 1;
+            return;
+        };
+        if raw.time > self.end() {
+            return;
+        }
+        self.newest = self.newest.max(raw.time);
+        if self.by_event[record.event].is_empty() {
+            return;
+        }
+        let chain = raw.chain.map(|chain| record.body.of(chain));
+        let generations = Generations {
+            user: self.processes.generation(raw.pid),
+            kernel: self.processes.kernel.generation,
+        };
+        let mode = Mode::of_misc(record.misc);
+        resolve::pointers(chain, raw.ip, mode, generations, &mut self.walker.pointers);
+        match self.stack_of(raw.pid, raw.tid) {
+            Some(stack) => self.count(record.event, &raw, stack),
+            None => self.left_out += 1,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// How many were lost. The kernel counts records of all kinds, and newer ones samples once more, without a time:
+    /// those may have come after the end.
+    pub(super) fn lost(&self) -> u64 {
+        match self.end() {
+            u64::MAX => self.lost_records.max(self.lost_samples),
+            _ => self.lost_records,
+        }
+    }
+
+    /// Whether a record that is no sample is of a time after the end.
+    fn is_late(&self, record: &Record<'_>, header: &Header) -> bool {
+        let event = header.events.get(record.event);
+        let time = event.and_then(|event| record.body.u64_from_end(event.time_from_end()?));
+        time.is_some_and(|time| time > self.end())
+    }
+
+    /// Which of the wanted profiles each event is for.
+    fn match_events(&mut self, header: &Header) {
+        self.changes = header.changes;
+        let mut by_event = vec![Vec::new(); header.events.len()];
+        for (number, wanted) in self.wanted.iter().enumerate() {
+            for event in wanted.among(&header.events) {
+                by_event[event].push(number);
+            }
+        }
+        self.by_event = by_event;
+        for (event, numbers) in header.events.iter().zip(&self.by_event) {
+            for &number in numbers {
+                self.tallies[number].source = Some(event.name.clone());
+            }
+        }
+    }
+
+    /// The node of the walker's pointers, below that of the thread's group.
+    fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
+        let group = self.groups.of(&self.processes.comm(tid))?;
+        let root = self.stacks.root(Root { pid, group })?;
+        self.walker
+            .node(root, (pid, tid), &self.processes, &mut self.stacks)
+    }
+
+    fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
+        let second = self.second(raw.time);
+        for place in 0..self.by_event[event].len() {
+            let number = self.by_event[event][place];
+            match self.wanted[number].counted {
+                Counted::OffCpu => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
+                Counted::CpuTime | Counted::Count => {
+                    self.tallies[number].add(stack, raw.pid, raw.period, second)
+                }
+            }
+        }
+    }
+
+    /// A thread leaves the CPU, or comes back.
+    fn take_switch(&mut self, record: &Record<'_>, header: &Header) -> Option<()> {
+        if !self
+            .wanted
+            .iter()
+            .any(|wanted| wanted.counted == Counted::OffCpu)
+        {
+            return None;
+        }
+        let event = header.events.get(record.event)?;
+        let (pid, tid, time) = event.thread_and_time(record.body)?;
+        if time > self.end() {
+            return None;
+        }
+        self.newest = self.newest.max(time);
+        if record.misc & MISC_SWITCH_OUT == 0 {
+            let waited = self.off_cpu.is_back(tid, time)?;
+            self.add_wait(waited);
+            return Some(());
+        }
+        if !self.off_cpu.is_leaving(tid) {
+            // Nobody may see the kernel: of the stack nothing is known.
+            self.walker.pointers.clear();
+            let stack = self.stack_of(pid, tid)?;
+            self.off_cpu.leaves(pid, tid, time, stack);
+        }
+        self.off_cpu
+            .left(tid, time, record.misc & MISC_PREEMPTED != 0);
+        Some(())
+    }
+
+    /// Who is away now has waited until the end.
+    pub(super) fn end_waits(&mut self) {
+        let end = match self.end() {
+            u64::MAX => self.newest,
+            end => end,
+        };
+        for waited in self.off_cpu.end(end) {
+            self.add_wait(waited);
+        }
+    }
+
+    fn add_wait(&mut self, waited: Waited) {
+        let second = self.second(waited.since);
+        for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
+            if wanted.counted == Counted::OffCpu {
+                tally.add(waited.stack, waited.pid, waited.nanoseconds, second);
+            }
+        }
+    }
+
+    /// Which second of the recording a time lies in.
+    fn second(&mut self, time: u64) -> u32 {
+        let begin = *self.begin.get_or_insert(time);
+        let second = time.saturating_sub(begin) / 1_000_000_000;
+        second.min(self.limits.seconds.saturating_sub(1) as u64) as u32
+    }
+}
+
+impl Wanted {
+    /// The numbers of the events meant.
+    fn among(&self, events: &[Event]) -> Vec<usize> {
+        let those = |meant: &dyn Fn(&Event) -> bool| -> Vec<usize> {
+            let all = events.iter().enumerate();
+            let those = all.filter(|(_, event)| meant(event));
+            those.map(|(number, _)| number).collect()
+        };
+        match those(&|event| event.name == self.perf) {
+            none if none.is_empty() => those(&|event| self.is_like(event)),
+            exact => exact,
+        }
+    }
+
+    /// Whether this may be the event meant, whatever was asked of it behind its name.
+    fn is_like(&self, event: &Event) -> bool {
+        let plain = event.name.split('/').next();
+        event.is_called(&self.name) || plain == Some(&self.name)
+    }
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+/// The number behind so many others in a record.
+fn words(record: &Record<'_>, before: u64) -> u64 {
+    let mut fields = record.body;
+    fields
+        .skip(before * 8)
+        .and_then(|()| fields.u64())
+        .unwrap_or(0)
+}

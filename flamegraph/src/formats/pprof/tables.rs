@@ -1,0 +1,322 @@
+//! What samples refer to: strings, functions, locations. Every reference is checked when it is followed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
+use prost::Message;
+
+use super::mappings::Mappings;
+use crate::formats::pprof::proto::{self, field};
+use crate::profile::{Error, Frame, Kind, Limits, Profile, Result, ValueType};
+use crate::source::wire::{Fields, Value};
+
+/// More sample types than any real profile has.
+const MOST_VALUES: usize = 32;
+/// Strings, functions or frames of locations: a few bytes on the wire take many in memory.
+const MOST_ENTRIES: usize = 1 << 22;
+/// Bytes of one inner message, for the same reason.
+const MOST_INNER_BYTES: usize = 16 << 20;
+
+pub(super) fn damaged(what: impl Into<String>) -> Error {
+    Error::Pprof(what.into())
+}
+
+/// The inner messages of a profile but for the samples, by field: one walk over the message finds them all.
+pub(super) struct Parts<'a> {
+    values: Vec<&'a [u8]>,
+    mappings: Vec<&'a [u8]>,
+    locations: Vec<&'a [u8]>,
+    functions: Vec<&'a [u8]>,
+    strings: Vec<&'a [u8]>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn mappings(&self) -> &[&'a [u8]] {
+        &self.mappings
+    }
+
+    pub(super) fn of(message: &'a [u8]) -> Result<Parts<'a>> {
+        let mut parts = Parts {
+            values: Vec::new(),
+            mappings: Vec::new(),
+            locations: Vec::new(),
+            functions: Vec::new(),
+            strings: Vec::new(),
+        };
+        for found in fields(message) {
+            let (what, part) = match found? {
+                (field::SAMPLE_TYPE, bytes) => ("sample types", (&mut parts.values, bytes)),
+                (field::MAPPING, bytes) => (
+                    "mappings of the pprof message",
+                    (&mut parts.mappings, bytes),
+                ),
+                (field::LOCATION, bytes) => (
+                    "locations of the pprof message",
+                    (&mut parts.locations, bytes),
+                ),
+                (field::FUNCTION, bytes) => (
+                    "functions of the pprof message",
+                    (&mut parts.functions, bytes),
+                ),
+                (field::STRING, bytes) => {
+                    ("strings of the pprof message", (&mut parts.strings, bytes))
+                }
+                _ => continue,
+            };
+            check_entries(what, part.0.len())?;
+            part.0.push(part.1);
+        }
+        Ok(parts)
+    }
+}
+
+/// The fields of a message that have bytes, with their field numbers.
+fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8])>> {
+    let whole = message.len();
+    Fields::of(message).filter_map(move |found| match found {
+        Ok((field, Value::Bytes(bytes))) => Some(Ok((field, bytes))),
+        Ok(_) => None,
+        Err(left) => {
+            let place = whole - left;
+            Some(Err(damaged(format!(
+                "damaged or truncated at byte {place}"
+            ))))
+        }
+    })
+}
+
+/// The samples, with their numbers.
+pub(super) fn samples(message: &[u8]) -> impl Iterator<Item = Result<(usize, &[u8])>> {
+    let is_sample = |found: &Result<(u64, &[u8])>| {
+        found
+            .as_ref()
+            .map_or(true, |&(field, _)| field == field::SAMPLE)
+    };
+    let samples = fields(message).filter(is_sample).enumerate();
+    samples.map(|(number, found)| Ok((number, found?.1)))
+}
+
+pub(super) fn check_inner_bytes(bytes: &[u8], what: &str, number: usize) -> Result<()> {
+    if bytes.len() <= MOST_INNER_BYTES {
+        return Ok(());
+    }
+    let size = bytes.len();
+    Err(damaged(format!(
+        "{what} {number}: {size} bytes (at most {MOST_INNER_BYTES} are read)"
+    )))
+}
+
+pub(super) fn decode<M: Message + Default>(bytes: &[u8], what: &str, number: usize) -> Result<M> {
+    check_inner_bytes(bytes, what, number)?;
+    M::decode(bytes).map_err(|error| damaged(format!("{what} {number}: {error}")))
+}
+
+fn check_entries(what: &'static str, count: usize) -> Result<()> {
+    if count < MOST_ENTRIES {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what,
+        limit: MOST_ENTRIES as u64,
+    })
+}
+
+/// The string table.
+pub(super) struct Strings<'a> {
+    strings: Vec<&'a [u8]>,
+    most_bytes: usize,
+}
+
+impl<'a> Strings<'a> {
+    pub(super) fn of(parts: &Parts<'a>, limits: &Limits) -> Strings<'a> {
+        Strings {
+            strings: parts.strings.clone(),
+            most_bytes: limits.name_bytes,
+        }
+    }
+
+    pub(super) fn bytes(&self, index: i64) -> Result<&'a [u8]> {
+        let count = self.strings.len();
+        let found = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.strings.get(index));
+        let bytes = found
+            .ok_or_else(|| damaged(format!("string {index} does not exist (there are {count})")))?;
+        if bytes.len() > self.most_bytes {
+            return Err(Error::Limit {
+                what: "bytes of a name",
+                limit: self.most_bytes as u64,
+            });
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn text(&self, index: i64) -> Result<String> {
+        Ok(String::from_utf8_lossy(self.bytes(index)?).into_owned())
+    }
+
+    pub(super) fn values(&self, parts: &Parts<'_>) -> Result<Vec<ValueType>> {
+        let mut values = Vec::new();
+        for (number, bytes) in parts.values.iter().enumerate() {
+            if number == MOST_VALUES {
+                return Err(Error::Limit {
+                    what: "sample types",
+                    limit: MOST_VALUES as u64,
+                });
+            }
+            let value: proto::ValueType = decode(bytes, "sample type", number)?;
+            values.push(ValueType::new(
+                self.text(value.r#type)?,
+                self.text(value.unit)?,
+            ));
+        }
+        if values.is_empty() {
+            return Err(damaged("no sample type; is this a profile?"));
+        }
+        Ok(values)
+    }
+}
+
+/// What ids stand for. Most writers count them up from 1, and then no look-up is needed; others come from
+/// hosts, and the hasher is seeded anew for each table.
+pub(super) struct ById<T> {
+    counted: Vec<T>,
+    others: HashMap<u64, T, RandomState>,
+}
+
+impl<T> ById<T> {
+    pub(super) fn new() -> ById<T> {
+        ById {
+            counted: Vec::new(),
+            others: HashMap::default(),
+        }
+    }
+
+    /// False when the id stands for something already.
+    pub(super) fn insert(&mut self, id: u64, what: T) -> bool {
+        if self.get(id).is_some() {
+            return false;
+        }
+        if id == self.counted.len() as u64 + 1 {
+            self.counted.push(what);
+        } else {
+            self.others.insert(id, what);
+        }
+        true
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&T> {
+        let place = usize::try_from(id.wrapping_sub(1)).unwrap_or(usize::MAX);
+        self.counted.get(place).or_else(|| self.others.get(&id))
+    }
+}
+
+/// The frames of every location, root first.
+pub(super) struct Locations {
+    spans: ById<Span>,
+    frames: Vec<Frame>,
+}
+
+struct Span {
+    frames: Range<usize>,
+    /// How long its frames are in folded text.
+    bytes: u64,
+}
+
+impl Locations {
+    pub(super) fn read(
+        parts: &Parts<'_>,
+        strings: &Strings<'_>,
+        profile: &mut Profile,
+    ) -> Result<Locations> {
+        let functions = read_functions(parts, strings, profile)?;
+        let mut mappings = Mappings::read(parts.mappings(), strings);
+        let mut locations = Locations {
+            spans: ById::new(),
+            frames: Vec::new(),
+        };
+        for (number, bytes) in parts.locations.iter().enumerate() {
+            let location: proto::Location = decode(bytes, "location", number)?;
+            locations.add(&location, &functions, profile)?;
+            let frames = locations.frames_of(location.id);
+            mappings.note(location.mapping_id, frames, profile);
+        }
+        Ok(locations)
+    }
+
+    fn add(
+        &mut self,
+        location: &proto::Location,
+        functions: &ById<Frame>,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        let (id, start) = (location.id, self.frames.len());
+        check_entries("frames of the locations", start + location.line.len())?;
+        for line in location.line.iter().rev() {
+            let function = line.function_id;
+            let missing = || damaged(format!("location {id}: function {function} does not exist"));
+            self.frames
+                .push(*functions.get(function).ok_or_else(missing)?);
+        }
+        if location.line.is_empty() {
+            let address = format!("[{:#x}]", location.address);
+            self.frames.push(profile.frames.intern(address.as_bytes())?);
+        }
+        let frames = start..self.frames.len();
+        let lengths = self.frames[start..]
+            .iter()
+            .map(|&frame| profile.frames.name_of(frame).len() as u64 + 1);
+        let span = Span {
+            bytes: lengths.sum(),
+            frames,
+        };
+        if !self.spans.insert(id, span) {
+            return Err(damaged(format!("location {id} stands twice")));
+        }
+        Ok(())
+    }
+
+    /// The frames of a location that stands here.
+    fn frames_of(&self, location: u64) -> &[Frame] {
+        let span = self.spans.get(location);
+        span.map_or(&[], |span| &self.frames[span.frames.clone()])
+    }
+
+    /// The frames of a location and how long they are in folded text.
+    pub(super) fn get(&self, location: u64) -> Result<(&[Frame], u64)> {
+        let missing = || damaged(format!("location {location} does not exist"));
+        let span = self.spans.get(location).ok_or_else(missing)?;
+        Ok((&self.frames[span.frames.clone()], span.bytes))
+    }
+}
+
+fn read_functions(
+    parts: &Parts<'_>,
+    strings: &Strings<'_>,
+    profile: &mut Profile,
+) -> Result<ById<Frame>> {
+    let mut functions = ById::new();
+    for (number, bytes) in parts.functions.iter().enumerate() {
+        let function: proto::Function = decode(bytes, "function", number)?;
+        let (name, system_name) = (
+            strings.bytes(function.name)?,
+            strings.bytes(function.system_name)?,
+        );
+        if !functions.insert(function.id, intern(name, system_name, profile)?) {
+            return Err(damaged(format!("function {} stands twice", function.id)));
+        }
+    }
+    Ok(functions)
+}
+
+/// The system name is believed about the kind only if it is the name with an annotation.
+fn intern(name: &[u8], system_name: &[u8], profile: &mut Profile) -> Result<Frame> {
+    let (plain, kind) = Kind::split(system_name);
+    if plain == name && kind != Kind::Plain {
+        return Ok(Frame::new(profile.frames.intern_name(name)?, kind));
+    }
+    profile
+        .frames
+        .intern(if name.is_empty() { system_name } else { name })
+}

@@ -1,0 +1,76 @@
+//! Which value of a profile the numbers of a file go to, and how large they are in its unit.
+
+use super::read::{wrong, Head};
+use crate::profile::{Error, Profile, Result, ValueType};
+
+/// More values than any real file has.
+const MOST_VALUES: usize = 32;
+
+/// Where a number goes.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    pub(super) value: usize,
+    /// By how much its unit is coarser than the value's.
+    factor: i64,
+}
+
+impl Column {
+    /// The value a profile of the file speaks of; profiles of one unit share one.
+    pub(super) fn of(head: &Head<'_>, profile: &mut Profile, cells: usize) -> Result<Column> {
+        let (meaning, factor) = match (&head.value, &*head.unit) {
+            (Some(value), _) => (ValueType::new(&*value.name, &*value.unit), 1),
+            (None, "none") => (ValueType::samples(), 1),
+            (None, "bytes") => (ValueType::new("space", "bytes"), 1),
+            (None, "nanoseconds") => (time(), 1),
+            (None, "microseconds") => (time(), 1_000),
+            (None, "milliseconds") => (time(), 1_000_000),
+            (None, "seconds") => (time(), 1_000_000_000),
+            (None, other) => return Err(wrong(format!("unknown unit {other:?}"))),
+        };
+        let known = profile.values().iter().position(|value| *value == meaning);
+        // Our own files have one profile for each value, and values may be alike.
+        let known = known.filter(|_| head.value.is_none());
+        let value = match known {
+            Some(known) => known,
+            None if profile.values().len() == MOST_VALUES => {
+                let limit = MOST_VALUES as u64;
+                return Err(Error::Limit {
+                    what: "values of the speedscope file",
+                    limit,
+                });
+            }
+            None => profile.push_value(meaning, cells)?,
+        };
+        Ok(Column { value, factor })
+    }
+
+    /// A number of the file in the value's unit, rounded where it has a fraction.
+    pub(super) fn scale(self, number: &str) -> Result<i64> {
+        let (whole, fraction) = self.parts(number)?;
+        Ok(whole + i64::from(fraction >= 0.5))
+    }
+
+    /// The same without rounding: a whole number, and the fraction that is left, below 1.
+    pub(super) fn parts(self, number: &str) -> Result<(i64, f64)> {
+        let too_large = || wrong(format!("{number} does not fit in 64 bits"));
+        if let Ok(whole) = number.parse::<i64>() {
+            let whole = whole.checked_mul(self.factor).ok_or_else(too_large)?;
+            return Ok((whole, 0.0));
+        }
+        let parsed: f64 = number
+            .parse()
+            .map_err(|_| wrong(format!("{number:.40} where a number should be")))?;
+        let scaled = parsed * self.factor as f64;
+        // 2^63 is the first that does not fit; NaN and infinities are not JSON.
+        if scaled.abs() >= 9_223_372_036_854_775_808.0 {
+            return Err(too_large());
+        }
+        // Numbers this large have no fractions, so that one more of a whole number fits.
+        Ok((scaled.floor() as i64, scaled - scaled.floor()))
+    }
+}
+
+/// Nothing says whether it is CPU time or time on the clock.
+fn time() -> ValueType {
+    ValueType::new("time", "nanoseconds")
+}

@@ -1,0 +1,142 @@
+//! What of a sample's thread stands at the root of its stack.
+
+use crate::ops::rebuild::Rebuild;
+use crate::profile::{Kind, Node, Profile, Result, ROOT};
+
+/// How threads are told apart, where a format knows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Each has a frame `[name tid=N]`.
+    Each,
+    /// A group of threads has a frame `[canonical name]`: numbers in the name are `N`.
+    Groups,
+}
+
+impl Threads {
+    /// The root frame of a thread of this name and number; `None`: there is to be none.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn frame(self, name: &[u8], tid: i64) -> Option<Vec<u8>> {
+        match self {
+            Threads::Off => None,
+            Threads::Each => Some(each(name, tid)),
+            Threads::Groups => {
+                let name = String::from_utf8_lossy(name);
+                let group = match &*name {
+                    "" => "unknown thread".to_string(),
+                    name => crate::ops::NameRules::builtin().thread_group(unbracketed(name)),
+                };
+                Some(format!("[{group}]").into_bytes())
+            }
+        }
+    }
+
+    /// The root frame of a thread of which only a text is known, such as a label.
+    pub(crate) fn frame_of_label(self, name: &str) -> Option<String> {
+        match self {
+            Threads::Off => None,
+            #[cfg(feature = "recordings")]
+            Threads::Groups => {
+                let group = crate::ops::NameRules::builtin().thread_group(unbracketed(name));
+                Some(format!("[{group}]"))
+            }
+            _ => Some(format!("[{}]", unbracketed(name))),
+        }
+    }
+}
+
+#[cfg(feature = "recordings")]
+fn each(name: &[u8], tid: i64) -> Vec<u8> {
+    // What async-profiler calls a thread whose name it does not know.
+    if name.starts_with(b"[tid=") {
+        return name.to_vec();
+    }
+    let space: &[u8] = if name.is_empty() { b"" } else { b" " };
+    [b"[", name, space, b"tid=", tid.to_string().as_bytes(), b"]"].concat()
+}
+
+fn unbracketed(name: &str) -> &str {
+    thread_of(name).unwrap_or(name)
+}
+
+/// What a frame in brackets says: at the root of a stack, its thread.
+pub(crate) fn thread_of(frame: &str) -> Option<&str> {
+    frame.strip_prefix('[')?.strip_suffix(']')
+}
+
+impl Profile {
+    /// The thread of a node that is an outermost frame in brackets. A frame with a kind is code; one without a name, or
+    /// with brackets within the brackets, would be another when it is read as a label.
+    pub(crate) fn thread_at(&self, node: Node) -> Option<&str> {
+        let outermost = node != ROOT && self.tree.parent(node) == ROOT;
+        let frame = outermost.then(|| self.tree.frame(node))?;
+        let name = (frame.kind() == Kind::Plain).then(|| self.frames.name_of(frame))?;
+        thread_of(name).filter(|thread| !thread.is_empty() && thread_of(thread).is_none())
+    }
+
+    /// The stacks without the outermost frame where that is in brackets, which tells threads apart.
+    pub fn without_threads(&self) -> Result<Profile> {
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = match self.thread_at(node) {
+                Some(_) => parent,
+                None => copy.child(parent, self.tree.frame(node))?,
+            };
+            copy.add_selves(node, nodes[node as usize])?;
+        }
+        Ok(copy.finish())
+    }
+}
+
+#[cfg(all(test, feature = "recordings"))]
+mod tests {
+    use super::*;
+
+    fn frame(threads: Threads, name: &str) -> Option<String> {
+        let frame = threads.frame(name.as_bytes(), 7)?;
+        Some(String::from_utf8(frame).unwrap())
+    }
+
+    #[test]
+    fn stacks_without_threads_add_up() {
+        let mut profile = Profile::new(vec![crate::profile::ValueType::samples()]);
+        for (stack, samples) in [
+            (&["[a]", "x", "[libc.so]"][..], 1),
+            (&["[b]", "x", "[libc.so]"], 20),
+            (&["[b]"], 300),
+            (&["x"], 4000),
+        ] {
+            profile.add_stack(stack, &[samples]).unwrap();
+        }
+        let mut folded = Vec::new();
+        let plain = profile.without_threads().unwrap();
+        plain.write_folded(&mut folded, 0, true).unwrap();
+        assert_eq!(
+            String::from_utf8(folded).unwrap(),
+            " 300\nx 4000\nx;[libc.so] 21\n"
+        );
+        assert_eq!(plain.total(0).unwrap(), 4321);
+    }
+
+    #[test]
+    fn threads_alone_and_in_groups() {
+        assert_eq!(frame(Threads::Off, "main"), None);
+        for (name, each, group) in [
+            (
+                "pool-1-thread-12",
+                "[pool-1-thread-12 tid=7]",
+                "[pool-N-thread-N]",
+            ),
+            ("", "[tid=7]", "[unknown thread]"),
+            ("[tid=99]", "[tid=99]", "[tid=N]"),
+        ] {
+            assert_eq!(frame(Threads::Each, name).as_deref(), Some(each));
+            assert_eq!(frame(Threads::Groups, name).as_deref(), Some(group));
+        }
+    }
+}

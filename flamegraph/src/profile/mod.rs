@@ -1,0 +1,451 @@
+//! The profile: a call tree with typed values and labels.
+
+use std::collections::BTreeMap;
+
+mod error;
+mod frames;
+mod limits;
+mod merge;
+mod modules;
+mod raw_names;
+mod tiers;
+mod tree;
+#[cfg(feature = "recordings")]
+mod unknown;
+pub(crate) mod values;
+mod walk;
+
+pub use error::{Error, Result};
+pub use frames::Kind;
+pub(crate) use frames::{Frame, Frames};
+pub(crate) use limits::Bounded;
+pub use limits::Limits;
+#[cfg(feature = "recordings")]
+pub(crate) use limits::MOST_PERIOD;
+pub use merge::Merger;
+pub(crate) use merge::Nodes;
+pub(crate) use modules::{module_of, ModuleTable, MOST_MODULES};
+pub(crate) use raw_names::RawNames;
+pub(crate) use tiers::{dominant, Shares, TierTotals};
+pub(crate) use tree::{Node, Tree, ROOT};
+#[cfg(feature = "recordings")]
+pub use unknown::Unknown;
+pub use values::ValueType;
+#[cfg(feature = "formats")]
+pub(crate) use walk::deal;
+pub(crate) use walk::{Order, Step};
+
+/// Warnings that are kept; the first ones say what the others repeat.
+const MOST_WARNINGS: usize = 20;
+
+/// What holds for a whole profile: host, pid, process ...
+pub type Labels = BTreeMap<String, String>;
+
+/// Stacks and how often each was seen.
+///
+/// A node of the tree is a frame under a parent, a frame is a name and a [`Kind`](crate::Kind); each
+/// node has one self value for each [`ValueType`]. Values are never negative, and the sum of a value
+/// always fits in an `i64`, therefore so does every total of a subtree.
+#[derive(Clone)]
+pub struct Profile {
+    values: Vec<ValueType>,
+    labels: Labels,
+    malformed_lines: u64,
+    warnings: Vec<String>,
+    pub(crate) frames: Frames,
+    pub(crate) tree: Tree,
+    /// Self values: one column for each value type, one entry for each node.
+    columns: Vec<Vec<i64>>,
+    totals: Vec<i64>,
+    most_nodes: usize,
+    /// How many names and nodes there were when they were last seen to stand in order.
+    ordered: Option<(usize, usize)>,
+    pub(crate) raw_names: RawNames,
+    pub(crate) modules: ModuleTable,
+    /// Of a profile whose tiers were merged: what each of them had.
+    pub(crate) tiers: Option<TierTotals>,
+    /// Of a perf.data file: what of it could not be named.
+    #[cfg(feature = "recordings")]
+    unknown: Option<Unknown>,
+}
+
+impl Profile {
+    /// An empty profile of these values.
+    pub fn new(values: Vec<ValueType>) -> Profile {
+        Profile {
+            columns: vec![vec![0]; values.len()],
+            totals: vec![0; values.len()],
+            values,
+            labels: Labels::new(),
+            malformed_lines: 0,
+            warnings: Vec::new(),
+            frames: Frames::default(),
+            tree: Tree::new(),
+            most_nodes: usize::MAX,
+            ordered: None,
+            raw_names: RawNames::default(),
+            modules: ModuleTable::default(),
+            tiers: None,
+            #[cfg(feature = "recordings")]
+            unknown: None,
+        }
+    }
+
+    /// An empty profile whose nodes times values stay within `cells`.
+    pub(crate) fn bounded(values: Vec<ValueType>, cells: usize) -> Profile {
+        let most_nodes = cells / values.len().max(1);
+        Profile {
+            most_nodes,
+            ..Profile::new(values)
+        }
+    }
+
+    /// How many nodes there may be, the root among them.
+    pub(crate) fn most_nodes(&self) -> usize {
+        self.most_nodes
+    }
+
+    /// What the values mean, in their order.
+    pub fn values(&self) -> &[ValueType] {
+        &self.values
+    }
+
+    /// The same for people: `samples (count), cpu (nanoseconds)`.
+    pub fn value_list(&self) -> String {
+        values::list(&self.values)
+    }
+
+    /// Adds a value that nothing has yet; nodes times values stay within `cells`. Returns its index.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
+        self.most_nodes = cells / (self.values.len() + 1);
+        if self.tree.len() > self.most_nodes {
+            return Err(Error::Limit {
+                what: "nodes of the call tree",
+                limit: self.most_nodes as u64,
+            });
+        }
+        self.values.push(value);
+        self.totals.push(0);
+        self.columns.push(vec![0; self.tree.len()]);
+        Ok(self.values.len() - 1)
+    }
+
+    /// Gives a value another meaning, for readers that learn it late.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn rename_value(&mut self, value: usize, meaning: ValueType) {
+        self.values[value] = meaning;
+    }
+
+    /// Only these values, in this order; nodes stay as they are.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn keep_values(&mut self, order: &[usize]) {
+        self.values = order
+            .iter()
+            .map(|&value| self.values[value].clone())
+            .collect();
+        self.totals = order.iter().map(|&value| self.totals[value]).collect();
+        let take = |&value: &usize| std::mem::take(&mut self.columns[value]);
+        self.columns = order.iter().map(take).collect();
+    }
+
+    /// The names, the nodes, and how many nodes there may be if they have two values at least: for a reader that
+    /// makes names and nodes apart. [`grown`](Profile::grown) has to follow.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn parts(&mut self, cells: usize) -> (&mut Frames, &mut Tree, usize) {
+        (
+            &mut self.frames,
+            &mut self.tree,
+            self.most_nodes.min(cells / 2),
+        )
+    }
+
+    /// Gives new nodes no values.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn grown(&mut self) {
+        for column in &mut self.columns {
+            column.resize(self.tree.len(), 0);
+        }
+    }
+
+    /// What holds for the whole profile.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Sets a label.
+    pub fn set_label(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.labels.insert(name.into(), value.into());
+    }
+
+    pub(crate) fn set_labels(&mut self, labels: Labels) {
+        self.labels = labels;
+    }
+
+    /// Lines of folded text that were counted and left out.
+    pub fn malformed_lines(&self) -> u64 {
+        self.malformed_lines
+    }
+
+    pub(crate) fn add_malformed_lines(&mut self, lines: u64) {
+        self.malformed_lines += lines;
+    }
+
+    /// What could not be named of what was read, where that is counted (perf.data).
+    #[cfg(feature = "recordings")]
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.unknown.as_ref()
+    }
+
+    #[cfg(feature = "recordings")]
+    pub(crate) fn set_unknown(&mut self, unknown: Unknown) {
+        self.unknown = Some(unknown);
+    }
+
+    /// What a reader could not take of its input, and why: at most a few of many.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(crate) fn add_warnings(&mut self, warnings: impl IntoIterator<Item = String>) {
+        let room = MOST_WARNINGS.saturating_sub(self.warnings.len());
+        self.warnings.extend(warnings.into_iter().take(room));
+    }
+
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Number of nodes of the tree, without the root.
+    pub fn node_count(&self) -> usize {
+        self.tree.len() - 1
+    }
+
+    /// The sum of one value over all stacks.
+    pub fn total(&self, value: usize) -> Result<i64> {
+        self.check_value(value)?;
+        Ok(self.totals[value])
+    }
+
+    /// True when no stack has any value.
+    pub fn is_empty(&self) -> bool {
+        self.totals.iter().all(|&total| total == 0)
+    }
+
+    /// Adds a stack of annotated names, root first, with one amount for each value.
+    pub fn add_stack<S: AsRef<[u8]>>(&mut self, stack: &[S], amounts: &[i64]) -> Result<()> {
+        let mut node = ROOT;
+        for name in stack {
+            let frame = self.frames.intern(name.as_ref())?;
+            node = self.child(node, frame)?;
+        }
+        for (value, &amount) in amounts.iter().enumerate() {
+            self.add(node, value, amount)?;
+        }
+        Ok(())
+    }
+
+    /// Adds another profile by sum. Labels that are not the same in both are dropped.
+    pub fn merge(&mut self, other: &Profile) -> Result<()> {
+        self.check_sums(other)?;
+        // Walking both costs the nodes of both; looking up costs more, but for the other's alone.
+        let alike = self.tree.len() / 8 <= other.tree.len();
+        if alike && self.is_ordered() && other.is_ordered() {
+            self.set_nodes(merge::union(&[self, other])?);
+            self.absorb(other);
+            return Ok(());
+        }
+        // That limit was one reader's, for one file.
+        self.most_nodes = usize::MAX;
+        let nodes = self.graft(other)?;
+        for (column, theirs) in self.columns.iter_mut().zip(&other.columns) {
+            for (&amount, &node) in theirs.iter().zip(&nodes) {
+                column[node as usize] += amount;
+            }
+        }
+        self.absorb(other);
+        Ok(())
+    }
+
+    /// Before anything is changed: a merge that fails leaves the profile as it was.
+    pub(crate) fn check_sums(&self, other: &Profile) -> Result<()> {
+        self.check_same_values(&other.values)?;
+        let totals = self.totals.iter().zip(&other.totals).zip(&self.values);
+        for ((ours, theirs), value) in totals {
+            let sum = ours.checked_add(*theirs);
+            sum.ok_or_else(|| Error::Overflow(format!("{value} of several profiles")))?;
+        }
+        Ok(())
+    }
+
+    /// Adds what another profile has beside its tree. The sums were checked.
+    pub(crate) fn absorb(&mut self, other: &Profile) {
+        for (total, theirs) in self.totals.iter_mut().zip(&other.totals) {
+            *total += theirs;
+        }
+        keep_common(&mut self.labels, &other.labels);
+        self.malformed_lines += other.malformed_lines;
+        self.add_warnings(other.warnings.iter().cloned());
+        self.raw_names.add(&other.raw_names);
+        self.modules.add(&other.modules);
+        self.tiers = None;
+        #[cfg(feature = "recordings")]
+        if let Some(theirs) = &other.unknown {
+            self.unknown.get_or_insert_default().merge(theirs);
+        }
+    }
+
+    /// Whether the nodes stand as every writer wants them: names and frames numbered in name order, each
+    /// node followed by its descendants, children in the order of their frames.
+    pub(crate) fn is_ordered(&self) -> bool {
+        let now = (self.frames.len(), self.tree.len());
+        // Names and nodes are only ever added: those that were seen to stand in order still do.
+        self.ordered == Some(now) || (self.frames.is_sorted() && self.tree.is_preorder())
+    }
+
+    /// Holds what several readers of one file made, each within the limit, to that limit.
+    pub(crate) fn check_cells(&self, cells: usize) -> Result<()> {
+        let most = cells / self.values.len().max(1);
+        if self.tree.len() <= most {
+            return Ok(());
+        }
+        Err(Error::Limit {
+            what: "nodes of the call tree",
+            limit: most as u64,
+        })
+    }
+
+    /// Takes other nodes, which stand in order, for its own; the values' totals are not asked for.
+    pub(crate) fn set_nodes(&mut self, nodes: Nodes) {
+        self.frames = nodes.frames;
+        self.tree = nodes.tree;
+        self.columns = nodes.columns;
+        self.ordered = Some((self.frames.len(), self.tree.len()));
+        self.most_nodes = usize::MAX;
+    }
+
+    /// The same profile with its nodes in the order that [`is_ordered`](Profile::is_ordered) means.
+    pub(crate) fn into_ordered(mut self) -> Result<Profile> {
+        self.put_in_order()?;
+        Ok(self)
+    }
+
+    /// Puts the nodes in that order; returns where each went, if they did not stand so already.
+    pub(crate) fn put_in_order(&mut self) -> Result<Option<Vec<Node>>> {
+        if self.is_ordered() {
+            self.ordered = Some((self.frames.len(), self.tree.len()));
+            return Ok(None);
+        }
+        let (nodes, went) = Nodes::in_order(self)?;
+        self.set_nodes(nodes);
+        self.tiers = None;
+        Ok(Some(went))
+    }
+
+    /// Makes every node of `other` exist here; returns for each of its nodes the one here.
+    pub(crate) fn graft(&mut self, other: &Profile) -> Result<Vec<Node>> {
+        let mut names = Vec::with_capacity(other.frames.len());
+        for name in 0..other.frames.len() as u32 {
+            names.push(
+                self.frames
+                    .intern_name(other.frames.name(name).as_bytes())?,
+            );
+        }
+        let mut nodes = vec![ROOT; other.tree.len()];
+        for node in other.tree.nodes() {
+            let parent = nodes[other.tree.parent(node) as usize];
+            let frame = other.tree.frame(node);
+            let frame = Frame::new(names[frame.name() as usize], frame.kind());
+            nodes[node as usize] = self.child(parent, frame)?;
+        }
+        Ok(nodes)
+    }
+
+    pub(crate) fn child(&mut self, parent: Node, frame: Frame) -> Result<Node> {
+        let node = self.tree.child(parent, frame, self.most_nodes)?;
+        if node as usize == self.columns.first().map_or(0, Vec::len) {
+            for column in &mut self.columns {
+                column.push(0);
+            }
+        }
+        Ok(node)
+    }
+
+    /// Adds to the self value of a node.
+    pub(crate) fn add(&mut self, node: Node, value: usize, amount: i64) -> Result<()> {
+        if amount < 0 {
+            return Err(Error::Usage(format!(
+                "{}: {amount} is negative",
+                self.values[value]
+            )));
+        }
+        self.totals[value] = self.sum(value, amount)?;
+        // A self value is never more than the total, which was just seen to fit.
+        self.columns[value][node as usize] += amount;
+        Ok(())
+    }
+
+    fn sum(&self, value: usize, amount: i64) -> Result<i64> {
+        self.totals[value]
+            .checked_add(amount)
+            .ok_or_else(|| Error::Overflow(self.values[value].to_string()))
+    }
+
+    /// Replaces a value's self values, one for each node, none of them negative.
+    pub(crate) fn set_column(&mut self, value: usize, column: Vec<i64>) -> Result<()> {
+        let mut amounts = column.iter();
+        let total = amounts.try_fold(0i64, |sum, &amount| sum.checked_add(amount));
+        self.totals[value] =
+            total.ok_or_else(|| Error::Overflow(self.values[value].to_string()))?;
+        self.columns[value] = column;
+        self.tiers = None;
+        Ok(())
+    }
+
+    /// Self values of all nodes.
+    pub(crate) fn selves(&self, value: usize) -> &[i64] {
+        &self.columns[value]
+    }
+
+    /// Totals of all nodes: own value and that of everything below.
+    pub(crate) fn node_totals(&self, value: usize) -> Vec<i64> {
+        self.tree.sum_up(&self.columns[value])
+    }
+
+    /// The frames some node has.
+    pub(crate) fn used_frames(&self) -> Vec<Frame> {
+        let mut used = vec![false; self.frames.index_len()];
+        for node in self.tree.nodes() {
+            used[self.tree.frame(node).index()] = true;
+        }
+        (0..used.len())
+            .filter(|&index| used[index])
+            .map(Frame::from_index)
+            .collect()
+    }
+
+    pub(crate) fn check_value(&self, value: usize) -> Result<()> {
+        if value < self.values.len() {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "no value {value} in this profile; there are: {}",
+            self.value_list()
+        )))
+    }
+
+    pub(crate) fn check_same_values(&self, theirs: &[ValueType]) -> Result<()> {
+        if self.values == theirs {
+            return Ok(());
+        }
+        Err(Error::UnlikeValues {
+            ours: values::list(&self.values),
+            theirs: values::list(theirs),
+        })
+    }
+}
+
+/// Keeps the labels that both have with the same value: the only rule under which merging associates.
+pub(crate) fn keep_common(ours: &mut Labels, theirs: &Labels) {
+    ours.retain(|name, value| theirs.get(name) == Some(value));
+}

@@ -1,0 +1,342 @@
+//! In which module native functions lie, by their names: a program, a library, a part of the kernel.
+//!
+//! It stands beside the frames and is no part of them: profiles merge, compare and are written as stacks
+//! as if it were not there.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashSet};
+
+use crate::profile::{Kind, Profile};
+
+/// Modules that are told of one name; of a name in more of them it is said that they are several.
+const MOST_OF_ONE: usize = 3;
+const SEVERAL: &str = "several modules";
+const BETWEEN: &str = ", ";
+/// Names of files have at most 255 bytes, and so many stand together.
+const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
+/// Distinct modules and groups of them that one recording, or file, may bring; those beyond are not told.
+pub(crate) const MOST_MODULES: usize = 1 << 14;
+/// Bytes of all its names that have a module, each with what it takes besides; names come from hosts.
+const MOST_NAME_BYTES: usize = 64 << 20;
+const BESIDE_A_NAME: usize = 64;
+
+/// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
+/// called alike lies elsewhere. A copy costs nothing until it is changed.
+#[derive(Clone, Default)]
+pub(crate) struct ModuleTable(Arc<Table>);
+
+#[derive(Clone, Default)]
+struct Table {
+    /// Those of native functions, and those of the kernel's.
+    of: [HashMap<Box<str>, Arc<str>, RandomState>; 2],
+    known: HashSet<Arc<str>, RandomState>,
+    name_bytes: usize,
+    /// Tables that were added to this one: each brings the room for its own, so that none takes another's.
+    added: usize,
+}
+
+/// Where in a table frames of this kind stand. Java's methods have no module, nor have wakers.
+fn world(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Plain => Some(0),
+        Kind::Kernel => Some(1),
+        _ => None,
+    }
+}
+
+impl ModuleTable {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.of.iter().all(HashMap::is_empty)
+    }
+
+    pub(crate) fn get(&self, name: &str, kind: Kind) -> Option<&str> {
+        self.at(world(kind)?, name)
+    }
+
+    fn at(&self, world: usize, name: &str) -> Option<&str> {
+        self.0.of[world].get(name).map(|module| &**module)
+    }
+
+    /// Remembers where a frame lies: in the file of this path, or in what a table said before. Passes over memory,
+    /// code that was made at run time, and what is not known. False when no other module would change it.
+    pub(crate) fn insert(&mut self, name: &str, kind: Kind, path: &str) -> bool {
+        let Some(world) = world(kind) else {
+            return false;
+        };
+        match module_of(path) {
+            Some(module) => self.put(world, name, &module),
+            None => true,
+        }
+    }
+
+    /// Remembers all that another table does.
+    pub(crate) fn add(&mut self, other: &ModuleTable) {
+        if self.is_empty() {
+            self.0 = Arc::clone(&other.0);
+        } else if !other.is_empty() && !Arc::ptr_eq(&self.0, &other.0) {
+            self.make_room_for(other);
+            for (world, of) in other.0.of.iter().enumerate() {
+                for (name, module) in of {
+                    self.put(world, name, module);
+                }
+            }
+        }
+    }
+
+    /// From now on there may be as much more as the other table may hold.
+    pub(crate) fn make_room_for(&mut self, other: &ModuleTable) {
+        let table = Arc::make_mut(&mut self.0);
+        table.added = table.added.saturating_add(1).saturating_add(other.0.added);
+    }
+
+    /// Remembers of one name what another table does of a name.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn copy(&mut self, name: &str, other: &ModuleTable, theirs: &str) {
+        for world in 0..self.0.of.len() {
+            if let Some(module) = other.at(world, theirs) {
+                self.put(world, name, module);
+            }
+        }
+    }
+
+    /// The same table with other modules: of a name in several each is renamed.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn renamed<'a, T: AsRef<str>>(
+        &'a self,
+        rename: impl Fn(&'a str) -> T,
+    ) -> ModuleTable {
+        let mut renamed = ModuleTable::default();
+        renamed.make_room_for(self);
+        for (world, of) in self.0.of.iter().enumerate() {
+            for (name, modules) in of {
+                for module in modules.split(BETWEEN) {
+                    if module == SEVERAL {
+                        renamed.put(world, name, SEVERAL);
+                    } else if let Some(module) = module_of(rename(module).as_ref()) {
+                        renamed.put(world, name, &module);
+                    }
+                }
+            }
+        }
+        renamed
+    }
+
+    /// False when no other module would change what is remembered of the name.
+    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
+        let joined = match self.at(world, name) {
+            Some(SEVERAL) => return false,
+            Some(known) if known == module => return true,
+            Some(known) => joined(known, module),
+            None => module.to_string(),
+        };
+        if self.at(world, name) == Some(&joined) {
+            return true;
+        }
+        Arc::make_mut(&mut self.0).put(world, name, &joined)
+    }
+}
+
+impl Table {
+    /// False when no other module would be remembered of the name.
+    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
+        let rooms = self.added.saturating_add(1);
+        let has_room = self.known.len() < MOST_MODULES.saturating_mul(rooms);
+        let is_new = !self.of[world].contains_key(name);
+        let module = match self.known.get(module) {
+            Some(known) => Arc::clone(known),
+            None if has_room || module == SEVERAL => self.know(module),
+            // It lies in another one as well, which is all that there is room for.
+            None if !is_new => return self.put(world, name, SEVERAL),
+            None => return false,
+        };
+        let open = &*module != SEVERAL;
+        if !is_new {
+            self.of[world].insert(Box::from(name), module);
+        } else if self.name_bytes + name.len() + BESIDE_A_NAME
+            <= MOST_NAME_BYTES.saturating_mul(rooms)
+        {
+            self.name_bytes += name.len() + BESIDE_A_NAME;
+            self.of[world].insert(Box::from(name), module);
+        } else {
+            return false;
+        }
+        open
+    }
+
+    fn know(&mut self, module: &str) -> Arc<str> {
+        let module: Arc<str> = Arc::from(module);
+        self.known.insert(Arc::clone(&module));
+        module
+    }
+}
+
+/// A length and as many bytes.
+
+/// The name of the file with this path, if it is one; of what a table said before the same text.
+pub(crate) fn module_of(path: &str) -> Option<String> {
+    let path = whole(path);
+    let is_map = path.starts_with("/tmp/perf-") && path.ends_with(".map");
+    if is_memory(path) || is_map || path.contains("/jitted-") {
+        return None;
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let parts = name.split(BETWEEN).map(whole);
+    let text = set_of(parts.filter(|part| !part.is_empty() && !is_memory(part)));
+    (!text.is_empty() && text.len() <= MOST_BYTES).then_some(text)
+}
+
+/// A path without what the kernel says behind it of files that are gone.
+fn whole(mut path: &str) -> &str {
+    while let Some(shorter) = path.strip_suffix(" (deleted)") {
+        path = shorter;
+    }
+    path
+}
+
+/// Memory without a file, as the kernel calls it.
+fn is_memory(path: &str) -> bool {
+    const MEMORY: [&str; 11] = [
+        "[unknown]",
+        "[heap]",
+        "[stack",
+        "[anon",
+        "//anon",
+        "/anon_hugepage",
+        "anon_inode:",
+        "/memfd:",
+        "memfd:",
+        "/dev/zero",
+        "/SYSV",
+    ];
+    MEMORY.iter().any(|start| path.starts_with(start))
+}
+
+/// The modules of both, each once and in order: whichever came first, the text is the same.
+fn joined(one: &str, other: &str) -> String {
+    set_of(one.split(BETWEEN).chain(other.split(BETWEEN)))
+}
+
+fn set_of<'a>(modules: impl Iterator<Item = &'a str>) -> String {
+    let all: BTreeSet<&str> = modules.collect();
+    if all.len() > MOST_OF_ONE || all.contains(SEVERAL) {
+        return SEVERAL.to_string();
+    }
+    all.into_iter().collect::<Vec<_>>().join(BETWEEN)
+}
+
+impl Profile {
+    /// The module that a function of this name lies in (`libc.so.6`), where that is known: a file's name
+    /// without its folders, up to three of them with commas between, or `several modules`. Frames that are
+    /// neither plain nor of the kernel have none, nor have Java's methods.
+    pub fn module_of(&self, name: &str, kind: Kind) -> Option<&str> {
+        self.modules.get(name, kind)
+    }
+
+    /// The names of frames that have a module, and the modules; in the names' order. What is called alike in the
+    /// kernel and elsewhere stands twice.
+    pub fn modules(&self) -> impl Iterator<Item = (&str, &str)> {
+        let frames = self.used_frames().into_iter();
+        let named = frames.map(|frame| (self.frames.name_of(frame), frame.kind()));
+        let known =
+            named.filter_map(|(name, kind)| Some((name, kind, self.modules.get(name, kind)?)));
+        let mut known: Vec<(&str, Kind, &str)> = known.collect();
+        known.sort_unstable();
+        known.into_iter().map(|(name, _, module)| (name, module))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_module_by_its_file() {
+        let cases = [
+            ("/usr/lib/libc.so.6", Some("libc.so.6")),
+            ("/tmp/x.so (deleted)", Some("x.so")),
+            ("libjvm.so", Some("libjvm.so")),
+            ("[kernel.kallsyms]", Some("[kernel.kallsyms]")),
+            ("[ext4]", Some("[ext4]")),
+            ("[vdso]", Some("[vdso]")),
+            ("", None),
+            ("/usr/lib/", None),
+            ("[unknown]", None),
+            ("//anon", None),
+            ("[heap]", None),
+            ("/tmp/perf-12.map", None),
+            ("/x/jitted-12-3.so", None),
+            ("/x/[heap]", None),
+            ("/memfd:jit (deleted)", None),
+            ("memfd:jit", None),
+            ("anon_inode:[io_uring]", None),
+            (", ", None),
+            ("b (deleted), a, ", Some("a, b")),
+            ("/x (deleted) (deleted)", Some("x")),
+        ];
+        for (path, expected) in cases {
+            let module = module_of(path);
+            assert_eq!(module.as_deref(), expected, "{path}");
+            assert_eq!(module.as_deref().and_then(module_of), module, "{path}");
+        }
+        assert_eq!(module_of(&"x".repeat(MOST_BYTES + 1)), None);
+    }
+
+    #[test]
+    fn a_name_in_several_modules_has_them_in_whichever_order_they_come() {
+        let paths = ["/b/libc.so", "/a/libm.so", "[x]", "/c/libc.so"];
+        for turn in 0..paths.len() {
+            let mut table = ModuleTable::default();
+            for place in 0..paths.len() {
+                table.insert("f", Kind::Plain, paths[(turn + place) % paths.len()]);
+            }
+            assert_eq!(table.get("f", Kind::Plain), Some("[x], libc.so, libm.so"));
+            table.insert("f", Kind::Plain, "/one/more");
+            table.insert("f", Kind::Plain, "libc.so");
+            assert_eq!(table.get("f", Kind::Plain), Some(SEVERAL));
+        }
+    }
+
+    #[test]
+    fn tables_add_up_and_a_copy_stays_as_it_was() {
+        let mut one = ModuleTable::default();
+        one.insert("f", Kind::Plain, "a");
+        let before = one.clone();
+        let mut other = ModuleTable::default();
+        other.insert("f", Kind::Plain, "b, c");
+        other.insert("g", Kind::Plain, "c");
+        one.add(&other);
+        assert_eq!(
+            (one.get("f", Kind::Plain), one.get("g", Kind::Plain)),
+            (Some("a, b, c"), Some("c"))
+        );
+        assert_eq!(
+            (before.get("f", Kind::Plain), before.get("g", Kind::Plain)),
+            (Some("a"), None)
+        );
+    }
+
+    #[test]
+    fn hosts_cannot_fill_it() {
+        let mut table = ModuleTable::default();
+        for number in 0..2 * MOST_MODULES {
+            table.insert(&format!("f{number}"), Kind::Plain, &format!("m{number}"));
+        }
+        assert_eq!(table.0.known.len(), MOST_MODULES);
+        // Of what is known to be in two there is always room to say so.
+        table.insert("f1", Kind::Plain, "another");
+        assert_eq!(table.get("f1", Kind::Plain), Some(SEVERAL));
+        let mut short = ModuleTable::default();
+        let most = MOST_NAME_BYTES / BESIDE_A_NAME;
+        let kept =
+            (0..most).take_while(|number| short.insert(&number.to_string(), Kind::Plain, "m"));
+        assert!((most / 2..most).contains(&kept.count()));
+        let long = "n".repeat(MOST_NAME_BYTES / 2);
+        for name in ["a", "b", "c"] {
+            table.insert(&format!("{name}{long}"), Kind::Plain, "m1");
+        }
+        assert!(table.0.name_bytes <= MOST_NAME_BYTES);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a picture of a difference needs to know of all of it: how large the changes are, and what has no
+//! width to be drawn with.
+
+use std::cmp::Reverse;
+
+use super::bars::{Bar, Bars, Visit};
+use super::options::{Options, Side};
+use super::palette::Rgb;
+use crate::profile::Result;
+
+/// No change. The others are light enough for black letters.
+const NEUTRAL: Rgb = (238, 236, 233);
+const GREW: Rgb = (236, 84, 68);
+const SHRANK: Rgb = (92, 142, 236);
+/// How many of the paths without width are named.
+const NAMED: usize = 3;
+
+/// The changes of a difference.
+pub(super) struct Change {
+    /// The largest change of a drawn frame, up or down; the root's does not count.
+    pub(super) most: i64,
+    /// Before and after.
+    pub(super) totals: [i64; 2],
+    pub(super) unseen: Unseen,
+    negate: bool,
+}
+
+/// The paths that one side alone has, which is not the one that makes the widths.
+#[derive(Default)]
+pub(super) struct Unseen {
+    pub(super) count: u64,
+    pub(super) amount: i64,
+    /// The largest, and how much each had.
+    pub(super) largest: Vec<(String, i64)>,
+}
+
+impl Change {
+    /// Looks at all of a difference; `drawn` tells whether a bar is.
+    pub(super) fn of(
+        bars: &dyn Bars,
+        options: &Options,
+        drawn: &dyn Fn(&Bar<'_>) -> bool,
+    ) -> Result<Option<Change>> {
+        let mut change: Option<Change> = None;
+        let other = match options.width_from {
+            Side::Before => Side::After,
+            Side::After => Side::Before,
+        };
+        bars.visit(&mut |bar| {
+            let Some(totals) = bar.sides else {
+                return Ok(Visit::Next);
+            };
+            let change = change.get_or_insert_with(|| Change {
+                most: 0,
+                totals,
+                unseen: Unseen::default(),
+                negate: options.negate,
+            });
+            if bar.level > 0 && drawn(bar) {
+                change.most = change.most.max(difference(totals).abs());
+            }
+            if bar.length > 0 {
+                return Ok(Visit::Above);
+            }
+            change.unseen.add(bar.name, totals[other as usize]);
+            Ok(Visit::Next)
+        })?;
+        Ok(change)
+    }
+
+    /// The change of a bar, as it is shown.
+    pub(super) fn shown(&self, sides: [i64; 2]) -> i64 {
+        if self.negate {
+            -difference(sides)
+        } else {
+            difference(sides)
+        }
+    }
+
+    /// The colour of a change: its hue says up or down, its strength how much, as part of the largest.
+    pub(super) fn color(&self, sides: [i64; 2]) -> Rgb {
+        scale(self.shown(sides) as f64 / self.most.max(1) as f64)
+    }
+}
+
+impl Unseen {
+    fn add(&mut self, name: &str, amount: i64) {
+        if amount == 0 {
+            return;
+        }
+        self.count += 1;
+        self.amount += amount;
+        let place = self
+            .largest
+            .partition_point(|(_, larger)| Reverse(larger) <= Reverse(&amount));
+        if place < NAMED {
+            self.largest.insert(place, (name.to_string(), amount));
+            self.largest.truncate(NAMED);
+        }
+    }
+}
+
+fn difference([before, after]: [i64; 2]) -> i64 {
+    after - before
+}
+
+/// The colour of a part from -1 to 1. Strength goes by the root, so that small changes can be seen.
+pub(super) fn scale(part: f64) -> Rgb {
+    let strength = part.abs().min(1.0).sqrt();
+    let full = if part > 0.0 { GREW } else { SHRANK };
+    let mix = |from: u8, to: u8| {
+        (f64::from(from) + (f64::from(to) - f64::from(from)) * strength).round() as u8
+    };
+    (
+        mix(NEUTRAL.0, full.0),
+        mix(NEUTRAL.1, full.1),
+        mix(NEUTRAL.2, full.2),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grew_is_red_and_what_shrank_is_blue_the_more_the_stronger() {
+        assert_eq!(scale(0.0), NEUTRAL);
+        assert_eq!(scale(1.0), GREW);
+        assert_eq!(scale(-1.0), SHRANK);
+        assert_eq!(scale(-7.0), SHRANK);
+        assert!(scale(0.5).1 < scale(0.1).1, "more change, less white");
+    }
+
+    #[test]
+    fn the_largest_of_what_is_not_seen_are_named() {
+        let mut unseen = Unseen::default();
+        for (name, amount) in [
+            ("a", 1),
+            ("b", 5),
+            ("none", 0),
+            ("c", 3),
+            ("d", 4),
+            ("e", 2),
+        ] {
+            unseen.add(name, amount);
+        }
+        assert_eq!((unseen.count, unseen.amount), (5, 15));
+        let names: Vec<&str> = unseen
+            .largest
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(names, ["b", "d", "c"]);
+    }
+}

@@ -1,0 +1,302 @@
+//! Where the frames of a profile stand.
+//!
+//! Children stand side by side in name order from where their parent starts; what is the parent's own
+//! stays free on the right. Nodes that differ only in their tier are one bar: they are brought together
+//! while walking, and only as far as somebody looks, as most of a large tree is too narrow to be seen.
+
+use super::bars::{Bar, Bars, Visit};
+use super::options::Side;
+use crate::profile::{dominant, Frame, Kind, Node, Profile, Result, Shares, ROOT};
+
+/// Which values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drawn {
+    /// One.
+    Value(usize),
+    /// Two values side by side, the first before and the second after; one makes the widths.
+    Change(Side),
+}
+
+/// A profile with what its picture needs to know of every node.
+pub(super) struct Layout<'a> {
+    profile: &'a Profile,
+    merge_tiers: bool,
+    /// Totals of all nodes: of the value, or before and after.
+    totals: Vec<Vec<i64>>,
+    /// Which of the totals makes the widths.
+    widths: usize,
+    /// Where each node's children start in `children`; one entry more than there are nodes.
+    starts: Vec<u32>,
+    children: Vec<Node>,
+}
+
+impl<'a> Layout<'a> {
+    pub(super) fn of(profile: &'a Profile, drawn: Drawn, merge_tiers: bool) -> Layout<'a> {
+        let (values, widths) = match drawn {
+            Drawn::Value(value) => (vec![value], 0),
+            Drawn::Change(side) => (vec![0, 1], side as usize),
+        };
+        let totals = values.iter().map(|&value| profile.node_totals(value));
+        let (starts, children) = children(profile);
+        Layout {
+            profile,
+            merge_tiers,
+            totals: totals.collect(),
+            widths,
+            starts,
+            children,
+        }
+    }
+
+    fn children_of(&self, node: Node) -> &[Node] {
+        let node = node as usize;
+        &self.children[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    fn frame(&self, node: Node) -> Frame {
+        self.profile.tree.frame(node)
+    }
+
+    fn name(&self, node: Node) -> &'a str {
+        self.profile.frames.name_of(self.frame(node))
+    }
+
+    fn is_one_bar(&self, one: Node, other: Node) -> bool {
+        let (one, other) = (self.frame(one), self.frame(other));
+        one.name() == other.name() && (self.merge_tiers || one.kind() == other.kind())
+    }
+
+    /// The bar that these nodes are.
+    fn bar(&self, nodes: &[Node], level: u32, start: i64) -> Bar<'a> {
+        let sum = |side: usize| -> i64 {
+            let totals = &self.totals[side];
+            nodes.iter().map(|&node| totals[node as usize]).sum()
+        };
+        Bar {
+            name: if level == 0 { "" } else { self.name(nodes[0]) },
+            kind: self.kind(nodes, level),
+            level,
+            start,
+            length: sum(self.widths),
+            sides: (self.totals.len() == 2).then(|| [sum(0), sum(1)]),
+        }
+    }
+
+    /// The kind that has most of the nodes' totals.
+    fn kind(&self, nodes: &[Node], level: u32) -> Kind {
+        match nodes {
+            _ if level == 0 => Kind::Plain,
+            [node] => self.frame(*node).kind(),
+            _ => {
+                let mut shares = Shares::default();
+                for totals in &self.totals {
+                    for &node in nodes {
+                        let share = &mut shares[self.frame(node).kind() as usize];
+                        *share = share.saturating_add(totals[node as usize]);
+                    }
+                }
+                dominant(&shares)
+            }
+        }
+    }
+}
+
+impl Bars for Layout<'_> {
+    fn total(&self) -> i64 {
+        self.totals[self.widths][ROOT as usize]
+    }
+
+    fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()> {
+        // Bars still to come, the next one last; the nodes of each are at the end of `nodes` in its turn.
+        let mut waiting = vec![Waiting::ROOT];
+        let mut nodes = vec![ROOT];
+        let mut above: Vec<Node> = Vec::new();
+        while let Some(Waiting {
+            level,
+            start,
+            first,
+        }) = waiting.pop()
+        {
+            above.clear();
+            if visitor(&self.bar(&nodes[first..], level, start))? == Visit::Above {
+                for &node in &nodes[first..] {
+                    above.extend_from_slice(self.children_of(node));
+                }
+            }
+            nodes.truncate(first);
+            let key = |&node: &Node| (self.name(node), self.frame(node).index());
+            above.sort_unstable_by(|one, other| key(one).cmp(&key(other)));
+            self.queue(&above, level + 1, start, &mut nodes, &mut waiting);
+        }
+        Ok(())
+    }
+}
+
+/// A bar still to be visited.
+struct Waiting {
+    level: u32,
+    start: i64,
+    /// Where its nodes begin.
+    first: usize,
+}
+
+impl Waiting {
+    const ROOT: Waiting = Waiting {
+        level: 0,
+        start: 0,
+        first: 0,
+    };
+}
+
+impl Layout<'_> {
+    /// Lets the bars of these nodes, which are in order, wait; the first bar is to be taken first.
+    fn queue(
+        &self,
+        above: &[Node],
+        level: u32,
+        start: i64,
+        nodes: &mut Vec<Node>,
+        waiting: &mut Vec<Waiting>,
+    ) {
+        let totals = &self.totals[self.widths];
+        let length = |nodes: &[Node]| nodes.iter().map(|&node| totals[node as usize]).sum::<i64>();
+        let mut end = start + length(above);
+        for bar in above
+            .chunk_by(|&one, &other| self.is_one_bar(one, other))
+            .rev()
+        {
+            end -= length(bar);
+            waiting.push(Waiting {
+                level,
+                start: end,
+                first: nodes.len(),
+            });
+            nodes.extend_from_slice(bar);
+        }
+    }
+}
+
+/// The children of all nodes, one node's after the other's, and where each node's start.
+fn children(profile: &Profile) -> (Vec<u32>, Vec<Node>) {
+    let tree = &profile.tree;
+    let mut starts = vec![0u32; tree.len() + 1];
+    for node in tree.nodes() {
+        starts[tree.parent(node) as usize + 1] += 1;
+    }
+    for index in 1..starts.len() {
+        starts[index] += starts[index - 1];
+    }
+    let mut next = starts.clone();
+    let mut children = vec![ROOT; tree.len() - 1];
+    for node in tree.nodes() {
+        let place = &mut next[tree.parent(node) as usize];
+        children[*place as usize] = node;
+        *place += 1;
+    }
+    (starts, children)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::ValueType;
+
+    fn profile(stacks: &[(&[&str], i64)]) -> Profile {
+        let mut profile = Profile::new(vec![ValueType::samples()]);
+        for (stack, count) in stacks {
+            profile.add_stack(stack, &[*count]).unwrap();
+        }
+        profile
+    }
+
+    fn bars(profile: &Profile, merge_tiers: bool) -> Vec<(String, u32, i64, i64)> {
+        let layout = Layout::of(profile, Drawn::Value(0), merge_tiers);
+        let mut bars = Vec::new();
+        layout
+            .visit(&mut |bar| {
+                let name = format!("{}{}", bar.name, bar.kind.suffix());
+                bars.push((name, bar.level, bar.start, bar.length));
+                Ok(Visit::Above)
+            })
+            .unwrap();
+        bars
+    }
+
+    fn bar(name: &str, level: u32, start: i64, length: i64) -> (String, u32, i64, i64) {
+        (name.to_string(), level, start, length)
+    }
+
+    #[test]
+    fn children_stand_in_name_order_from_their_parents_start() {
+        let profile = profile(&[(&["b"], 1), (&["a", "y"], 2), (&["a", "x"], 3), (&["a"], 4)]);
+        assert_eq!(
+            bars(&profile, true),
+            [
+                bar("", 0, 0, 10),
+                bar("a", 1, 0, 9),
+                bar("x", 2, 0, 3),
+                bar("y", 2, 3, 2),
+                bar("b", 1, 9, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn tiers_of_a_method_are_one_bar_unless_they_are_to_be_told_apart() {
+        let profile = profile(&[
+            (&["m_[0]", "n_[0]"], 1),
+            (&["m_[j]", "n_[j]"], 5),
+            (&["m_[j]", "a"], 2),
+            (&["m_[0]", "n_[0]", "o"], 1),
+            (&["m_[j]", "n_[j]", "o"], 1),
+        ]);
+        assert_eq!(
+            bars(&profile, true),
+            [
+                bar("", 0, 0, 10),
+                bar("m_[j]", 1, 0, 10),
+                bar("a", 2, 0, 2),
+                bar("n_[j]", 2, 2, 8),
+                bar("o", 3, 2, 2)
+            ]
+        );
+        assert_eq!(
+            bars(&profile, false),
+            [
+                bar("", 0, 0, 10),
+                bar("m_[0]", 1, 0, 2),
+                bar("n_[0]", 2, 0, 2),
+                bar("o", 3, 0, 1),
+                bar("m_[j]", 1, 2, 8),
+                bar("a", 2, 2, 2),
+                bar("n_[j]", 2, 4, 6),
+                bar("o", 3, 4, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_nobody_looks_at_takes_its_place_all_the_same() {
+        let profile = profile(&[(&["a"], 100_000), (&["b", "c"], 1), (&["d"], 50_000)]);
+        let layout = Layout::of(&profile, Drawn::Value(0), true);
+        let mut seen = Vec::new();
+        let look = &mut |bar: &Bar<'_>| {
+            seen.push((bar.level, bar.start));
+            Ok(if bar.length > 1 {
+                Visit::Above
+            } else {
+                Visit::Next
+            })
+        };
+        layout.visit(look).unwrap();
+        assert_eq!(seen, [(0, 0), (1, 0), (1, 100_000), (1, 100_001)]);
+    }
+
+    #[test]
+    fn a_deep_stack_needs_no_deep_call() {
+        let stack: Vec<String> = (0..100_000).map(|depth| format!("f{depth}")).collect();
+        let mut profile = Profile::new(vec![ValueType::samples()]);
+        profile.add_stack(&stack, &[1]).unwrap();
+        assert_eq!(bars(&profile, true).len(), 100_001);
+    }
+}

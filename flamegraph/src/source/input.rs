@@ -1,0 +1,84 @@
+//! What a reader is given.
+
+use std::borrow::Cow;
+use std::io::{BufRead, Cursor, Read};
+
+use crate::profile::{Bounded, Error, Result};
+
+/// How much of the beginning decides on the format.
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
+
+/// What a reader is given: bytes at hand, or a stream of them. Reads like any stream.
+pub(crate) enum Input<'a> {
+    /// All of it, in memory.
+    Bytes(Cursor<&'a [u8]>),
+    /// What is still to come, and its beginning.
+    Stream(Cursor<Vec<u8>>, Box<dyn BufRead + Send + 'a>),
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
+        let mut head = Vec::new();
+        rest.by_ref()
+            .take(HEAD_BYTES as u64)
+            .read_to_end(&mut head)?;
+        Ok(Input::Stream(Cursor::new(head), rest))
+    }
+
+    /// The first [`HEAD_BYTES`], or all there is.
+    pub(crate) fn head(&self) -> &[u8] {
+        match self {
+            Input::Bytes(bytes) => &bytes.get_ref()[..bytes.get_ref().len().min(HEAD_BYTES)],
+            Input::Stream(head, _) => head.get_ref(),
+        }
+    }
+
+    /// Everything, in memory; `what` names it when there is more than `limit`. Bytes are not copied.
+    pub(crate) fn into_bytes(self, what: &'static str, limit: u64) -> Result<Cow<'a, [u8]>> {
+        match self {
+            Input::Bytes(bytes) if bytes.get_ref().len() as u64 > limit => {
+                Err(Error::Limit { what, limit })
+            }
+            Input::Bytes(bytes) => Ok(Cow::Borrowed(bytes.into_inner())),
+            stream => {
+                let mut bytes = Vec::new();
+                Bounded::new(stream, what, limit).read_to_end(&mut bytes)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Input::Bytes(bytes) => bytes.read(buffer),
+            Input::Stream(head, rest) => match head.read(buffer)? {
+                0 => rest.read(buffer),
+                count => Ok(count),
+            },
+        }
+    }
+}
+
+impl BufRead for Input<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        match self {
+            Input::Bytes(bytes) => bytes.fill_buf(),
+            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
+                rest.fill_buf()
+            }
+            Input::Stream(head, _) => head.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        match self {
+            Input::Bytes(bytes) => bytes.consume(count),
+            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
+                rest.consume(count);
+            }
+            Input::Stream(head, _) => head.consume(count),
+        }
+    }
+}

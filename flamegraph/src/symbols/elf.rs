@@ -1,0 +1,399 @@
+//! Symbols of ELF files: programs, libraries, the vdso, and the files their symbols were split off to.
+
+use std::io::{Read, Seek};
+
+use foldhash::{HashMap, HashSet};
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
+use object::{Endianness, Pod, ReadRef};
+
+use super::elf_bytes::{Bytes, Names};
+use crate::symbols::table::{Binding, Ends, Room, Symbols, STUB};
+use crate::symbols::{GoOn, SymbolOptions};
+
+/// Most sections, and most segments.
+const MOST_HEADERS: u32 = 1 << 20;
+/// Most bytes of a section of notes.
+const MOST_NOTES: u64 = 1 << 20;
+/// Most stubs for calls of other libraries.
+const MOST_STUBS: usize = 1 << 20;
+/// Most program headers that are looked at for each symbol.
+const MOST_SEGMENTS: usize = 256;
+/// Most sections that symbols can be in; of their names so many bytes are looked at.
+const MOST_LABELLED: usize = 1 << 16;
+const MOST_SECTION_NAME: usize = 256;
+/// Bytes of names: of each, and of all beyond those of the file's own tables of names.
+const MOST_NAME: usize = 64 << 10;
+const MORE_NAMES: usize = 64 << 20;
+/// How many symbols are looked at before it is asked whether to go on.
+const OFTEN: usize = 1 << 14;
+
+/// A loadable segment: its addresses, and where in the file they lie.
+#[derive(Clone, Copy)]
+struct Segment {
+    address: u64,
+    end: u64,
+    offset: u64,
+}
+
+/// An ELF file that was opened for its symbols.
+pub(crate) struct Elf {
+    pub(crate) build_id: Option<Vec<u8>>,
+    /// Whether it has the full table of symbols, not just the dynamic one.
+    pub(crate) has_symtab: bool,
+    segments: Vec<Segment>,
+    /// Addressed as the file says.
+    symbols: Symbols,
+    /// The stubs through which other libraries are called.
+    stubs: Symbols,
+}
+
+impl Elf {
+    /// Reads a file's build id, segments and symbols; `None` when it is no ELF file or a broken one.
+    pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
+        let mut identity = [0; 5];
+        file.read_exact(&mut identity).ok()?;
+        let data = Bytes::new(file, options.memory as u64);
+        match identity {
+            [0x7f, b'E', b'L', b'F', 1] => Elf::of::<FileHeader32<Endianness>, _>(&data, options),
+            [0x7f, b'E', b'L', b'F', 2] => Elf::of::<FileHeader64<Endianness>, _>(&data, options),
+            _ => None,
+        }
+    }
+
+    fn of<H, R>(data: &Bytes<R>, options: &SymbolOptions) -> Option<Elf>
+    where
+        H: FileHeader<Endian = Endianness>,
+        R: Read + Seek,
+    {
+        let header = H::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let headers = (header.shnum(endian, data), header.phnum(endian, data));
+        if headers.0.ok()? > MOST_HEADERS || headers.1.ok()? > MOST_HEADERS {
+            return None;
+        }
+        let sections = header.sections(endian, data).ok()?;
+        let mut file = File::<H, R> {
+            header,
+            endian,
+            sections,
+            section_names: Names::new(&[], 0, 0),
+            labelled: Vec::new(),
+            data,
+            go_on: &options.go_on,
+        };
+        file.name_sections();
+        let room = Room {
+            name: MOST_NAME,
+            all_names: MORE_NAMES,
+            all: options.memory,
+        };
+        let mut elf = Elf {
+            build_id: file.build_id(),
+            segments: file.segments(),
+            has_symtab: false,
+            symbols: Symbols::mangled(room),
+            stubs: Symbols::mangled(room),
+        };
+        let dynamic = file.table(elf::SHT_DYNSYM);
+        if let Some(dynamic) = &dynamic {
+            file.add_plt(dynamic, &mut elf.stubs);
+        }
+        // It is read last: a large one takes all room that is left.
+        let full = file.table(elf::SHT_SYMTAB);
+        elf.has_symtab = full.is_some();
+        for table in [full, dynamic].iter().flatten() {
+            file.add_table(table, &mut elf.symbols);
+        }
+        Some(elf)
+    }
+
+    /// The table of these symbols, by their places in the file; with `debug` those of the file that
+    /// its full table was split off to (whose own segments say nothing), and where not all of those
+    /// were read its own as well.
+    pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
+        let mut symbols = self.symbols;
+        match debug.map(|debug| debug.symbols) {
+            Some(full) if full.left_out == 0 => symbols = full,
+            Some(part) => {
+                symbols.widen(part.bytes());
+                symbols.append(&part);
+            }
+            None => {}
+        }
+        symbols.append(&self.stubs);
+        symbols.move_to(|address| place(&self.segments, address));
+        symbols.finish(Ends::Next);
+        symbols
+    }
+}
+
+/// Where in the file an address lies.
+fn place(segments: &[Segment], address: u64) -> Option<u64> {
+    let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
+    let segment = segments.iter().find(holds)?;
+    Some((address - segment.address).wrapping_add(segment.offset))
+}
+
+/// What was read of a table of symbols, and of the names they refer to.
+struct Table<'a, S> {
+    symbols: &'a [S],
+    names: &'a [u8],
+    /// Symbols, and bytes of names, that there was no room for.
+    unread: (u64, u64),
+}
+
+struct File<'a, H: FileHeader, R: Read + Seek> {
+    header: &'a H,
+    endian: Endianness,
+    sections: SectionTable<'a, H, &'a Bytes<R>>,
+    section_names: Names<'a>,
+    /// Which sections have labels of assembly code, or of data.
+    labelled: Vec<bool>,
+    data: &'a Bytes<R>,
+    go_on: &'a GoOn,
+}
+
+impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
+    fn segments(&self) -> Vec<Segment> {
+        let headers = self.header.program_headers(self.endian, self.data);
+        let headers = headers.unwrap_or_default().iter().take(MOST_SEGMENTS);
+        headers
+            .filter(|segment| segment.p_type(self.endian) == elf::PT_LOAD)
+            .map(|segment| {
+                let address = segment.p_vaddr(self.endian).into();
+                Segment {
+                    address,
+                    end: address.saturating_add(segment.p_memsz(self.endian).into()),
+                    offset: segment.p_offset(self.endian).into(),
+                }
+            })
+            .collect()
+    }
+
+    fn build_id(&self) -> Option<Vec<u8>> {
+        for section in self.sections.iter() {
+            if section.sh_size(self.endian).into() > MOST_NOTES {
+                continue;
+            }
+            let Ok(Some(mut notes)) = section.notes(self.endian, self.data) else {
+                continue;
+            };
+            while let Ok(Some(note)) = notes.next() {
+                if note.name() == elf::ELF_NOTE_GNU
+                    && note.n_type(self.endian) == elf::NT_GNU_BUILD_ID
+                {
+                    return Some(note.desc().to_vec());
+                }
+            }
+        }
+        None
+    }
+
+    /// Read what sections are called, and which of them have labels.
+    fn name_sections(&mut self) -> Option<()> {
+        let names = self.header.shstrndx(self.endian, self.data).ok()?;
+        let names = self.sections.section(object::SectionIndex(names as usize));
+        let names = names.ok()?.data(self.endian, self.data).ok()?;
+        self.section_names = Names::new(names, MOST_SECTION_NAME, MORE_NAMES);
+        let is_labelled = |section: &H::SectionHeader| {
+            let name = self.section_names.at(section.sh_name(self.endian));
+            name.is_some_and(|name| contains(name, b"text") || contains(name, b"data"))
+        };
+        let sections = self.sections.iter().take(MOST_LABELLED);
+        self.labelled = sections.map(is_labelled).collect();
+        Some(())
+    }
+
+    /// The section of this name.
+    fn section(&self, name: &[u8]) -> Option<&'a H::SectionHeader> {
+        let is_named = |section: &&H::SectionHeader| {
+            self.section_names.is_at(section.sh_name(self.endian), name)
+        };
+        self.sections.iter().find(is_named)
+    }
+
+    /// The symbols of a table and the names they refer to. Where there is no room for both the same part of
+    /// each is read: most linkers write them in one order.
+    fn table(&self, kind: elf::SectionType) -> Option<Table<'a, H::Sym>> {
+        let mut all = self.sections.iter();
+        let section = all.find(|section| section.sh_type(self.endian) == kind)?;
+        let names = self.sections.section(section.link(self.endian)).ok()?;
+        let size = |section: &H::SectionHeader| u128::from(section.sh_size(self.endian).into());
+        let both = (size(section) + size(names)).max(1);
+        let left = both.min(self.data.left().into());
+        let part = |section| (size(section) * left / both) as u64;
+        let (of_symbols, of_names) = (part(section), part(names));
+        let (symbols, more) = self.entries(section, of_symbols)?;
+        let (names, more_names) = self.entries(names, of_names)?;
+        Some(Table {
+            symbols,
+            names,
+            unread: (more, more_names),
+        })
+    }
+
+    /// Where in the file a section lies, and how large it is.
+    fn range(&self, section: &H::SectionHeader) -> Option<(u64, u64)> {
+        let (offset, size) = section.file_range(self.endian)?;
+        (offset.checked_add(size)? <= self.data.len().ok()?).then_some((offset, size))
+    }
+
+    /// A section's entries, as many as so many bytes hold, and how many more there are.
+    fn entries<T: Pod>(&self, section: &H::SectionHeader, bytes: u64) -> Option<(&'a [T], u64)> {
+        let (offset, size) = self.range(section)?;
+        let each = size_of::<T>() as u64;
+        let count = bytes.min(size) / each;
+        let entries = self.data.read_slice_at(offset, count as usize).ok()?;
+        Some((entries, size / each - count))
+    }
+
+    fn add_table(&self, table: &Table<'a, H::Sym>, to: &mut Symbols) {
+        let (symbols, (more, more_names)) = (table.symbols, table.unread);
+        to.left_out += more;
+        to.widen(table.names.len());
+        let names = Names::new(table.names, MOST_NAME, MORE_NAMES);
+        for (number, symbol) in symbols.iter().enumerate() {
+            if names.are_exhausted() || number % OFTEN == 0 && !self.go_on.ask() {
+                to.left_out += (symbols.len() - number) as u64;
+                break;
+            }
+            if !self.is_wanted(symbol) {
+                continue;
+            }
+            let Some(name) = names.at(symbol.st_name(self.endian)) else {
+                to.left_out += u64::from(more_names > 0);
+                continue;
+            };
+            if is_nameless(symbol, name) {
+                continue;
+            }
+            let address = symbol.st_value(self.endian).into();
+            let size = symbol.st_size(self.endian).into();
+            to.add(address, size, name, binding(symbol.st_bind()));
+        }
+    }
+
+    /// Functions, objects, and labels of assembly code.
+    fn is_wanted(&self, symbol: &H::Sym) -> bool {
+        let section = symbol.st_shndx(self.endian);
+        if section == elf::SHN_UNDEF || section == elf::SHN_ABS {
+            return false;
+        }
+        match symbol.st_type() {
+            elf::STT_FUNC | elf::STT_GNU_IFUNC | elf::STT_OBJECT => true,
+            elf::STT_NOTYPE => self.is_label(symbol),
+            _ => false,
+        }
+    }
+
+    fn is_label(&self, symbol: &H::Sym) -> bool {
+        let visible = symbol.st_visibility();
+        let section = usize::from(symbol.st_shndx(self.endian).0);
+        visible != elf::STV_HIDDEN
+            && visible != elf::STV_INTERNAL
+            && self.labelled.get(section) == Some(&true)
+    }
+
+    /// The stubs through which other libraries are called: `name@plt`.
+    fn add_plt(&self, dynamic: &Table<'a, H::Sym>, stubs_found: &mut Symbols) -> Option<()> {
+        let stubs = self.section(b".plt")?;
+        let start: u64 = stubs.sh_addr(self.endian).into();
+        let machine = self.header.e_machine(self.endian);
+        let (head, each) = match machine {
+            elf::EM_AARCH64 => (32, 16),
+            elf::EM_X86_64 => (16, 16),
+            _ => return None,
+        };
+        // With control-flow protection the calls go to stubs of their own, without a head.
+        let second = self.section(b".plt.sec");
+        let second = second.map(|section| section.sh_addr(self.endian).into());
+        let calls = self.section(b".rela.plt")?;
+        let bytes = self.range(calls)?.1;
+        if bytes > self.data.left() {
+            // A part would say nothing: a stub's place is told by how many calls come before its own.
+            stubs_found.left_out += bytes / size_of::<H::Rela>() as u64;
+            return None;
+        }
+        let (calls, _) = self.entries(calls, bytes)?;
+        for (number, name) in self.called(dynamic, calls).into_iter().enumerate() {
+            let Some(name) = name else { continue };
+            let name = [name, STUB.as_bytes()].concat();
+            let offset = each * number as u64;
+            for address in std::iter::once(start.saturating_add(head)).chain(second) {
+                let address = address.saturating_add(offset);
+                stubs_found.add(address, each, &name, Binding::Global);
+            }
+        }
+        Some(())
+    }
+
+    /// The function that each stub calls.
+    ///
+    /// Stubs lie in the order of the slots they jump through. The relocations need not: those of
+    /// functions that a library chooses when it starts come last in the C library.
+    fn called(&self, dynamic: &Table<'a, H::Sym>, calls: &[H::Rela]) -> Vec<Option<&'a [u8]>> {
+        let symbols = dynamic.symbols;
+        let names = Names::new(dynamic.names, MOST_NAME, MORE_NAMES);
+        let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
+        calls.sort_by_key(|call| call.r_offset(self.endian).into());
+        let chosen = self.chosen(&calls, symbols);
+        let called = calls.iter().map(|call| {
+            let symbol = match call.r_sym(self.endian, false) {
+                0 => *chosen.get(&self.addend(call))?,
+                number => symbols.get(number as usize)?,
+            };
+            let name = names.at(symbol.st_name(self.endian));
+            name.filter(|name| !name.is_empty())
+        });
+        called.collect()
+    }
+
+    /// The functions that the library chooses when it starts, by where the choice is made; a call of such
+    /// a one says that place alone.
+    fn chosen(&self, calls: &[&H::Rela], symbols: &'a [H::Sym]) -> HashMap<u64, &'a H::Sym> {
+        let nameless = calls
+            .iter()
+            .filter(|call| call.r_sym(self.endian, false) == 0);
+        let places: HashSet<u64> = nameless.map(|call| self.addend(call)).collect();
+        let mut chosen: HashMap<u64, &H::Sym> = HashMap::default();
+        for symbol in symbols {
+            let place = symbol.st_value(self.endian).into();
+            if symbol.st_type() != elf::STT_GNU_IFUNC || !places.contains(&place) {
+                continue;
+            }
+            // Of several names the standard's own: the others are weak.
+            let best = chosen.entry(place).or_insert(symbol);
+            if best.st_bind() == elf::STB_WEAK {
+                *best = symbol;
+            }
+        }
+        chosen
+    }
+
+    fn addend(&self, call: &H::Rela) -> u64 {
+        let addend: i64 = call.r_addend(self.endian).into();
+        addend as u64
+    }
+}
+
+/// Whether a symbol says nothing: it has no name, or is a mark of ARM's between code and data.
+fn is_nameless<S: Sym>(symbol: &S, name: &[u8]) -> bool {
+    let is_mark = || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', ..]);
+    name.is_empty() || symbol.st_type() == elf::STT_NOTYPE && is_mark()
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+fn binding(bind: elf::SymbolBind) -> Binding {
+    match bind {
+        elf::STB_WEAK => Binding::Weak,
+        elf::STB_GLOBAL => Binding::Global,
+        _ => Binding::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What code a process made at run time, and where: to name addresses that no file knows.
+//!
+//! Two kinds are read: the binary one of `agents/perfmap/FORMAT.md`, with inlined methods, and the text of
+//! `/tmp/perf-PID.map`. Both come from the process that is looked at: sizes are bounded, nothing in them is believed.
+
+mod binary;
+mod names;
+mod stretches;
+mod text;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use crate::profile::{Error, Kind, Result};
+use names::{NameId, NameTable};
+use stretches::Stretch;
+
+/// The maps of several processes, by pid (as perf sees it).
+pub type JitMaps = BTreeMap<u32, JitMap>;
+
+/// Most pieces of code of one map; a JVM has some ten thousand.
+const MOST_CODES: usize = 1 << 21;
+
+/// One process's code.
+#[derive(Debug, Default)]
+pub struct JitMap {
+    names: NameTable,
+    codes: Vec<Code>,
+    /// Of all codes, each one's in order.
+    ranges: Vec<Range>,
+    /// The frames of ranges, as trees: ranges share their callers.
+    inlined: Vec<Inlined>,
+    stretches: Vec<Stretch>,
+    malformed: u64,
+}
+
+/// A piece of code: a method with what is inlined into it, or a stub.
+#[derive(Clone, Copy, Debug)]
+struct Code {
+    start: u64,
+    name: NameId,
+    kind: Kind,
+    /// Its ranges are those up to here, from the code's before on.
+    last_range: u32,
+}
+
+/// A part of a method's code with the same frames throughout; it begins where the one before ends.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    /// From the start of the code.
+    end: u32,
+    /// The innermost frame; [`OUTERMOST`]: the method itself.
+    innermost: u32,
+}
+
+/// An inlined method and the frame it is inlined into.
+#[derive(Clone, Copy, Debug)]
+struct Inlined {
+    name: NameId,
+    caller: u32,
+}
+
+const OUTERMOST: u32 = u32::MAX;
+
+impl JitMap {
+    /// Reads the binary map. Damage anywhere in it is an error: half a map would name the wrong methods.
+    pub fn binary(input: impl Read) -> Result<JitMap> {
+        binary::read(input)
+    }
+
+    /// Reads the text of a `perf-PID.map`. Lines that say nothing are counted; of two entries for one address the
+    /// later one holds.
+    pub fn text(input: impl Read) -> Result<JitMap> {
+        text::read(input)
+    }
+
+    /// The frames at an address, from outside to inside; none where the process made no code.
+    pub fn find(&self, address: u64) -> Vec<(&str, Kind)> {
+        let mut frames = Vec::new();
+        let Some(number) = stretches::find(&self.stretches, address) else {
+            return frames;
+        };
+        let code = &self.codes[number];
+        let mut inner = self.innermost(number, address - code.start);
+        while inner != OUTERMOST {
+            let inlined = &self.inlined[inner as usize];
+            frames.push((self.names.name(inlined.name), Kind::Inlined));
+            inner = inlined.caller;
+        }
+        frames.push((self.names.name(code.name), code.kind));
+        frames.reverse();
+        frames
+    }
+
+    /// The innermost frame at a place in a piece of code.
+    fn innermost(&self, code: usize, offset: u64) -> u32 {
+        let first = match code {
+            0 => 0,
+            _ => self.codes[code - 1].last_range,
+        };
+        let ranges = &self.ranges[first as usize..self.codes[code].last_range as usize];
+        let place = ranges.partition_point(|range| u64::from(range.end) <= offset);
+        ranges.get(place).map_or(OUTERMOST, |range| range.innermost)
+    }
+
+    /// How many pieces of code there are.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Whether there is no code at all.
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    /// Lines of a text that were left out.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Adds a piece of code with the ranges that were pushed since the one before.
+    fn push_code(&mut self, start: u64, name: NameId, kind: Kind) -> Result<()> {
+        if self.codes.len() >= MOST_CODES {
+            return Err(Error::Limit {
+                what: "pieces of code in a map of compiled code",
+                limit: MOST_CODES as u64,
+            });
+        }
+        self.codes.push(Code {
+            start,
+            name,
+            kind,
+            last_range: self.ranges.len() as u32,
+        });
+        Ok(())
+    }
+}

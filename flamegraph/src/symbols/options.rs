@@ -1,0 +1,88 @@
+//! Where symbols are looked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the symbols of a perf.data file are looked for. The default is this machine, as `perf script` does.
+#[derive(Clone, Debug)]
+pub struct SymbolOptions {
+    /// The folder under which programs, libraries and `usr/lib/debug` are: `/`.
+    pub root: PathBuf,
+    /// Where the processes that still run show their own files: `/proc`.
+    pub process_root: Option<PathBuf>,
+    /// Folders with `perf-PID.map`: `/tmp`.
+    pub perf_maps: Vec<PathBuf>,
+    /// perf's cache of files by build id: `~/.debug`.
+    pub build_id_cache: Option<PathBuf>,
+    /// The symbols of the running kernel: `/proc/kallsyms`.
+    pub kallsyms: Option<PathBuf>,
+    /// The same, read by a caller who has the right to; stronger than `kallsyms`.
+    pub kallsyms_text: Option<Arc<[u8]>>,
+    /// How much memory symbols may take, in bytes; and so much of each file is read at most.
+    pub memory: usize,
+    /// Whether symbols are still wanted.
+    pub go_on: GoOn,
+}
+
+/// Asked again and again during long work: whether to go on with it. Whoever answers may rest before.
+#[derive(Clone)]
+pub struct GoOn(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl GoOn {
+    /// This is what is asked.
+    pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> GoOn {
+        GoOn(Arc::new(ask))
+    }
+
+    pub(crate) fn ask(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl Default for GoOn {
+    /// To the end, without rest.
+    fn default() -> GoOn {
+        GoOn::new(|| true)
+    }
+}
+
+impl std::fmt::Debug for GoOn {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("GoOn")
+    }
+}
+
+impl Default for SymbolOptions {
+    fn default() -> SymbolOptions {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        SymbolOptions {
+            root: PathBuf::from("/"),
+            process_root: Some(PathBuf::from("/proc")),
+            perf_maps: vec![PathBuf::from("/tmp")],
+            build_id_cache: home.map(|home| home.join(".debug")),
+            kallsyms: Some(PathBuf::from("/proc/kallsyms")),
+            kallsyms_text: None,
+            memory: SymbolOptions::MEMORY,
+            go_on: GoOn::default(),
+        }
+    }
+}
+
+impl SymbolOptions {
+    /// The usual memory, in bytes.
+    const MEMORY: usize = 1 << 30;
+
+    /// Looks nowhere: every frame is of an unknown symbol.
+    pub fn none() -> SymbolOptions {
+        SymbolOptions {
+            root: PathBuf::from("/dev/null"),
+            process_root: None,
+            perf_maps: Vec::new(),
+            build_id_cache: None,
+            kallsyms: None,
+            kallsyms_text: None,
+            memory: SymbolOptions::MEMORY,
+            go_on: GoOn::default(),
+        }
+    }
+}

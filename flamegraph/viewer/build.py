@@ -1,0 +1,86 @@
+"""Build the page's template: one HTML file with the viewer's styles, and its modules as one script.
+
+Run when the package is built, and by the tests; the report fills in `{{title}}` and `{{data}}`. Modules are joined in
+the order of their imports and share one scope: a name that is defined at the top of two of them is refused, and
+imports never rename. See docs/internals/decisions/viewer-build.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+STYLES = ("style.css", "views.css")
+_IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+|[\[{][^=]*)", re.MULTILINE)
+_MODULE_SYNTAX = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+def build(out: Path, root: Path = ROOT) -> None:
+    """Write the template. Raises ValueError for modules that cannot be joined."""
+    script = join_modules(root / "main.js")
+    slots = {
+        "policy": content_policy(script),
+        "style": "".join((root / name).read_text(encoding="utf-8") for name in STYLES),
+        "script": script,
+    }
+    template = (root / "page.html").read_text(encoding="utf-8")
+    for name, content in slots.items():
+        template = template.replace(f"{{{{{name}}}}}", content, 1)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(out.name + ".new")
+    temporary.write_text(template, encoding="utf-8")
+    temporary.replace(out)
+
+
+def join_modules(entry: Path) -> str:
+    """The entry and all that it imports as one script; each module stands behind those that it imports."""
+    joined: dict[Path, str] = {}
+
+    def add(module: Path, importers: tuple[Path, ...]) -> None:
+        if module in importers:
+            circle = " -> ".join(one.name for one in (*importers, module))
+            raise ValueError(f"viewer modules import each other in a circle: {circle}")
+        if module in joined:
+            return
+        source = module.read_text(encoding="utf-8")
+        for imported in _IMPORT.findall(source):
+            add((module.parent / imported).resolve(), (*importers, module))
+        joined[module] = _EXPORT.sub("", _IMPORT.sub("", source)).replace("// @ts-check\n", "")
+
+    add(entry.resolve(), ())
+    homes: dict[str, str] = {}
+    for module, source in joined.items():
+        left = _MODULE_SYNTAX.search(source)
+        if left:
+            raise ValueError(
+                f"{module.name} has an import or export of a form that cannot be joined: {left[0]}"
+            )
+        for name in re.findall(r"\w+", " ".join(_DEFINED.findall(source))):
+            if name in homes:
+                raise ValueError(
+                    f"viewer modules share one scope: {name} is in {homes[name]} and in {module.name}"
+                )
+            homes[name] = module.name
+    script = "\n".join(joined.values())
+    if "</script" in script.lower() or "<!--" in script:
+        raise ValueError("the viewer's script would end its own element")
+    return script
+
+
+def content_policy(script: str) -> str:
+    """The page's Content-Security-Policy: this one script, no network, no plugin, no form."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))

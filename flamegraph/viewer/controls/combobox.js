@@ -1,0 +1,233 @@
+// @ts-check
+/** A choice among many with a search in it: type to narrow, arrows to walk, Enter to choose, Esc to leave. */
+
+import { searchable } from "../data/search.js";
+import { make } from "./dom.js";
+
+/** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
+
+/** Listed at most; more are found by typing. */
+const MOST_OPTIONS = 200;
+/** Made at first, more than are in sight; the others follow as one gets near them. */
+const MADE_AT_ONCE = 40;
+
+export class Combobox {
+  /**
+   * @param {HTMLElement} element is filled with it; has an id
+   * @param {string} label what is chosen
+   * @param {() => Option[]} options is asked whenever the list opens
+   * @param {(id: string) => void} chosen
+   */
+  constructor(element, label, options, chosen) {
+    this.options = options;
+    this.chosen = chosen;
+    this.current = "";
+    this.label = "";
+    /** @type {Option[]} */
+    this.listed = [];
+    /** How many of them have been made. */
+    this.made = 0;
+    /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
+    this.all = [];
+    this.active = -1;
+    this.input = document.createElement("input");
+    this.list = make("ul");
+    this.more = this.heading("");
+    this.build(element, label);
+    this.listen();
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {string} label
+   */
+  build(element, label) {
+    const { input, list } = this;
+    element.classList.add("combobox");
+    list.id = `${element.id}-list`;
+    list.hidden = true;
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", label);
+    input.id = `${element.id}-input`;
+    input.type = "text";
+    input.autocomplete = "off";
+    input.spellcheck = false;
+    const attributes = {
+      role: "combobox", "aria-label": label, "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
+    };
+    for (const [name, value] of Object.entries(attributes)) input.setAttribute(name, value);
+    element.replaceChildren(input, list);
+  }
+
+  listen() {
+    const { input, list } = this;
+    input.addEventListener("focus", () => input.select());
+    input.addEventListener("click", () => this.open(""));
+    input.addEventListener("input", () => this.open(input.value));
+    input.addEventListener("blur", () => this.close());
+    input.addEventListener("keydown", (event) => {
+      if (!this.key(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    list.addEventListener("scroll", () => {
+      if (list.scrollTop + 2 * list.clientHeight > list.scrollHeight) this.makeUpTo(this.made);
+    });
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault();
+      const option = event.target instanceof Element ? event.target.closest("[data-index]") : null;
+      if (option instanceof HTMLElement) this.choose(Number(option.dataset.index));
+    });
+  }
+
+  /**
+   * What is chosen now.
+   * @param {string} id
+   * @param {string} label
+   */
+  show(id, label) {
+    this.current = id;
+    this.label = label;
+    this.input.title = label;
+    if (this.list.hidden) this.input.value = label;
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean} whether it meant something
+   */
+  key(key) {
+    const shut = this.list.hidden;
+    if (shut && (key === "ArrowDown" || key === "ArrowUp")) this.open("");
+    else if (shut) return false;
+    else if (key === "ArrowDown") this.walk(1);
+    else if (key === "ArrowUp") this.walk(-1);
+    else if (key === "PageDown") this.walk(10);
+    else if (key === "PageUp") this.walk(-10);
+    else if (key === "Enter") this.choose(this.active);
+    else if (key === "Escape") this.close();
+    else return false;
+    return true;
+  }
+
+  /** @param {string} typed */
+  open(typed) {
+    const words = searchable(typed).split(/\s+/).filter(Boolean);
+    if (this.list.hidden) {
+      this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
+    }
+    const fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
+    this.fill(fitting.slice(0, MOST_OPTIONS).map(({ option }) => option));
+    const left = fitting.length - this.listed.length;
+    this.more.textContent = `${left} more: type to find them`;
+    this.more.hidden = left === 0;
+    this.list.hidden = false;
+    this.input.setAttribute("aria-expanded", "true");
+    const current = this.listed.findIndex((option) => option.id === this.current);
+    this.point(typed || current < 0 ? 0 : current);
+  }
+
+  /**
+   * A letter more often leaves the list as it is; to make all of it anew takes time, and much memory for a while.
+   * @param {Option[]} options
+   */
+  fill(options) {
+    const { listed } = this;
+    const same = options.length === listed.length && options.every((option, index) => option === listed[index]);
+    this.listed = options;
+    if (same && !this.list.hidden) return;
+    this.made = 0;
+    this.list.replaceChildren(this.more);
+    if (options.length === 0) this.more.before(this.heading("Nothing of that name"));
+    this.makeUpTo(0);
+  }
+
+  /**
+   * Makes items to beyond the one of an index.
+   * @param {number} index
+   */
+  makeUpTo(index) {
+    const items = [];
+    const end = Math.min(this.listed.length, index + MADE_AT_ONCE);
+    for (; this.made < end; this.made++) {
+      const option = this.listed[this.made];
+      if (option.section !== (this.listed[this.made - 1]?.section ?? "")) items.push(this.heading(option.section));
+      items.push(this.item(option, this.made));
+    }
+    this.more.before(...items);
+  }
+
+  /** @param {string} text */
+  heading(text) {
+    const item = make("li", "section", text);
+    item.setAttribute("role", "presentation");
+    return item;
+  }
+
+  /**
+   * @param {Option} option
+   * @param {number} index
+   */
+  item(option, index) {
+    const item = make("li", "option");
+    item.id = `${this.list.id}-${index}`;
+    item.dataset.index = String(index);
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", String(option.id === this.current));
+    item.setAttribute("aria-setsize", String(this.listed.length));
+    item.setAttribute("aria-posinset", String(index + 1));
+    item.append(make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
+    return item;
+  }
+
+  /** @param {number} steps */
+  walk(steps) {
+    this.point(Math.max(0, Math.min(this.listed.length - 1, this.active + steps)));
+  }
+
+  /** @param {number} index */
+  point(index) {
+    this.itemAt(this.active)?.classList.remove("active");
+    this.active = index < this.listed.length ? index : -1;
+    if (this.active >= this.made) this.makeUpTo(this.active);
+    const item = this.itemAt(this.active);
+    item?.classList.add("active");
+    if (item) this.reveal(item);
+    if (item) this.input.setAttribute("aria-activedescendant", item.id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /**
+   * Scrolls the list alone: asking the page to do it lays out all of it.
+   * @param {HTMLElement} item
+   */
+  reveal(item) {
+    const { list } = this;
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+    if (top < list.scrollTop) list.scrollTop = top;
+    else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+  }
+
+  /** @param {number} index */
+  itemAt(index) {
+    return document.getElementById(`${this.list.id}-${index}`);
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    const option = this.listed[index];
+    this.close();
+    if (!option) return;
+    this.input.blur(); // keys are the page's again, and Tab goes on from here
+    this.chosen(option.id);
+  }
+
+  close() {
+    this.list.hidden = true;
+    this.list.replaceChildren();
+    this.all = [];
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
+    this.input.value = this.label;
+  }
+}

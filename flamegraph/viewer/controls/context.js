@@ -1,0 +1,134 @@
+// @ts-check
+/** What every view is given: the page, its tree, what is chosen, and graphs that behave like all the others. */
+
+import { Scopes } from "../data/scopes.js";
+import { Store } from "../data/state.js";
+import { Graph } from "../graph/graph.js";
+
+/** @typedef {import("../graph/graph.js").Look} Look */
+/** @typedef {import("../data/search.js").Matches} Matches */
+/** @typedef {import("../data/page.js").PageInfo} PageInfo */
+/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @typedef {import("../data/scopes.js").Scope} Scope */
+/** @typedef {import("../data/state.js").State} State */
+/** @typedef {import("../data/tree.js").Tree} Tree */
+
+/**
+ * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
+ * tab is chosen; `leave`, when another one is.
+ * @typedef {object} View
+ * @property {(state: State, before: State | null) => void} update
+ * @property {() => void} [leave] lets go of what takes much memory and is soon made again
+ */
+
+export class Context {
+  /**
+   * @param {PageInfo} page
+   * @param {Tree} tree
+   */
+  constructor(page, tree) {
+    this.page = page;
+    this.tree = tree;
+    this.scopes = new Scopes(page, tree);
+    this.store = new Store();
+    /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
+    this.matches = null;
+    /** @type {Graph[]} */
+    this.graphs = [];
+    /** The graph that keys and the line below speak of. @type {Graph | null} */
+    this.active = null;
+    /** @type {(graph: Graph, node: number, x: number, y: number) => void} */
+    this.pointed = () => {};
+    /** @type {(graph: Graph) => void} */
+    this.moved = () => {};
+    /** What comes after the picture does not come. @type {(error: unknown) => void} */
+    this.failed = () => {};
+  }
+
+  get state() {
+    return this.store.state;
+  }
+
+  /** The event shown, as an index into the page's events. */
+  get event() {
+    const found = this.page.events.findIndex((event) => event.name === this.state.event);
+    return Math.max(0, found);
+  }
+
+  /** The group of threads shown, -1 for all. */
+  get thread() {
+    return this.scopes.threadsOf(this.event).includes(this.state.thread) ? this.state.thread : -1;
+  }
+
+  /** The scope shown; the whole where the address names none of this page. */
+  get scope() {
+    const { scope } = this.state;
+    return (scope ? this.scopes.parse(scope) : null) ?? this.scopes.whole;
+  }
+
+  /**
+   * A scope's key as the address has it: the whole goes without saying.
+   * @param {string} key
+   */
+  addressOf(key) {
+    return key === this.scopes.whole.key ? "" : key;
+  }
+
+  /** The profile shown. */
+  get profile() {
+    return this.scopes.profileOf(this.scope, this.event, this.thread);
+  }
+
+  /**
+   * Another scope's profile of the same event and threads, over the same tree.
+   * @param {Scope} scope
+   */
+  profileOf(scope) {
+    return this.scopes.profileOf(scope, this.event, this.thread);
+  }
+
+  /**
+   * Columns of a scope, of the event and threads shown, with their weights.
+   * @param {Scope} scope
+   */
+  columns(scope) {
+    return this.scopes.columns(scope, this.event, this.thread);
+  }
+
+  /**
+   * A graph with tooltips, keys, search colours, dark and light like all others.
+   * @param {HTMLElement} element is filled with it
+   * @param {string} label what it is, for those who cannot see it
+   * @param {(node: number) => void} zoomed what a click on a frame does
+   */
+  makeGraph(element, label, zoomed) {
+    /** @type {Graph} */
+    const graph = new Graph(element, label, {
+      zoom: zoomed,
+      point: (node, x, y) => this.pointed(graph, node, x, y),
+      moved: () => this.moved(graph),
+      enter: () => (this.active = graph),
+      open: (method) => this.openMethod(method),
+    });
+    this.graphs.push(graph);
+    return graph;
+  }
+
+  /**
+   * Callers and callees of a method.
+   * @param {string} method
+   */
+  openMethod(method) {
+    if (method) this.store.go({ view: "sandwich", method });
+  }
+
+  /** @param {Partial<State>} change one can go back from */
+  go(change) {
+    this.store.go(change);
+  }
+
+  /** @param {Partial<State>} change that is no step of its own */
+  set(change) {
+    this.store.set(change);
+  }
+}

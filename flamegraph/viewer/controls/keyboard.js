@@ -1,0 +1,77 @@
+// @ts-check
+/** The keys of the page, and the dialog that lists them. */
+
+import { copyName, copyStack } from "../graph/frame_details.js";
+import { make, part } from "./dom.js";
+import { hasSections } from "./tabs.js";
+
+/** @typedef {import("./explorer.js").Explorer} Explorer */
+/** @typedef {import("../data/state.js").ViewName} ViewName */
+
+/**
+ * `keys` as KeyboardEvent.key names them; `shown` where they are written otherwise. Without `act` the key belongs to
+ * the graph or to the browser, and is only told.
+ * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void}} Shortcut
+ */
+
+/** @param {Shortcut[]} shortcuts */
+export function listKeys(shortcuts) {
+  const items = shortcuts.flatMap(({ keys, shown, what }) => {
+    const term = make("dt");
+    for (const key of shown ?? keys) term.append(make("kbd", "", key), " ");
+    return [term, make("dd", "", what)];
+  });
+  part("keys-list", HTMLDListElement).replaceChildren(...items);
+}
+
+/**
+ * Obeys single keys wherever nothing is typed.
+ * @param {Shortcut[]} shortcuts
+ */
+export function obeyKeys(shortcuts) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
+    const target = event.target instanceof HTMLElement ? event.target : document.body;
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    if (typing && event.key === "Escape") target.blur();
+    if (typing) return;
+    const shortcut = shortcuts.find(({ keys, act }) => act && keys.includes(event.key));
+    if (!shortcut?.act) return;
+    event.preventDefault();
+    shortcut.act();
+  });
+}
+
+/**
+ * @param {Explorer} explorer
+ * @returns {Shortcut[]}
+ */
+export function shortcutsOf(explorer) {
+  const { store } = explorer;
+  const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
+  const within = (/** @type {() => unknown} */ shown) => () => {
+    if (shown() !== false) explorer.enter();
+  };
+  return [
+    { keys: ["/"], what: "search", act: () => explorer.search.focus() },
+    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => explorer.escape() },
+    { keys: [], shown: ["←", "→", "↑", "↓"], what: "walk over frames, in a graph" },
+    { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
+    { keys: ["Backspace"], what: "one step back", act: () => store.back() },
+    { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
+    { keys: ["g"], what: "flame graph", act: within(view("graph")) },
+    { keys: ["r"], what: "reversed: from the leaves to their callers", act: within(view("reversed")) },
+    { keys: ["s"], what: "callers and callees of the frame", act: within(() => explorer.openMethod(explorer.meant())) },
+    { keys: ["m"], what: "methods", act: within(view("methods")) },
+    { keys: ["h"], what: "hosts", act: within(view("hosts")) },
+    { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
+    { keys: ["w"], what: "choose what is shown: cluster, host, process", act: () => explorer.scopes.focus() },
+    { keys: ["c"], what: "copy the frame's name", act: () => void copyName(explorer.context.active, explorer.meant()) },
+    { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },
+    { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
+    { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor() },
+    { keys: ["e"], what: "fill the window", act: () => explorer.expand() },
+    { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
+    { keys: ["?"], what: "this list", act: () => explorer.help() },
+  ];
+}

@@ -1,0 +1,138 @@
+// @ts-check
+/** What is compared with what, in shares or in amounts. */
+
+import { formatScope } from "../data/scopes.js";
+import { Combobox } from "./combobox.js";
+import { make } from "./dom.js";
+
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./combobox.js").Option} Option */
+/** @typedef {import("../data/scopes.js").Scope} Scope */
+/** @typedef {import("../data/state.js").State} State */
+
+/** @typedef {{one: Scope, another: Scope}} Pair what is compared, and with what */
+
+/**
+ * @param {Context} context
+ * @param {Scope} scope what is compared
+ * @returns {Option[]}
+ */
+export function othersOf({ page, scopes, event, thread }, scope) {
+  const known = scopes.threadsOf(event);
+  const threads = known.length < 2 ? [] : page.runs.flatMap((_, run) => known.map((one) => scopes.parse(`${run}/thread:${one}`)));
+  return [scopes.restOf(scope), ...scopes.all(), ...threads]
+    .filter((one) => one !== null)
+    .filter((one) => one.key !== scope.key && scopes.has(one, event, thread))
+    .map(({ key, label, section }) => ({ id: key, label, section: section || page.title }));
+}
+
+/**
+ * The scope with the same of the other run; a part of the cluster with the rest; for the cluster the host that is least
+ * like the others with them.
+ * @param {Context} context
+ * @returns {Pair | null} null where there is nothing to compare with
+ */
+export function likelyPair(context) {
+  const { page, scopes, scope } = context;
+  if (page.runs.length > 1) return pairOf(scope, counterpart(context));
+  if (scope.kind !== "sum" && scope.kind !== "mean") {
+    return pairOf(scope, scopes.restOf(scope) ?? scope.of ?? scopes.sumOfRun(scope.run));
+  }
+  const part = scopes.parse(scopes.hostsOf(scope.run) > 1 ? `host:${leastAlike(context)}` : "process:0");
+  return pairOf(part, scopes.restOf(part));
+}
+
+/**
+ * @param {Scope | null} one
+ * @param {Scope | null} another
+ * @returns {Pair | null}
+ */
+function pairOf(one, another) {
+  return one && another && one.key !== another.key ? { one, another } : null;
+}
+
+/**
+ * The same of the other run: by name, or else all of it.
+ * @param {Context} context
+ */
+function counterpart({ page, scopes, scope }) {
+  const run = scope.run ? 0 : 1;
+  const name = scope.kind === "host" ? page.hosts[scope.index].name : null;
+  const host = page.hosts.findIndex((one) => one.run === run && one.name === name);
+  const same = host >= 0 ? `host:${host}` : formatScope({ ...scope, run });
+  const alike = host >= 0 || !["host", "process", "rest"].includes(scope.kind);
+  return (alike ? scopes.parse(same) : null) ?? scopes.parse(run ? "1/sum" : "sum");
+}
+
+/** @param {Context} context */
+function leastAlike({ page, event }) {
+  const ranked = (page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
+  const far = (/** @type {typeof ranked[number]} */ one) => (one.outlier ? 1e6 : 0) + one.distance / (one.noise || 1);
+  return ranked.reduce((most, one) => (far(one) > far(most) ? one : most), ranked[0])?.host ?? 0;
+}
+
+export class SidesBox {
+  /** @param {Context} context */
+  constructor(context) {
+    this.context = context;
+    this.element = make("div", "controls");
+    this.first = make("b");
+    this.swap = make("button", "", "Swap");
+    this.swap.id = "compare-swap";
+    this.shares = this.measure("Shares", "Each as a share of its own whole", true);
+    this.amounts = this.measure("Amounts", "How much each has in all", false);
+    const choice = make("div");
+    choice.id = "compare-with";
+    const measures = make("div", "switch");
+    measures.id = "compare-measure";
+    measures.setAttribute("role", "group");
+    measures.setAttribute("aria-label", "What is compared");
+    measures.append(this.shares, this.amounts);
+    this.element.append(this.first, make("span", "soft", "compared with"), choice, this.swap, measures);
+    const options = () => othersOf(context, this.pair()?.one ?? context.scope);
+    this.box = new Combobox(choice, "Compared with", options, (id) => this.go(this.pair()?.one, id));
+    this.swap.addEventListener("click", () => {
+      const pair = this.pair();
+      this.go(pair?.another, pair?.one.key ?? "");
+    });
+  }
+
+  /**
+   * @param {string} label
+   * @param {string} title
+   * @param {boolean} normalize
+   */
+  measure(label, title, normalize) {
+    const button = make("button", "", label);
+    button.title = title;
+    button.addEventListener("click", () => this.context.set({ normalize }));
+    return button;
+  }
+
+  /** @returns {Pair | null} null where there is nothing to compare with */
+  pair() {
+    const { scope, scopes, state, event, thread } = this.context;
+    const asked = state.with ? scopes.parse(state.with) : null;
+    const fits = asked && asked.key !== scope.key && scopes.has(asked, event, thread);
+    return fits ? { one: scope, another: asked } : likelyPair(this.context);
+  }
+
+  /**
+   * @param {Scope | undefined} one
+   * @param {string} another
+   */
+  go(one, another) {
+    if (one) this.context.go({ scope: this.context.addressOf(one.key), with: another });
+  }
+
+  /**
+   * @param {Pair} pair
+   * @param {State} state
+   */
+  show({ one, another }, state) {
+    this.first.replaceChildren(make("bdi", "", one.label));
+    this.box.show(another.key, another.label);
+    this.shares.setAttribute("aria-pressed", String(state.normalize));
+    this.amounts.setAttribute("aria-pressed", String(!state.normalize));
+  }
+}

@@ -1,0 +1,148 @@
+// @ts-check
+/** Numbers and names as people read them. */
+
+/** @typedef {import("./page.js").EventInfo} EventInfo */
+/** @typedef {import("./page.js").ValueType} ValueType */
+
+const NARROW_SPACE = "\u202f";
+/** Made when something is sorted: the first that a page asks for takes as long as drawing a picture. @type {Intl.Collator | null} */
+let collator = null;
+
+/**
+ * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
+ * @param {number} part
+ * @param {number} whole
+ */
+export function percent(part, whole) {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  if (share > 0 && share < 0.01) return `<0.01${NARROW_SPACE}%`;
+  const digits = share === 0 || share >= 99.95 ? 0 : share < 1 ? 2 : 1;
+  return `${share.toFixed(digits)}${NARROW_SPACE}%`;
+}
+
+/**
+ * A value with its unit: "1,234 samples", "4.1 s", "12.5 MiB".
+ * @param {number} value
+ * @param {ValueType} type
+ */
+export function quantity(value, type) {
+  if (type.unit === "nanoseconds") return duration(value / 1e9);
+  if (type.unit === "bytes") return bytes(value);
+  const name = type.unit === "count" ? type.type : type.unit;
+  const what = type.counts || (/^[a-z_]+$/.test(name) ? name : "samples"); // page-faults, a.b.C.m: the name of an event
+  const one = value === 1 ? what.replace(/s$/, "") : what;
+  return `${value < 10 ? plainly(value) : grouped(value)} ${one}`;
+}
+
+/**
+ * An event's amount in every way it can be told: "1,234 samples", "4.1 s", "0.07 cores".
+ * @param {number} value
+ * @param {EventInfo} event
+ * @returns {string[]}
+ */
+export function amounts(value, event) {
+  const told = [quantity(value, event)];
+  if (value === 0) return told;
+  if (event.second) told.push(quantity(value * event.second.per, event.second));
+  const { seconds } = event;
+  if (!(seconds > 0)) return told;
+  if (event.type === "cpu") told.push(cores(value, seconds));
+  else if (event.second?.type === "cpu") told.push(cores(value * event.second.per, seconds));
+  else if (event.unit === "nanoseconds") told.push(plain(value / 1e9 / seconds, "threads"));
+  else if (event.unit === "bytes" && !event.type.startsWith("inuse")) told.push(`${bytes(value / seconds)}/s`);
+  return told;
+}
+
+/**
+ * How many processors were busy with it on average.
+ * @param {number} nanoseconds
+ * @param {number} seconds
+ */
+function cores(nanoseconds, seconds) {
+  return plain(nanoseconds / 1e9 / seconds, "cores");
+}
+
+/**
+ * @param {number} value
+ * @param {string} what in the plural
+ */
+function plain(value, what) {
+  const digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.01 ? 2 : 4;
+  const text = value.toFixed(digits);
+  return `${text} ${Number(text) === 1 ? what.replace(/s$/, "") : what}`;
+}
+
+/** @param {number} seconds */
+function duration(seconds) {
+  if (seconds >= 7200) return `${(seconds / 3600).toFixed(1)} h`;
+  if (seconds >= 120) return `${(seconds / 60).toFixed(1)} min`;
+  if (seconds >= 0.9995) return `${seconds.toFixed(1)} s`;
+  return `${(seconds * 1000).toFixed(seconds >= 0.01 ? 0 : 2)} ms`;
+}
+
+/**
+ * As hprofiler's own pages write them: 1 KiB is 1024 bytes.
+ * @param {number} count
+ */
+function bytes(count) {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  let size = count;
+  let unit = 0;
+  while (Math.round(size * 10) / 10 >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  return `${Number.isInteger(size) ? grouped(size) : size.toFixed(1)} ${units[unit]}`;
+}
+
+/**
+ * "0.5", "3": without a digit that says nothing.
+ * @param {number} value
+ */
+function plainly(value) {
+  return value.toFixed(1).replace(/\.0$/, "");
+}
+
+/**
+ * A whole number: "1,234,567".
+ * @param {number} value
+ */
+export function grouped(value) {
+  return value.toFixed(0).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/**
+ * Numbers within names count as numbers: host2 comes before host10.
+ * @param {string} a
+ * @param {string} b
+ */
+export function inOrder(a, b) {
+  collator ??= new Intl.Collator("en", { numeric: true });
+  return collator.compare(a, b);
+}
+
+/**
+ * Where the package ends and class and method begin: "org.apache.Foo.bar" → 11. 0 when there is no package.
+ * @param {string} name
+ */
+export function packageLength(name) {
+  if (/[\s<>():[\]]/.test(name.slice(0, 200))) return javaPackage(name.split(/[(<[\s]/, 1)[0]);
+  return javaPackage(name);
+}
+
+/**
+ * Packages are the leading lower-case segments, as long as a class or a method still follows.
+ * @param {string} name
+ */
+function javaPackage(name) {
+  const found = /^(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])/.exec(name);
+  return found ? found[0].length : 0;
+}
+
+/**
+ * The name without its package.
+ * @param {string} name
+ */
+export function shortName(name) {
+  return name.slice(packageLength(name));
+}

@@ -1,0 +1,231 @@
+// @ts-check
+/** What a frame's name and kind say of it: its family, its package, the library it lies in. */
+
+import { packageLength } from "./format.js";
+
+/** @typedef {import("./tree.js").ByteReader} ByteReader */
+
+/** @typedef {{label: string, hue: number, saturation: number}} Family */
+
+/** @type {Record<string, Family>} */
+export const FAMILIES = {
+  jit: { label: "Java, JIT-compiled", hue: 138, saturation: 38 },
+  inlined: { label: "Java, inlined", hue: 178, saturation: 36 },
+  c1: { label: "Java, C1-compiled", hue: 92, saturation: 38 },
+  interpreted: { label: "Java, interpreted", hue: 68, saturation: 42 },
+  java: { label: "Java", hue: 138, saturation: 38 },
+  cpp: { label: "C++", hue: 44, saturation: 62 },
+  class: { label: "Class", hue: 198, saturation: 40 },
+  native: { label: "Native", hue: 8, saturation: 58 },
+  kernel: { label: "Kernel", hue: 26, saturation: 72 },
+  thread: { label: "Thread", hue: 220, saturation: 10 },
+  unknown: { label: "Unknown", hue: 0, saturation: 0 },
+  waker: { label: "Waker", hue: 215, saturation: 45 },
+  wait: { label: "Waiting", hue: 262, saturation: 34 },
+  idle: { label: "Idle threads", hue: 0, saturation: 0 },
+  rest: { label: "Smaller frames", hue: 0, saturation: 0 },
+};
+
+export const FAMILY_KEYS = Object.keys(FAMILIES);
+const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
+/** The kinds that mark classes, and the first of their own. */
+const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
+/** Values whose stacks end in a class: what was allocated, or locked. */
+const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "contentions", "delay"]);
+/** In square brackets: its depth tells what it is. */
+const BRACKETED = 254;
+const NOT_ASKED = 255;
+/** Only their stacks have a wait, or idle threads, at the root or below the thread: a thread may be called the same. */
+const OFF_CPU = new Set(["offcpu", "offcpu_samples"]);
+/** What a thread waits for. */
+const WAITS = /^\[(?:lock|park|sleep|network|disk|wait|other)\]$/;
+/** What waits for work; no sentence and no table is about it. */
+const IDLE = "[idle pool thread]";
+const DEEPEST_WAIT = 2;
+/** What stands for all that was left out of a pruned profile below one frame. */
+const REST = /^\(\d+ smaller frames?\)$/;
+
+/** @type {WeakMap<string[], Uint8Array>} */
+const known = new WeakMap();
+/** The last of them: a legend asks a million times for the same names. @type {{names: string[], table: Uint8Array}} */
+let latest = { names: [], table: new Uint8Array(0) };
+
+/**
+ * Engines mark the class at a stack's end as if it were a method, inlined or (outside of a thread's own buffer) of the
+ * kernel. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
+ * @param {Uint8Array} kind of each node, is changed
+ * @param {Float64Array} self of each node
+ * @param {string} type of the value
+ */
+export function tellClasses(kind, self, type) {
+  if (!OF_CLASSES.has(type)) return;
+  for (let node = 1; node < self.length; node++) {
+    if (self[node] === 0) continue;
+    if (kind[node] === MARK) kind[node] = CLASS;
+    else if (kind[node] === MARK_OUTSIDE) kind[node] = CLASS_OUTSIDE;
+  }
+}
+
+/**
+ * Whether `tellClasses` made it one.
+ * @param {number} kind
+ */
+export function isClass(kind) {
+  return kind >= CLASS;
+}
+
+/**
+ * The family a frame belongs to, as an index into FAMILY_KEYS.
+ * @param {string[]} names
+ * @param {number} name index into names, -1 for none
+ * @param {number} kind as in FORMAT.md, or of a class
+ * @param {number} depth the root's is 0; the outermost frame may be a group of threads
+ * @param {string} type of the value
+ */
+export function familyNumber(names, name, kind, depth, type) {
+  if (name < 0) return FAMILY_KEYS.indexOf("unknown");
+  if (latest.names !== names) latest = { names, table: tableOf(names) };
+  const { table } = latest;
+  const at = name * KINDS.length + kind;
+  if (table[at] === NOT_ASKED) table[at] = tell(names[name], kind);
+  return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth, type)) : table[at];
+}
+
+/** @param {string[]} names */
+function tableOf(names) {
+  const table = known.get(names) ?? new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED);
+  known.set(names, table);
+  return table;
+}
+
+/**
+ * The same as a key of FAMILIES.
+ * @param {string[]} names
+ * @param {number} name
+ * @param {number} kind
+ * @param {number} depth
+ * @param {string} type
+ */
+export function familyOf(names, name, kind, depth, type) {
+  return FAMILY_KEYS[familyNumber(names, name, kind, depth, type)];
+}
+
+/**
+ * @param {string} name
+ * @param {number} kind
+ */
+function tell(name, kind) {
+  if (!KINDS[kind] && name.startsWith("[") && name.endsWith("]")) return BRACKETED;
+  return FAMILY_KEYS.indexOf(KINDS[kind] || byShape(name));
+}
+
+/** @param {string} name */
+function byShape(name) {
+  if (REST.test(name)) return "rest";
+  if (name.includes("::")) return "cpp";
+  return looksJava(name) ? "java" : "native";
+}
+
+/**
+ * @param {string} name
+ * @param {number} depth
+ * @param {string} type
+ */
+function bracketed(name, depth, type) {
+  const mayWait = depth <= DEEPEST_WAIT && OFF_CPU.has(type);
+  if (mayWait && WAITS.test(name)) return "wait";
+  if (mayWait && name === IDLE) return "idle";
+  return / tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown")) ? "thread" : "unknown";
+}
+
+/** @param {string} name */
+function looksJava(name) {
+  return /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/.test(name);
+}
+
+/** Java packages are told apart by this many segments. */
+const SEGMENTS = 3;
+const NATIVE = "native code";
+const KERNEL = 5;
+
+/** @type {WeakMap<string[], {of: Int32Array, labels: string[], index: Map<string, number>}>} */
+const asked = new WeakMap();
+
+/** @param {string[]} names */
+export function packagesOf(names) {
+  let packages = asked.get(names);
+  if (!packages) asked.set(names, (packages = { of: new Int32Array(names.length).fill(-1), labels: [], index: new Map() }));
+  return packages;
+}
+
+/**
+ * The number of a frame's package among the labels of `packagesOf(names)`.
+ * @param {string[]} names
+ * @param {number} name index into names, not -1
+ * @param {number} kind
+ */
+export function packageNumber(names, name, kind) {
+  const packages = packagesOf(names);
+  if (kind !== KERNEL && packages.of[name] >= 0) return packages.of[name];
+  const label = kind === KERNEL ? "kernel" : packageLabel(names[name]);
+  const number = packages.index.get(label) ?? packages.labels.push(label) - 1;
+  packages.index.set(label, number);
+  if (kind !== KERNEL) packages.of[name] = number;
+  return number;
+}
+
+/** @param {string} name */
+function packageLabel(name) {
+  if (/^[[(]|^\w+(?:\[\])+$/.test(name)) return "";
+  const length = packageLength(name);
+  if (length > 0) return name.slice(0, length - 1).split(/[./]/, SEGMENTS).join(".");
+  const namespace = /^[\w~]+(?=::)/.exec(name);
+  return namespace ? namespace[0] : NATIVE;
+}
+
+/** Kinds of frames that have modules, as in FORMAT.md, in the order in which the data has them. */
+const KINDS_WITH_MODULES = [0, 5];
+
+/**
+ * By the names of a page, a list that all its graphs share: modules, and for each kind and name the number of its own.
+ * @type {WeakMap<string[], {texts: string[], numbers: Int32Array[]}>}
+ */
+const MODULES = new WeakMap();
+
+/**
+ * @param {ByteReader} reader where what is known of modules begins, if anything is
+ * @param {string[]} names
+ */
+export function readModules(reader, names) {
+  if (reader.done) return;
+  const texts = [""];
+  for (let left = reader.count(); left > 0; left--) {
+    const { bytes, at, to } = reader.piece();
+    texts.push(new TextDecoder().decode(bytes.subarray(at, to)));
+  }
+  const numbers = KINDS_WITH_MODULES.map(() => readNumbers(reader.piece(), names.length, texts.length));
+  MODULES.set(names, { texts, numbers });
+}
+
+/**
+ * @param {ByteReader} piece
+ * @param {number} count
+ * @param {number} end all are below it
+ */
+function readNumbers(piece, count, end) {
+  const numbers = new Int32Array(count);
+  piece.unpack(numbers, count);
+  if (numbers.some((number) => number < 0 || number >= end)) throw new Error("the profile's data is damaged: an unknown module");
+  return numbers;
+}
+
+/**
+ * Empty where it is not known, and of frames that have none.
+ * @param {{names: string[], name: Int32Array, kind: Uint8Array}} shape
+ * @param {number} node
+ */
+export function moduleOf({ names, name, kind }, node) {
+  const known = MODULES.get(names);
+  const numbers = known?.numbers[KINDS_WITH_MODULES.indexOf(kind[node])];
+  return known && numbers && name[node] >= 0 ? known.texts[numbers[name[node]]] : "";
+}

@@ -1,0 +1,78 @@
+// @ts-check
+/** Methods of a profile: every frame of one name together, whatever tier it ran in. */
+
+/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./profile.js").Shape} Shape */
+
+/**
+ * `origin` is the node where it has most.
+ * @typedef {{name: number, self: number, total: number, origin: number}} Method
+ */
+
+/**
+ * Self and total of every method that the profile has, in the first value's unit.
+ * @param {Profile} profile
+ * @param {Uint8Array} outermost
+ * @returns {Method[]}
+ */
+export function collectMethods(profile, outermost) {
+  const { count, name, end } = profile;
+  const self = profile.self[0];
+  const total = profile.total[0];
+  const names = profile.names.length;
+  const selves = new Float64Array(names);
+  const totals = new Float64Array(names);
+  const origins = new Int32Array(names);
+  const heaviest = new Float64Array(names);
+  for (let node = 1; node < count; ) {
+    if (total[node] === 0) {
+      node = end[node];
+      continue;
+    }
+    const at = name[node];
+    selves[at] += self[node];
+    if (outermost[node]) totals[at] += total[node];
+    if (total[node] > heaviest[at]) {
+      heaviest[at] = total[node];
+      origins[at] = node;
+    }
+    node++;
+  }
+  /** @type {Method[]} */
+  const methods = [];
+  for (let at = 0; at < names; at++) {
+    if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at] });
+  }
+  return methods;
+}
+
+/** @type {WeakMap<Shape, Uint8Array>} */
+const outermostByTree = new WeakMap();
+
+/**
+ * For each node 1 if it stands below no other frame of its name. It depends on the tree alone, whatever the scope,
+ * and is found out once.
+ * @param {Shape} tree
+ */
+export function outermostOf(tree) {
+  const found = outermostByTree.get(tree) ?? outermostFrames(tree);
+  outermostByTree.set(tree, found);
+  return found;
+}
+
+/** @param {Shape} tree */
+function outermostFrames(tree) {
+  const { count, name, end, parent } = tree;
+  const outermost = new Uint8Array(count);
+  const open = new Int32Array(tree.names.length);
+  let last = 0;
+  for (let node = 1; node < count; node++) {
+    while (end[last] <= node) {
+      if (last > 0) open[name[last]]--;
+      last = parent[last];
+    }
+    if (open[name[node]]++ === 0) outermost[node] = 1;
+    last = node;
+  }
+  return outermost;
+}

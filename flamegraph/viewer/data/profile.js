@@ -1,0 +1,222 @@
+// @ts-check
+/**
+ * A call tree with the numbers of one scope, and the pool of number arrays that scopes share.
+ *
+ * Graphs draw, and tables list, anything of this shape: the page's tree with a scope's numbers, or another tree that
+ * a view built. Nodes without a total are skipped everywhere.
+ */
+
+import { familyOf } from "./frame_kinds.js";
+import { NO_NAME } from "./tree.js";
+
+/** @typedef {import("./page.js").EventInfo} EventInfo */
+/** @typedef {import("./page.js").ValueType} ValueType */
+
+/**
+ * Nodes in preorder; see Tree.
+ * @typedef {object} Shape
+ * @property {string[]} names
+ * @property {number} count
+ * @property {Int32Array} name
+ * @property {Uint8Array} kind
+ * @property {Int32Array} parent
+ * @property {Int32Array} depth
+ * @property {Int32Array} end
+ * @property {Int32Array} [kindDepth] the depth that tells what a frame is, where that is not its own
+ */
+
+export class Profile {
+  /**
+   * @param {Shape} shape
+   * @param {EventInfo} event what the numbers count
+   * @param {Float64Array} self an entry a node
+   * @param {Float64Array} [total] where it is not simply the sum of what is below
+   */
+  constructor(shape, event, self, total = sumUp(shape, self)) {
+    this.names = shape.names;
+    this.count = shape.count;
+    this.name = shape.name;
+    this.kind = shape.kind;
+    this.parent = shape.parent;
+    this.depth = shape.depth;
+    this.kindDepth = shape.kindDepth ?? shape.depth;
+    /** One past the last node of the subtree. */
+    this.end = shape.end;
+    this.event = event;
+    /** @type {ValueType[]} */
+    this.values = [{ type: event.type, unit: event.unit }];
+    /** @type {{self: Float64Array[], total: Float64Array[]}} */
+    this.own = { self: [self], total: [total] };
+  }
+
+  /** What each node itself costs. */
+  get self() {
+    return this.own.self;
+  }
+
+  /** What each node costs with everything below it. */
+  get total() {
+    return this.own.total;
+  }
+
+  /**
+   * Where a node begins, in units of the value: children stand side by side from their parent's left edge.
+   * @param {number} node
+   */
+  startOf(node) {
+    const { parent, end } = this;
+    const total = this.total[0];
+    let start = 0;
+    for (const at of this.pathOf(node)) {
+      for (let before = parent[at] + 1; before < at; before = end[before]) start += total[before];
+    }
+    return start;
+  }
+
+  /** The whole profile's total. */
+  sum() {
+    return this.total[0][0];
+  }
+
+  /** @param {number} node */
+  nameOf(node) {
+    return this.name[node] === NO_NAME ? "all" : this.names[this.name[node]];
+  }
+
+  /**
+   * What its colour says; a key of FAMILIES.
+   * @param {number} node
+   */
+  familyOf(node) {
+    return familyOf(this.names, this.name[node], this.kind[node], this.kindDepth[node], this.event.type);
+  }
+
+  /**
+   * Nodes from the root's child down to the node.
+   * @param {number} node
+   */
+  pathOf(node) {
+    const path = [];
+    for (let at = node; at > 0; at = this.parent[at]) path.push(at);
+    return path.reverse();
+  }
+
+  /**
+   * The node itself, or the nearest above it that has anything here.
+   * @param {number} node
+   */
+  present(node) {
+    let at = node < this.count ? node : 0;
+    while (at > 0 && this.total[0][at] === 0) at = this.parent[at];
+    return at;
+  }
+}
+
+/**
+ * Totals from the leaves up.
+ * @param {Shape} shape
+ * @param {Float64Array} self
+ * @param {Float64Array} [total] is filled with them
+ */
+export function sumUp(shape, self, total = new Float64Array(self.length)) {
+  const { count, parent } = shape;
+  total.set(self);
+  for (let node = count - 1; node > 0; node--) {
+    if (total[node] !== 0) total[parent[node]] += total[node]; // most scopes have nothing of most nodes
+  }
+  return total;
+}
+
+/**
+ * Self and total of each node, and whose they are: of nobody while they are filled.
+ * @typedef {{profile: LentProfile | null, self: [Float64Array], total: [Float64Array], used: number}} Place
+ */
+
+const NONE = new Float64Array(0);
+
+/**
+ * Places for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison,
+ * which asks for one side right after the other, looks at both at once. Nobody may look at more, or keep one of the
+ * arrays beyond its turn.
+ */
+export class Places {
+  /** @param {number} most how many, 2 or more */
+  constructor(most) {
+    this.most = most;
+    /** @type {Place[]} */
+    this.places = [];
+    this.clock = 0;
+  }
+
+  /**
+   * The profile's numbers, which are read where it has no place.
+   * @param {LentProfile} profile
+   */
+  of(profile) {
+    let place = this.held(profile);
+    if (!place) {
+      place = this.free(profile.count);
+      place.profile = null;
+      place.self[0].fill(0);
+      profile.fill(place.self[0]);
+      sumUp(profile, place.self[0], place.total[0]);
+      place.profile = profile;
+    }
+    place.used = ++this.clock;
+    return place;
+  }
+
+  /**
+   * The profile's numbers where it has them.
+   * @param {LentProfile} profile
+   */
+  held(profile) {
+    return this.places.find((one) => one.profile === profile) ?? null;
+  }
+
+  /** Takes all of them away; whoever is asked for its numbers reads them anew. */
+  clear() {
+    this.places = [];
+  }
+
+  /**
+   * A new place, or that of the profile that was not used for longest; rather one that is soon read again.
+   * @param {number} count of nodes
+   */
+  free(count) {
+    if (this.places.length < this.most) {
+      /** @type {Place} */
+      const place = { profile: null, self: [new Float64Array(count)], total: [new Float64Array(count)], used: 0 };
+      this.places.push(place);
+      return place;
+    }
+    const rest = this.places.sort((a, b) => a.used - b.used).slice(0, -1);
+    return rest.find(({ profile }) => !profile?.long) ?? rest[0];
+  }
+}
+
+export class LentProfile extends Profile {
+  /**
+   * @param {Shape} shape
+   * @param {EventInfo} event
+   * @param {Places} places
+   * @param {(self: Float64Array) => void} fill adds the self value of each node to zeros
+   * @param {boolean} [long] whether that takes long
+   */
+  constructor(shape, event, places, fill, long = false) {
+    super(shape, event, NONE, NONE);
+    this.places = places;
+    this.fill = fill;
+    this.long = long;
+  }
+
+  /** @override */
+  get self() {
+    return this.places.of(this).self;
+  }
+
+  /** @override */
+  get total() {
+    return this.places.of(this).total;
+  }
+}

@@ -1,0 +1,425 @@
+// @ts-check
+/** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
+
+import { grouped, inOrder } from "./format.js";
+import { tellClasses } from "./frame_kinds.js";
+import { LentProfile, Places } from "./profile.js";
+
+/** @typedef {import("./page.js").PageInfo} PageInfo */
+/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./tree.js").Tree} Tree */
+
+/**
+ * What is shown: `key` as in the URL. `run` is the index of the run that sums and groups are of.
+ * @typedef {object} Scope
+ * @property {string} key
+ * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread"} kind
+ * @property {number} run
+ * @property {number} index of the host, process or thread; 0 for others
+ * @property {string} group the label's key
+ * @property {string} value the label's value
+ * @property {string} label for people
+ * @property {string} section under which it is listed
+ * @property {Scope | null} of what a rest is the rest of
+ */
+
+/** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
+const KEPT = 3;
+const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
+
+export class Scopes {
+  /**
+   * @param {PageInfo} page
+   * @param {Tree} tree
+   */
+  constructor(page, tree) {
+    this.page = page;
+    this.tree = tree;
+    /** @type {Map<string, LentProfile>} */
+    this.profiles = new Map();
+    this.places = new Places(KEPT);
+    /** Sum of each column, NaN until it was read once. */
+    this.sums = new Float64Array(page.columns.length).fill(NaN);
+    /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
+    this.processes = new Map();
+    /** @type {Map<number, number[]>} */
+    this.threads = new Map();
+    /** @type {Scope[] | null} */
+    this.listed = null;
+  }
+
+  /**
+   * The scope of a key of the URL; null where this page has none of that name.
+   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or `rest:` before one for
+   * all but that; "" is sum
+   * @returns {Scope | null}
+   */
+  parse(key) {
+    const rest = /^rest:((?!rest:).+)$/s.exec(key);
+    if (rest) return this.restOf(this.parse(rest[1]));
+    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread):(\d+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
+    if (!parts) return null;
+    const [, runText, whole, kindText, indexText, , group = "", value = ""] = parts;
+    const { page } = this;
+    const kind = /** @type {Scope["kind"]} */ (whole ?? kindText ?? "label");
+    const index = Number(indexText ?? 0);
+    const list = kind === "host" ? page.hosts : kind === "process" ? page.processes : page.threads;
+    if (kindText && index >= list.length) return null;
+    let run = Number(runText ?? 0);
+    if (kind === "host") run = page.hosts[index].run;
+    if (kind === "process") run = this.runOf(index);
+    if (run >= page.runs.length) return null;
+    /** @type {Scope} */
+    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTION_OF[kind] || group, of: null };
+    if (kind === "label" && !page.processes.some((_, process) => this.holds(scope, process))) return null;
+    scope.key = formatScope(scope);
+    scope.label = this.labelOf(scope);
+    return scope;
+  }
+
+  /**
+   * Everything of the run but a host, a process or those with a label; null where nothing is left.
+   * @param {Scope | null} of
+   * @returns {Scope | null}
+   */
+  restOf(of) {
+    if (!of || !["host", "process", "label"].includes(of.kind)) return null;
+    /** @type {Scope} */
+    const rest = { ...of, key: `rest:${of.key}`, kind: "rest", section: SECTION_OF.rest, of };
+    rest.label = this.labelOf(rest);
+    return this.page.processes.some((_, process) => this.holds(rest, process)) ? rest : null;
+  }
+
+  /** @param {number} run */
+  sumOfRun(run) {
+    return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
+  }
+
+  /** What is shown before anything is chosen: of two runs the later one. */
+  get whole() {
+    return this.sumOfRun(this.page.runs.length - 1);
+  }
+
+  /** @param {number} process */
+  runOf(process) {
+    return this.page.hosts[this.page.processes[process].host].run;
+  }
+
+  /** @param {Scope} scope */
+  labelOf(scope) {
+    const { page } = this;
+    const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
+    switch (scope.kind) {
+      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.lonelyHost(scope.run));
+      case "mean": return `${run}Cluster, average`;
+      case "host": return this.inRun(scope.run, page.hosts[scope.index].name);
+      case "rest": return `${run}All but ${scope.of?.label.startsWith(run) ? scope.of.label.slice(run.length) : scope.of?.label}`;
+      case "process": return run + this.processLabel(scope.index);
+      case "label": return run + (scope.value || "(none)");
+      case "thread": return run + page.threads[scope.index];
+    }
+  }
+
+  /**
+   * A name with its run's before it where there are two; what is a file has its run's name already.
+   * @param {number} run
+   * @param {string} name
+   */
+  inRun(run, name) {
+    const { runs } = this.page;
+    return runs.length > 1 && runs[run] !== name ? `${runs[run]}: ${name}` : name;
+  }
+
+  /** @param {number} run */
+  hostsOf(run) {
+    return this.page.hosts.filter((host) => host.run === run).length;
+  }
+
+  /** @param {number} run */
+  lonelyHost(run) {
+    return this.page.hosts.find((host) => host.run === run)?.name || "Everything";
+  }
+
+  /** @param {number} process */
+  processLabel(process) {
+    const { name, pid, host } = this.page.processes[process];
+    const where = this.page.hosts.length > 1 ? ` on ${this.page.hosts[host].name}` : "";
+    return pid ? `${name || "process"} (${pid})${where}` : `${name}${where}`;
+  }
+
+  /**
+   * All that one may choose, in the order in which it is listed; threads are a choice of their own.
+   * @returns {Scope[]}
+   */
+  all() {
+    return (this.listed ??= this.list());
+  }
+
+  /** Whether there is anything to choose. */
+  get several() {
+    const { runs, hosts, processes } = this.page;
+    return runs.length > 1 || hosts.length > 1 || processes.length > 1;
+  }
+
+  list() {
+    const { page } = this;
+    const keys = [];
+    for (let run = 0; run < page.runs.length; run++) {
+      const prefix = run ? `${run}/` : "";
+      keys.push(`${prefix}sum`);
+      if (this.hostsOf(run) > 1) keys.push(`${prefix}mean`);
+    }
+    if (page.hosts.length > page.runs.length) page.hosts.forEach((_, host) => keys.push(`host:${host}`));
+    keys.push(...this.labelKeys());
+    if (page.processes.length > page.hosts.length) page.processes.forEach((_, process) => keys.push(`process:${process}`));
+    return keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
+  }
+
+  /** Labels that tell processes apart, and do not tell each from all others. */
+  labelKeys() {
+    /** @type {Map<string, {values: string[], runs: Set<number>}>} */
+    const labels = new Map();
+    this.page.processes.forEach((one, process) => {
+      for (const [key, value] of Object.entries(one.labels)) {
+        const known = labels.get(key) ?? { values: [], runs: new Set() };
+        known.values.push(value);
+        known.runs.add(this.runOf(process));
+        labels.set(key, known);
+      }
+    });
+    return [...labels].flatMap(([key, { values, runs }]) => {
+      const groups = [...new Set(values)].sort(inOrder);
+      if (groups.length < 2 || groups.length === values.length) return [];
+      return groups.flatMap((value) => [...runs].map((run) => `${run ? `${run}/` : ""}label:${key}=${value}`));
+    });
+  }
+
+  /**
+   * Threads that the event's columns know.
+   * @param {number} event
+   */
+  threadsOf(event) {
+    let threads = this.threads.get(event);
+    if (!threads) {
+      const known = new Set(this.page.columns.filter((one) => one.event === event).map((one) => one.thread));
+      threads = [...known].filter((thread) => thread !== null).sort((a, b) => a - b);
+      this.threads.set(event, threads);
+    }
+    return threads;
+  }
+
+  /**
+   * Whether there is one sample of an event.
+   * @param {number} event
+   */
+  hasEvent(event) {
+    return this.page.columns.some((column) => column.event === event);
+  }
+
+  /**
+   * @param {Scope} scope
+   * @param {number} process
+   * @returns {boolean}
+   */
+  holds(scope, process) {
+    const { host, labels } = this.page.processes[process];
+    if (this.runOf(process) !== scope.run) return false;
+    if (scope.kind === "host") return host === scope.index;
+    if (scope.of) return !this.holds(scope.of, process);
+    if (scope.kind === "process") return process === scope.index;
+    return scope.kind !== "label" || labels[scope.group] === scope.value;
+  }
+
+  /**
+   * Columns of an event in a scope, and the weight of each.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {{column: number, weight: number}[]}
+   */
+  columns(scope, event, thread = -1) {
+    /** @type {{column: number, weight: number}[]} */
+    const chosen = [];
+    const only = scope.kind === "thread" ? scope.index : thread;
+    this.page.columns.forEach((info, column) => {
+      const meant = info.event === event && (only < 0 || info.thread === only) && this.holds(scope, info.process);
+      if (meant) chosen.push({ column, weight: 1 });
+    });
+    if (scope.kind === "mean") this.weigh(chosen);
+    return chosen;
+  }
+
+  /**
+   * Every host weighs the same; together they are what one host has on average.
+   * @param {{column: number, weight: number}[]} chosen
+   */
+  weigh(chosen) {
+    const hosts = new Float64Array(this.page.hosts.length);
+    const hostOf = (/** @type {number} */ column) => this.page.processes[this.page.columns[column].process].host;
+    for (const { column } of chosen) hosts[hostOf(column)] += this.sumOf(column);
+    const busy = hosts.filter((sum) => sum > 0);
+    const all = busy.reduce((sum, one) => sum + one, 0);
+    for (const one of chosen) one.weight = all / (busy.length ** 2 * (hosts[hostOf(one.column)] || 1));
+  }
+
+  /** @param {number} column */
+  sumOf(column) {
+    if (Number.isNaN(this.sums[column])) this.sums[column] = this.tree.sumOf(column);
+    return this.sums[column];
+  }
+
+  /**
+   * What a scope adds up to.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} [thread] -1 for all
+   */
+  amount(scope, event, thread = -1) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    let all = 0;
+    // To hand a number to a function makes an object of it, and lists ask this of every scope there is.
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) all += sums[process];
+    }
+    return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
+  }
+
+  /**
+   * Whether a scope has anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  has(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) return true;
+    }
+    return false;
+  }
+
+  /**
+   * How many of a scope's hosts have anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  busyHosts(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    const hosts = new Set();
+    this.page.processes.forEach(({ host }, process) => {
+      if (sums[process] > 0 && this.holds(scope, process)) hosts.add(host);
+    });
+    return hosts.size;
+  }
+
+  /**
+   * What each process adds up to.
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  processSums(event, thread) {
+    const key = `${event} ${thread}`;
+    let sums = this.processes.get(key);
+    if (!sums) {
+      this.processes.set(key, (sums = new Float64Array(this.page.processes.length)));
+      for (const [column, info] of this.page.columns.entries()) {
+        if (info.event === event && (thread < 0 || info.thread === thread)) sums[info.process] += this.sumOf(column);
+      }
+    }
+    return sums;
+  }
+
+  /**
+   * The tree with the numbers of a scope: of the same scope always the same profile.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {Profile}
+   */
+  profileOf(scope, event, thread = -1) {
+    const key = `${event} ${thread} ${scope.key}`;
+    const profile = this.profiles.get(key) ?? this.makeProfile(scope, event, thread);
+    this.profiles.set(key, profile);
+    return profile;
+  }
+
+  /**
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread
+   */
+  makeProfile(scope, event, thread) {
+    const info = this.page.events[event];
+    const fill = (/** @type {Float64Array} */ self) => {
+      if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
+      for (const { column, weight } of this.columns(scope, event, thread)) {
+        this.sums[column] = this.tree.addTo(column, weight, self);
+      }
+      tellClasses(this.tree.kind, self, info.type);
+    };
+    return new LentProfile(this.tree, info, this.places, fill, scope.kind === "sum" || scope.kind === "mean");
+  }
+
+  /**
+   * A rest is all less what it is the rest of: quickly told where both have their numbers, which are whole.
+   * @param {number} run
+   * @param {Scope} of
+   * @param {number} event
+   * @param {number} thread
+   * @param {Float64Array} self is filled with the self value of each node
+   * @returns {boolean} whether it was
+   */
+  subtract(run, of, event, thread, self) {
+    const [all, part] = [this.sumOfRun(run), of].map((scope) => {
+      const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
+      return profile ? this.places.held(profile) : null;
+    });
+    if (!all || !part || !Number.isSafeInteger(all.total[0][0])) return false;
+    const [[whole], [one]] = [all.self, part.self];
+    for (let node = 0; node < self.length; node++) self[node] = whole[node] - one[node];
+    return true;
+  }
+}
+
+/**
+ * The key of a scope, without what goes without saying.
+ * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
+ */
+export function formatScope({ kind, run, index, group, value }) {
+  if (kind === "host" || kind === "process") return `${kind}:${index}`;
+  const prefix = run ? `${run}/` : "";
+  if (kind === "label") return `${prefix}label:${group}=${value}`;
+  return prefix + (kind === "thread" ? `thread:${index}` : kind);
+}
+
+/**
+ * "3 of 4 processes on 1 of 1 host, interrupted · 99 Hz for 5 of 60 s"; "" where nobody knows.
+ * @param {Scopes} scopes
+ * @param {Scope} scope
+ * @param {number} event
+ */
+export function coverageOf(scopes, scope, event) {
+  const { runs, hosts, short } = scopes.page.coverage[event];
+  const run = runs[scope.run] ?? "";
+  if (!run || ["sum", "mean", "thread"].includes(scope.kind)) return run;
+  if (scope.kind === "host" && hosts[scope.index]) return hosts[scope.index];
+  const processes = new Set(scopes.columns(scope, event).map(({ column }) => scopes.page.columns[column].process));
+  const lasted = scope.kind === "process" ? short[scope.index] : "";
+  const counted = processes.size === 1 ? "1 process" : `${grouped(processes.size)} processes`;
+  return `${counted}${lasted ? ` for ${lasted}` : ""}, of a run of ${run}`;
+}
+
+/**
+ * The same of two scopes; once where it is the same of both.
+ * @param {Scopes} scopes
+ * @param {Scope} one
+ * @param {Scope} another
+ * @param {number} event
+ */
+export function coverageOfBoth(scopes, one, another, event) {
+  const [here, there] = [one, another].map((scope) => coverageOf(scopes, scope, event));
+  if (here === there) return here;
+  const told = (/** @type {Scope} */ scope, /** @type {string} */ covered) => (covered ? `${scope.label}: ${covered}` : "");
+  return [told(one, here), told(another, there)].filter(Boolean).join(" | ");
+}

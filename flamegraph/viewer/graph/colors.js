@@ -1,0 +1,148 @@
+// @ts-check
+/** Colours of frames by kind or by package, and the legend. */
+
+import { make, part } from "../controls/dom.js";
+import { percent } from "../data/format.js";
+import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
+
+/** @typedef {import("../data/profile.js").Profile} Profile */
+
+/** `total` is of all stacks that have any of it. @typedef {{label: string, color: string, self: number, total: number}} Part */
+
+const SHADES = 6;
+/** A hue for any package: far enough apart to be told apart, and none is the colour of a match. */
+const HUES = [8, 28, 44, 68, 92, 116, 138, 160, 178, 198, 215, 236, 262];
+const GREY = { saturation: 0, hue: 0 };
+
+export class Coloring {
+  /**
+   * @param {boolean} dark
+   * @param {"kind" | "package"} by
+   */
+  constructor(dark, by) {
+    this.dark = dark;
+    this.by = by;
+    this.match = dark ? "hsl(292 48% 52%)" : "hsl(292 66% 76%)";
+    this.root = dark ? "#2c3138" : "#e6e8eb";
+    this.rest = dark ? "#2a2e34" : "#e4e6e9";
+    this.text = dark ? "#f1f3f5" : "#16191d";
+    this.soft = dark ? "rgba(241,243,245,.62)" : "rgba(22,25,29,.58)";
+    this.edge = dark ? "#15181c" : "#ffffff";
+    this.families = FAMILY_KEYS.map((key) => this.shades(FAMILIES[key]));
+    this.families[FAMILY_KEYS.indexOf("rest")].fill(this.rest);
+    /** @type {string[][]} */
+    this.packages = [];
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {number} node not the root
+   */
+  fill(profile, node) {
+    const name = profile.name[node];
+    if (name < 0) return this.rest;
+    return this.shadesOf(this.partOf(profile, node), profile.names)[(name * 7) % SHADES];
+  }
+
+  /**
+   * The number of the family or the package.
+   * @param {Profile} profile
+   * @param {number} node
+   */
+  partOf(profile, node) {
+    const { names, name, kind, kindDepth, event } = profile;
+    if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
+    return name[node] < 0 ? -1 : packageNumber(names, name[node], kind[node]);
+  }
+
+  /**
+   * @param {number} part
+   * @param {string[]} names
+   */
+  shadesOf(part, names) {
+    if (this.by === "kind") return this.families[part];
+    return (this.packages[part] ??= this.shades(packageHue(packagesOf(names).labels[part] ?? "")));
+  }
+
+  /**
+   * @param {number} part
+   * @param {string[]} names
+   */
+  labelOf(part, names) {
+    if (this.by === "kind") return FAMILIES[FAMILY_KEYS[part]].label;
+    return packagesOf(names).labels[part] || "Other";
+  }
+
+  /** @param {{hue: number, saturation: number}} family */
+  shades({ hue, saturation }) {
+    return Array.from({ length: SHADES }, (_, step) => {
+      const lightness = this.dark ? 30 + step * 1.6 : 82 - step * 2.2;
+      return `hsl(${hue} ${this.dark ? saturation * 0.78 : saturation}% ${lightness}%)`;
+    });
+  }
+
+  /**
+   * What each colour that is drawn stands for; what costs most by itself first.
+   * @param {Profile} profile
+   * @returns {Part[]}
+   */
+  parts(profile) {
+    const { self: [self], total: [total], end, count } = profile;
+    /** @type {{part: number, self: number, total: number, covered: number}[]} */
+    const sums = [];
+    for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
+      if (total[node] === 0) continue;
+      const part = this.partOf(profile, node);
+      if (part < 0) continue;
+      const sum = (sums[part] ??= { part, self: 0, total: 0, covered: 0 });
+      sum.self += self[node];
+      if (node < sum.covered) continue;
+      sum.covered = end[node];
+      sum.total += total[node];
+    }
+    return sums
+      .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
+      .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
+  }
+}
+
+/** @param {string} label */
+function packageHue(label) {
+  if (!label) return GREY;
+  let hash = 7;
+  for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
+  return { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 };
+}
+
+const MOST = 14;
+
+/**
+ * @param {Profile} profile
+ * @param {Coloring} coloring
+ */
+export function showLegend(profile, coloring) {
+  const parts = coloring.parts(profile);
+  const whole = profile.sum();
+  const items = parts.slice(0, MOST).map(({ color, label, self, total }) => {
+    const element = item(color, label, percent(self, whole));
+    element.title = `${percent(self, whole)} by itself; on ${percent(total, whole)} of all stacks`;
+    return element;
+  });
+  const others = parts.slice(MOST);
+  const left = others.reduce((sum, { self }) => sum + self, 0);
+  if (others.length) items.push(item(coloring.rest, `${others.length} others`, percent(left, whole)));
+  part("legend", HTMLUListElement).replaceChildren(make("li", "", "By itself:"), ...items);
+}
+
+/**
+ * @param {string} color
+ * @param {string} label
+ * @param {string} share
+ */
+function item(color, label, share) {
+  const element = make("li");
+  const swatch = make("i");
+  swatch.style.background = color;
+  element.append(swatch, make("bdi", "", label), " ", make("b", "", share));
+  return element;
+}

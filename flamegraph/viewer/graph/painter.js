@@ -1,0 +1,163 @@
+// @ts-check
+/** Draws frames on the canvas. */
+
+import { packageLength } from "../data/format.js";
+import { Coloring } from "./colors.js";
+import { layOut, Ruler } from "./layout.js";
+
+/** @typedef {import("./graph.js").Look} Look */
+/** @typedef {import("../data/search.js").Matches} Matches */
+/** @typedef {import("../data/profile.js").Profile} Profile */
+
+/** A frame's height with the line between, in pixels. */
+export const ROW = 20;
+export const TEXT_FROM = 34;
+export const PADDING = 5;
+export const DIMMED = 0.28;
+export const DIMMED_TEXT = 0.6;
+
+/**
+ * What to draw.
+ * @typedef {object} Picture
+ * @property {Profile} profile
+ * @property {Matches | null} matches
+ * @property {number} zoomed the node that fills the width
+ * @property {Look} look
+ * @property {number} from left edge, in units of the value
+ * @property {number} to right edge
+ * @property {number} width in pixels
+ * @property {number} height in pixels
+ * @property {number} first depth in sight
+ * @property {number} last depth in sight
+ * @property {(depth: number) => number} top the upper edge of a depth, in pixels
+ */
+
+export class Painter {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser has no canvas");
+    this.canvas = canvas;
+    this.context = context;
+    this.coloring = new Coloring(false, "kind");
+    this.ruler = new Ruler(context);
+  }
+
+  /** @param {Coloring} coloring */
+  recolor(coloring) {
+    this.coloring = coloring;
+  }
+
+  /** @param {Picture} picture */
+  paint(picture) {
+    const { context } = this;
+    const ratio = this.canvas.width / picture.width;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.globalAlpha = 1;
+    context.fillStyle = this.coloring.edge;
+    context.fillRect(0, 0, picture.width, picture.height);
+    this.ruler.prepare();
+    context.textBaseline = "middle";
+    layOut(
+      picture.profile,
+      picture,
+      (node, x, width) => this.frame(picture, node, x, width),
+      (depth, x, width) => this.rest(picture, depth, x, width),
+    );
+  }
+
+  /**
+   * @param {Picture} picture
+   * @param {number} node
+   * @param {number} x
+   * @param {number} width
+   */
+  frame(picture, node, x, width) {
+    const { context, coloring } = this;
+    const { profile } = picture;
+    const y = picture.top(profile.depth[node]);
+    const dimmed = isDimmed(picture, node);
+    context.globalAlpha = dimmed ? DIMMED : 1;
+    context.fillStyle = fillOf(picture, coloring, node);
+    context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
+    if (width < TEXT_FROM) return;
+    context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
+    this.name(this.fitNode(picture, node, width - 2 * PADDING), x + PADDING, y + ROW / 2);
+  }
+
+  /**
+   * What is too small to tell apart stays visible as one grey piece.
+   * @param {Picture} picture
+   * @param {number} depth
+   * @param {number} x
+   * @param {number} width
+   */
+  rest(picture, depth, x, width) {
+    this.context.globalAlpha = 1;
+    this.context.fillStyle = this.coloring.rest;
+    this.context.fillRect(x, picture.top(depth), Math.max(width, 0.6), ROW - 1);
+  }
+
+  /**
+   * @param {[string, string]} name its package, which is soft, and the rest
+   * @param {number} x
+   * @param {number} y
+   */
+  name([soft, firm], x, y) {
+    const { context, coloring } = this;
+    if (soft) {
+      context.fillStyle = coloring.soft;
+      context.fillText(soft, x, y);
+      x += this.ruler.widthOf(soft);
+    }
+    context.fillStyle = coloring.text;
+    context.fillText(firm, x, y);
+  }
+
+  /**
+   * What of a frame's name there is room for: its package, and the rest. The package goes first, then the end.
+   * @param {{profile: Profile, look: Look}} picture
+   * @param {number} node
+   * @param {number} room in pixels
+   * @returns {[string, string]}
+   */
+  fitNode({ profile, look }, node, room) {
+    if (node === 0) return ["", this.ruler.fit(look.label, room)];
+    const name = profile.nameOf(node);
+    const cut = packageLength(name);
+    const prefix = name.slice(0, cut);
+    const firm = name.slice(cut);
+    const both = prefix && this.ruler.widthOf(prefix) + this.ruler.widthOf(firm) <= room;
+    return [both ? prefix : "", this.ruler.fit(firm, room)];
+  }
+}
+
+/**
+ * Frames that a zoomed one stands on, and those that a search does not mean, step back.
+ * @param {{profile: Profile, matches: Matches | null, zoomed: number}} picture
+ * @param {number} node
+ */
+export function isDimmed({ profile, matches, zoomed }, node) {
+  if (profile.depth[node] < profile.depth[zoomed]) return true;
+  return matches !== null && !isMatch(profile, matches, node);
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Matches} matches
+ * @param {number} node
+ */
+function isMatch(profile, matches, node) {
+  return node > 0 && matches.names[profile.name[node]] === 1;
+}
+
+/**
+ * @param {{profile: Profile, matches: Matches | null, look: Look}} picture
+ * @param {Coloring} coloring
+ * @param {number} node
+ */
+export function fillOf({ profile, matches, look }, coloring, node) {
+  if (node === 0) return coloring.root;
+  if (matches !== null && isMatch(profile, matches, node)) return coloring.match;
+  return look.tint ? look.tint(node, coloring) : coloring.fill(profile, node);
+}

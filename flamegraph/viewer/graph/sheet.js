@@ -1,0 +1,78 @@
+// @ts-check
+/** What a graph is drawn on: as large as its place on the page, of no size where nobody sees it, as long as it takes on paper. */
+
+import { make } from "../controls/dom.js";
+
+export class Sheet {
+  /**
+   * @param {string} id of the graph
+   * @param {string} told to those who cannot see it
+   */
+  constructor(id, told) {
+    this.scroller = make("div", "graph-scroller");
+    this.canvas = document.createElement("canvas");
+    this.spacer = make("div");
+    /** In CSS pixels, as the height is. */
+    this.width = 0;
+    this.height = 0;
+    /** On paper nothing scrolls: it is as long as the picture. */
+    this.unrolled = false;
+    /** Not on the page: what is not shown cannot be scrolled. */
+    this.away = true;
+    this.scroller.id = `${id}-scroller`;
+    this.scroller.tabIndex = 0;
+    this.scroller.setAttribute("role", "group");
+    this.scroller.setAttribute("aria-label", told);
+    this.scroller.append(this.canvas, this.spacer);
+    this.canvas.id = `${id}-canvas`;
+    this.release();
+  }
+
+  /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
+  measure() {
+    if (this.unrolled) return false;
+    const ratio = window.devicePixelRatio || 1;
+    const width = this.scroller.clientWidth;
+    const height = this.scroller.clientHeight;
+    const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
+    const shown = width > 0 && this.away;
+    this.away = width === 0;
+    if (this.away) this.release();
+    if (this.away || (same && !shown)) return false;
+    this.resize(width, height);
+    return true;
+  }
+
+  /** It is not on the page from now on. */
+  leave() {
+    this.away = true;
+    this.release();
+  }
+
+  /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
+  release() {
+    this.canvas.width = this.canvas.height = 1;
+  }
+
+  /**
+   * @param {number} width in CSS pixels, as the height is
+   * @param {number} height
+   */
+  resize(width, height) {
+    const ratio = window.devicePixelRatio || 1;
+    this.width = width;
+    this.height = height;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+  }
+
+  /**
+   * How far down one can scroll.
+   * @param {number} content the height of all rows
+   */
+  reserve(content) {
+    this.spacer.style.height = `${Math.max(0, content - this.height)}px`;
+  }
+}

@@ -1,0 +1,113 @@
+// @ts-check
+/** One method, whoever calls it above and what it calls below. */
+
+import { Combobox } from "../controls/combobox.js";
+import { make } from "../controls/dom.js";
+import { percent, quantity, shortName } from "../data/format.js";
+import { mergedAround } from "../data/merged_tree.js";
+import { collectMethods, outermostOf } from "../data/methods.js";
+import { MergedGraph } from "../graph/merged_graph.js";
+
+/** @typedef {import("../controls/context.js").Context} Context */
+/** @typedef {import("../data/methods.js").Method} Method */
+/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @typedef {import("../data/state.js").State} State */
+/** @typedef {import("../controls/context.js").View} View */
+
+const LONGEST_TOLD = 600;
+
+/** @implements {View} */
+export class SandwichView {
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    /** @type {Profile | null} */
+    this.profile = null;
+    /** @type {string | null} */
+    this.method = null;
+    /** @type {Method[]} */
+    this.methods = [];
+    const choice = make("div");
+    choice.id = "sandwich-method";
+    this.cost = make("p", "cost");
+    this.none = make("p", "none");
+    this.graphs = make("div", "sandwich");
+    const head = make("div", "controls");
+    head.append(make("span", "soft", "Method"), choice, this.cost);
+    panel.replaceChildren(head, this.none, this.graphs);
+    this.box = new Combobox(choice, "Method", () => this.options(), (name) => context.openMethod(name));
+    this.callers = this.addGraph("callers", "Callers");
+    this.callees = this.addGraph("callees", "Callees");
+    this.callers.graph.turnedBy = () => true;
+    this.callees.graph.turnedBy = () => false;
+  }
+
+  /**
+   * @param {"callers" | "callees"} id
+   * @param {string} title
+   */
+  addGraph(id, title) {
+    const element = make("div");
+    element.id = id;
+    const part = make("section", "half");
+    part.append(make("h3", "", title), element);
+    this.graphs.append(part);
+    return new MergedGraph(this.context, element, id, title);
+  }
+
+  options() {
+    const { profile } = this;
+    if (!profile) return [];
+    const whole = profile.sum();
+    return this.methods.map(({ name, total }) => {
+      return { id: profile.names[name], label: profile.names[name], section: "By total", note: () => percent(total, whole) };
+    });
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { profile } = this.context;
+    if (profile === this.profile && state.method === this.method) {
+      this.callers.update();
+      this.callees.update();
+      return;
+    }
+    if (profile !== this.profile) {
+      this.methods = collectMethods(profile, outermostOf(this.context.tree)).sort((a, b) => b.total - a.total);
+    }
+    this.profile = profile;
+    this.method = state.method;
+    this.show(profile, state.method);
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {string} method
+   */
+  show(profile, method) {
+    const name = method ? profile.names.indexOf(method) : -1;
+    const merged = name < 0 ? null : mergedAround(profile, outermostOf(this.context.tree), name);
+    this.box.show(method, method);
+    this.graphs.hidden = merged === null;
+    this.none.hidden = merged !== null;
+    this.cost.textContent = "";
+    if (!merged) {
+      for (const { graph } of [this.callers, this.callees]) graph.leave();
+      const told = method.length > LONGEST_TOLD ? `${method.slice(0, LONGEST_TOLD)}…` : method;
+      this.none.textContent = told
+        ? `${told} is not on one stack of what is shown.`
+        : "Choose a method, or double-click a frame.";
+      return;
+    }
+    const one = this.methods.find((each) => each.name === name);
+    const whole = profile.sum();
+    const total = merged.callees.root.total;
+    this.cost.textContent =
+      `${percent(total, whole)} total, ${percent(one?.self ?? 0, whole)} self · ${quantity(total, profile.event)}`;
+    this.callers.show(merged.callers, shortName(method));
+    this.callees.show(merged.callees, shortName(method));
+  }
+}

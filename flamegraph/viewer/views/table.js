@@ -1,0 +1,195 @@
+// @ts-check
+/** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
+
+import { make } from "../controls/dom.js";
+import { grouped, inOrder } from "../data/format.js";
+
+/**
+ * A column of a table.
+ * @template Row
+ * @typedef {object} TableColumn
+ * @property {string} key its name in the URL
+ * @property {string} label
+ * @property {string} title what the head tells on its own
+ * @property {string} className of the head and its cells
+ * @property {(row: Row) => number | string} value what it sorts by: numbers from the largest, text from A
+ * @property {(row: Row) => HTMLElement[]} cell what stands in it
+ */
+
+const PAGE = 100;
+
+/** @template Row */
+export class SortedTable {
+  /**
+   * @param {string} id of its table; the body and the button for more are named after it
+   * @param {string} label
+   * @param {(change: {sort?: string, rows?: number}) => void} changed a head was clicked, or more rows asked for
+   */
+  constructor(id, label, changed) {
+    this.changed = changed;
+    this.element = make("div", "scroll");
+    this.table = make("table", "sorted");
+    this.table.id = id;
+    this.table.setAttribute("aria-label", label);
+    this.head = make("tr");
+    this.body = make("tbody");
+    this.body.id = `${id}-body`;
+    this.none = make("p", "none", "Nothing here matches the search.");
+    this.more = make("button", "more");
+    this.more.id = `${id}-more`;
+    const head = make("thead");
+    head.append(this.head);
+    this.table.append(head, this.body);
+    this.element.append(this.table, this.none, this.more);
+    /** @type {TableColumn<Row>[]} */
+    this.columns = [];
+    /** Made of these columns. @type {Map<Row, HTMLElement>} */
+    this.lines = new Map();
+    /** @type {Row[]} */
+    this.rows = [];
+    /** What is listed: with the same again the reader stays in place. @type {Row[]} */
+    this.listed = [];
+    this.sort = "";
+    this.limit = PAGE;
+    this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
+    this.body.addEventListener("keydown", (event) => this.walk(event));
+    this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
+  }
+
+  /**
+   * @param {TableColumn<Row>[]} columns the same as before where cells are, too: rows that stay are not made anew then
+   * @param {Row[]} rows
+   * @param {string} sort a column's key, with "-" before it for the other direction; the first column if it is none's
+   * @param {number} limit how many rows are shown, at least as many as always are
+   */
+  show(columns, rows, sort, limit) {
+    const key = sort.replace(/^-/, "");
+    const by = columns.find((column) => column.key === key) ?? columns[0];
+    const turned = by.key === key && sort.startsWith("-");
+    const same = sort === this.sort && rows.length === this.listed.length && rows.every((row, at) => row === this.listed[at]);
+    const focused = document.activeElement?.id ?? "";
+    const focusedRow = same ? this.focusedRow() : null;
+    if (columns !== this.columns) this.lines.clear();
+    this.columns = columns;
+    this.listed = rows;
+    this.sort = sort;
+    this.rows = sortRows(rows, by, turned);
+    this.limit = Math.max(PAGE, limit);
+    this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
+    this.fill();
+    if (focused.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused)?.focus();
+    if (focusedRow) buttonIn(this.body.children[this.rows.indexOf(focusedRow)])?.focus();
+  }
+
+  /** The row that has the focus. */
+  focusedRow() {
+    const line = document.activeElement?.closest("tr");
+    const at = line ? [...this.body.children].indexOf(line) : -1;
+    return at < 0 ? null : this.rows[at];
+  }
+
+  /**
+   * @param {TableColumn<Row>} column
+   * @param {TableColumn<Row>} by
+   * @param {boolean} turned
+   */
+  headOf(column, by, turned) {
+    const head = make("th", column.className);
+    const button = make("button", "", column.label);
+    const text = this.rows.length > 0 && typeof column.value(this.rows[0]) === "string";
+    head.setAttribute("scope", "col");
+    head.setAttribute("aria-sort", column !== by ? "none" : text !== turned ? "ascending" : "descending");
+    button.id = `${this.table.id}-sort-${column.key}`;
+    button.title = column.title;
+    button.addEventListener("click", () => {
+      this.changed({ sort: column === by && !turned ? `-${column.key}` : column.key });
+      document.getElementById(button.id)?.focus();
+    });
+    head.append(button);
+    return head;
+  }
+
+  fill() {
+    const left = this.rows.length - this.limit;
+    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
+    this.body.replaceChildren(...this.lines.values());
+    this.none.hidden = this.rows.length > 0;
+    this.table.hidden = this.rows.length === 0;
+    this.more.hidden = left <= 0;
+    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
+  }
+
+  /** @param {Row} row */
+  line(row) {
+    const line = make("tr");
+    for (const column of this.columns) {
+      const cell = make("td", column.className);
+      cell.append(...column.cell(row));
+      line.append(cell);
+    }
+    return line;
+  }
+
+  /**
+   * The arrows go from row to row.
+   * @param {KeyboardEvent} event
+   */
+  walk(event) {
+    const row = event.target instanceof Element ? event.target.closest("tr") : null;
+    const down = event.key === "ArrowDown";
+    if (!row || (!down && event.key !== "ArrowUp")) return;
+    const button = buttonIn(down ? row.nextElementSibling : row.previousElementSibling);
+    if (!button) return;
+    event.preventDefault();
+    button.focus();
+  }
+}
+
+/**
+ * A click anywhere in a row does what its name does; marking text does not.
+ * @param {Element} target
+ */
+export function followRow(target) {
+  if (target.closest("a, button") || getSelection()?.isCollapsed === false) return;
+  buttonIn(target.closest("tr"))?.click();
+}
+
+/**
+ * @param {Element | null | undefined} row
+ * @returns {HTMLElement | null}
+ */
+function buttonIn(row) {
+  return row?.querySelector(".name button, .name a") ?? null;
+}
+
+/**
+ * @template Row
+ * @param {Row[]} rows
+ * @param {TableColumn<Row>} by
+ * @param {boolean} turned
+ */
+function sortRows(rows, by, turned) {
+  const way = turned ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, value: by.value(row) }));
+  keyed.sort((a, b) => way * inOrderOf(a.value, b.value));
+  return keyed.map(({ row }) => row);
+}
+
+/**
+ * @param {number | string} a
+ * @param {number | string} b
+ */
+function inOrderOf(a, b) {
+  return typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b));
+}
+
+/**
+ * A share with a bar beside it.
+ * @param {string} text
+ * @param {number} part of the longest bar
+ */
+export function barOf(text, part) {
+  const bar = make("span", "bar");
+  bar.style.setProperty("--share", String(Math.min(1, part)));
+  return [make("span", "", text), bar];
+}
