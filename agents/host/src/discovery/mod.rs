@@ -1,7 +1,6 @@
 //! discovery
 
 pub mod containers;
-pub mod fair_share;
 pub mod find;
 pub mod listening;
 pub mod own_group;

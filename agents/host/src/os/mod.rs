@@ -11,5 +11,4 @@ pub mod peer;
 pub mod proc;
 pub mod threads;
 pub mod turns;
-pub mod worker;
 pub mod worker_pool;

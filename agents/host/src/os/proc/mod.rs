@@ -1,11 +1,9 @@
 //! What `/proc` tells of processes. They vanish at any time, which is never an error here.
 
 pub mod attempt;
-pub mod budget;
 pub mod cmdline;
 pub mod maps;
 pub mod mask;
-pub mod memory;
 pub mod named;
 pub mod open_files;
 pub mod scan;

@@ -9,8 +9,7 @@ use super::Session;
 use crate::commands::canary::Canary;
 use crate::commands::clean;
 use crate::commands::doctor;
-use crate::discovery::fair_share as crowd;
-use crate::discovery::find::{may_be_meant, Finding};
+use crate::discovery::find::{may_be_meant, that_fit, Finding};
 use crate::os::audit;
 use crate::os::files::{read_regular, sha256};
 use crate::os::proc::scan::{self, Scanned, Seen};
@@ -98,9 +97,9 @@ impl Session {
             process.tell(label, Default::default(), limit)
         };
         let all = seen.into_iter().map(tell).collect();
-        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
-        processes.sort_unstable_by_key(|process| process.pid);
-        let ignored = may_be_meant(overlooked);
+        let (processes, left_out) = that_fit(all, usize::MAX);
+        let mut ignored = may_be_meant(overlooked);
+        ignored.extend(left_out);
         self.output.send(&Event::Processes { processes, ignored });
         Ok(())
     }
