@@ -2,8 +2,8 @@
 
 `hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
 libraries, those of agents/perfmap, the shipped selectors and the viewer's files. An editable install
-writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is read
-where it lies.
+writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is
+read where it lies.
 """
 
 from __future__ import annotations

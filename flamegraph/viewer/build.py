@@ -1,7 +1,7 @@
 """Build the page's template: one HTML file with the viewer's styles, and its modules as one script.
 
-Run when the package is built, and by the tests; the report fills in `{{title}}` and `{{data}}`. Modules are joined in
-the order of their imports and share one scope: a name that is defined at the top of two of them is refused, and
+Run when the package is built, and by the tests. The report fills in `{{title}}` and `{{data}}`. Modules are joined
+in the order of their imports and share one scope. A name that two of them define at the top is refused, and
 imports never rename. See docs/internals/decisions/viewer-build.md.
 """
 

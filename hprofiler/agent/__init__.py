@@ -16,11 +16,12 @@ from hprofiler.agent.events import (
     Recording,
     Started,
 )
-from hprofiler.agent.leftovers import Cleaned, Leftover, Leftovers
-from hprofiler.agent.session import AgentSession
+from hprofiler.agent.leftovers import Leftover, Leftovers
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession
 from hprofiler.agent.talk import Witness
 
 __all__ = [
+    "CANARY_SECONDS",
     "MAX_RECORDED",
     "AgentBinaries",
     "AgentSession",
@@ -29,7 +30,6 @@ __all__ = [
     "Blob",
     "Checked",
     "CheckedProcess",
-    "Cleaned",
     "Done",
     "Ended",
     "Finding",

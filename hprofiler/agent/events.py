@@ -258,11 +258,6 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
     )
 
 
-def parse_watched(event: Mapping[str, Any]) -> tuple[ProcessOutcome, tuple[str, ...]]:
-    """What became of a canary, and the files that could not be deleted."""
-    return parse_outcome(event), parse_left(event)
-
-
 def parse_left(event: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(fields.texts(event, "left"))
 

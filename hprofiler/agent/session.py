@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,25 +28,19 @@ from hprofiler.agent.events import (
     ProfileHeader,
     RawHeader,
     RecordEvent,
-    Started,
 )
-from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
+from hprofiler.agent.leftovers import Leftovers, parse_leftovers
 from hprofiler.agent.requests import NO_ENGINES, to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
-from hprofiler.model import Process, Sampling, Status
+from hprofiler.model import Process, Sampling
 from hprofiler.transport.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
-_BEFORE = ("prepare", "start")
-"""Stages of what fails before anything is recorded."""
-_UNTIL_KNOWN = 15.0
-"""Seconds within which JVMs are asked again for what is in them, where that took no longer."""
-_LOOK_AGAIN = 2
-Waits = Callable[[int, str], bool]
-"""Waits so many seconds for something, the text, to come about; whether it did."""
+CANARY_SECONDS = 2.0
+"""How long a canary is recorded, in seconds."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -65,9 +58,7 @@ class AgentSession(Talk):
         super().__init__(transport, launched, witness, token)
         self._prepared: tuple[int, ...] = ()
         self._sampling: Sampling | None = None
-        self._touched: set[int] = set()
-        self._spared: set[int] = set()
-        self._loads: set[str] = set()
+        self._touched = False
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
@@ -184,15 +175,13 @@ class AgentSession(Talk):
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._touches(asked)
-        self._loads |= set(blobs.values())
+        self._touched |= bool(asked)
         request = to_record(sampling, blobs, versions, processes, cores, engines)
         self._send({"type": "prepare", **request})
         outcomes: list[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
             self._check_outcome(outcomes, asked)
-        self._spare(outcomes)
         self._prepared = self._parsed(events.parse_ready, event)
         if len(self._prepared) > events.MAX_RECORDED:
             raise self._nonsense(f"it prepared more than {events.MAX_RECORDED} processes")
@@ -242,10 +231,6 @@ class AgentSession(Talk):
                 assert self._sampling is not None
                 if unwanted := events.unwanted(event, self._sampling, came):
                     raise self._nonsense(unwanted)
-            if isinstance(event, ProcessOutcome):
-                self._spare([event])
-            if isinstance(event, Started) and event.engine != "async-profiler":
-                self._spared.add(event.pid)  # by perf, it may be, because somebody else's profiler is there
             if isinstance(event, Done):
                 self._acknowledge()
                 self._wire.lost = None  # there is nothing left to come back for
@@ -276,52 +261,19 @@ class AgentSession(Talk):
         """End the recording early; from any thread."""
         self._send({"type": "stop"})
 
-    def clean(self, kept: bool, only: Sequence[str] | None = None) -> Cleaned:
-        """Remove what earlier sessions left, or `only` these ids of it; private folders too unless `kept`."""
+    def clean(self, kept: bool = False, dry: bool = False) -> Leftovers:
+        """Remove what earlier sessions left, or only list it (`dry`); caches stay where they are `kept`."""
         self.stage = "clean"
-        self._send({"type": "clean", "kept": kept, **({} if only is None else {"only": list(only)})})
-        return self._parsed(parse_cleaned, self._answer("cleaned"))
-
-    def leftovers(self) -> Leftovers:
-        """What earlier sessions left, and what looks like it; nothing is removed, JVMs are asked."""
-        self.stage = "clean"
-        self._send({"type": "clean", "kept": False, "dry": True})
+        self._begin_lease()  # JVMs that hang are waited for longer than a lease
+        self._send({"type": "clean", "kept": kept, "dry": dry, "brought": self.pushed})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
     @property
-    def trace(self) -> Trace | None:
-        """By what that is known which it leaves if it is killed; None while it touches nothing."""
-        if not self._touched:
-            return None
-        return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
+    def trace(self) -> str | None:
+        """The agent's name for this session, to find it if it is lost; None while it touches nothing."""
+        return self.hello.session if self._touched else None
 
-    def take_away(self, trace: Trace, waits: Waits = lambda seconds, why: False) -> Cleaned:
-        """Remove what another session left that was killed, and nothing of anybody else's.
-
-        An agent of it that stands still is left over when its lease ends, and a JVM that is stopped may
-        go on in a while: whether so many seconds are waited for that `waits` says. An agent that goes on
-        is spared.
-        """
-        self._begin_lease()  # JVMs that hang are waited for longer than a lease
-        end = time.monotonic() + _UNTIL_KNOWN
-        found = self.leftovers()
-        ends = [one.ends for one in found.entries if trace.is_its_agent(one) and one.ends is not None]
-        if ends and waits(max(ends), "its agent stands still: it is ended"):
-            found = self.leftovers()
-        while trace.is_unsure(found) and time.monotonic() < end:
-            if not waits(_LOOK_AGAIN, "what a process has is not known: it is asked again"):
-                break
-            found = self.leftovers()
-        its = [one for one in found.entries if trace.is_of(one)]
-        left = [one.id for one in its if one.state == "left"]
-        cleaned = self.clean(kept=True, only=left) if left else Cleaned((), (), (), ())
-        unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
-        failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
-        alive = [one for one in its if trace.is_its_agent(one) and one.state != "left"]
-        spared = (*cleaned.spared, *(Failure("its agent", one.reason) for one in alive))
-        return replace(cleaned, failed=failed, spared=spared)
-
-    def canary(
+    def record_briefly(
         self,
         sampling: Sampling,
         blobs: Mapping[str, str],
@@ -330,26 +282,23 @@ class AgentSession(Talk):
         cores: float,
         engine: str,
     ) -> tuple[ProcessOutcome, tuple[str, ...]]:
-        """Record one process alone for a moment, by that engine.
+        """Record one process alone for `CANARY_SECONDS` by that engine; its profiles are thrown away.
 
-        It went badly where it failed at the stage "record". The second are files that could not be deleted.
+        Gives its outcome, and the files that could not be deleted.
         """
-        self.stage = "prepare"
-        self._touches({process.pid})
-        self._loads |= set(blobs.values())
-        engines = {process.pid: engine}
-        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
-        outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
-        if outcome.pid != process.pid:
-            raise self._nonsense("it watched another process than it was asked for")
-        self._spare([outcome])
-        return outcome, left
-
-    def _spare(self, outcomes: Iterable[ProcessOutcome]) -> None:
-        """Where nothing of ours came to record nothing is ours: a profiler there is another's."""
-        refused = (one for one in outcomes if one.status is Status.FAILED and one.stage in _BEFORE)
-        self._spared.update(one.pid for one in refused if one.pid is not None)
-
-    def _touches(self, pids: set[int]) -> None:
-        self._touched |= pids
-        self._spared -= pids
+        brief = replace(sampling, duration=CANARY_SECONDS, keep_raw=False)
+        _, outcomes = self.prepare(brief, blobs, [process], versions, cores, {process.pid: engine})
+        last = outcomes[-1] if outcomes else None
+        left: tuple[str, ...] = ()
+        self.start()
+        for event in self.events():
+            if isinstance(event, ProfileHeader):
+                for _ in self.payload(event):
+                    pass
+            elif isinstance(event, ProcessOutcome):
+                last = event
+            elif isinstance(event, Done):
+                left = event.left
+        if last is None or last.pid != process.pid:
+            raise self._nonsense("the process that was recorded has no outcome")
+        return last, left

@@ -3,7 +3,7 @@
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.care import AGENT_CPU, USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only, kinds
-from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
+from hprofiler.collect.cleaning import HostLeft, sweep
 from hprofiler.collect.crew import HostProgress, Listener, Reach
 from hprofiler.collect.fetching import ProfileSink, Queue
 from hprofiler.collect.ledger import with_causes
@@ -17,7 +17,6 @@ __all__ = [
     "Audit",
     "Care",
     "HostChecked",
-    "HostCleaned",
     "HostFound",
     "HostLeft",
     "HostProgress",
@@ -27,11 +26,10 @@ __all__ = [
     "Reach",
     "Stop",
     "check_only",
-    "clean",
     "collect",
     "find_only",
     "kinds",
-    "look_for_leftovers",
     "on_interrupt",
+    "sweep",
     "with_causes",
 ]

@@ -1,4 +1,4 @@
-"""One process goes before all like it: which are alike, and what becomes of the others."""
+"""Canaries: one process of each kind of JVM is recorded alone first; the others only if that goes well."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hprofiler.agent import CheckedProcess, ProcessOutcome
+from hprofiler.agent import CheckedProcess, Ended, ProcessOutcome
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process, Status
 
 TRIES = 5
-"""Canaries of one kind, on all hosts, of which nothing was learnt: then no more are tried."""
-NO_CANARY = "look at the first before others are recorded; --no-canary records them all the same"
-SECONDS = 2
-"""How long a canary is recorded."""
+"""Canaries of one kind, on all hosts, that may fail before anything is recorded."""
+NO_CANARY = "examine that process before others are recorded, or record them all the same with --no-canary"
 
 
 class Kind(NamedTuple):
-    """What breaks alike: JVMs of one version on one processor, recorded by one engine, on whatever host."""
+    """JVMs of one version on one processor, recorded by one engine: what breaks one may break all."""
 
     arch: str
     version: str
@@ -31,27 +29,28 @@ class Kind(NamedTuple):
 
 
 def kind_of(arch: str, process: Process, engine: str) -> Kind | None:
-    """None of what is no JVM: nothing is loaded into it."""
+    """None for a process that is not a JVM: nothing is loaded into it."""
     return Kind(arch, process.jvm_version or "unknown", engine) if process.is_jvm else None
 
 
 class Canaries:
-    """Which kinds of JVM may be recorded."""
+    """Which kinds of JVM may be recorded; shared by the visits of all hosts."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._under_way: set[Kind] = set()
         self._verdicts: dict[Kind, str] = {}
-        self._in_vain: Counter[Kind] = Counter()
+        self._failed: Counter[Kind] = Counter()
 
     def verdict(
-        self, kind: Kind, who: str, watch: Callable[[], str | None], check: Callable[[], None]
+        self, kind: Kind, who: str, record: Callable[[], str | None], check: Callable[[], None]
     ) -> str | None:
-        """Why processes of this kind are not to be recorded, "" where they may be.
+        """Why processes of this kind must not be recorded; "" if they may.
 
-        Who asks first has one watched, `who`: `watch` gives the verdict, or None where nothing was learnt,
-        and so does this. Then the next who asks is the first again, `TRIES` times. A host that is lost
-        meanwhile speaks against the kind. The others wait; `check` raises where they shall wait no longer.
+        The first caller's process, `who`, is the canary: `record` returns the verdict, or None if it shows
+        nothing about the kind, and so does this method. Then the next caller's process is the canary, up to
+        `TRIES` times. Other callers wait; `check` raises when they must not wait any longer. Losing the
+        host during the recording counts against the kind.
         """
         with self._changed:
             while kind in self._under_way:
@@ -60,65 +59,62 @@ class Canaries:
             if kind in self._verdicts:
                 return self._verdicts[kind]
             self._under_way.add(kind)
-        learnt: str | None = None
+        verdict: str | None = None
         try:
-            learnt = watch()
+            verdict = record()
         except HostError as lost:
-            first = f"the host of the first, {who}, was lost: {lost.reason}"
-            learnt = f"none like it ({kind}) is recorded after {first}"
+            verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
             reason = f"{lost.reason}; {who} was being recorded before the others (--canary)"
             raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:
-            self._learn(kind, learnt)
-        return learnt
+            self._store(kind, verdict)
+        return verdict
 
-    def _learn(self, kind: Kind, learnt: str | None) -> None:
+    def _store(self, kind: Kind, verdict: str | None) -> None:
         with self._changed:
             self._under_way.discard(kind)
-            if learnt is None:
-                self._in_vain[kind] += 1
-                if self._in_vain[kind] == TRIES:
-                    learnt = f"none like it ({kind}) is recorded: {TRIES} were tried, and not one could be"
-            if learnt is not None:
-                self._verdicts[kind] = learnt
+            if verdict is None:
+                self._failed[kind] += 1
+                if self._failed[kind] == TRIES:
+                    verdict = f"{TRIES} canaries for {kind} could not be recorded"
+            if verdict is not None:
+                self._verdicts[kind] = verdict
             self._changed.notify_all()
 
 
 @dataclass
 class Cleared:
-    """Who of a host's processes may be recorded, and how; and why not the others."""
+    """Which of a host's processes may be recorded, and by which engine; and why not the others."""
 
     processes: list[Process] = field(default_factory=list)
     engines: dict[int, str] = field(default_factory=dict)
-    """By pid, where it may be no other one."""
+    """By pid: the only engine that may record it."""
     refused: list[ProcessOutcome] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Lookout:
-    """Where processes wait for canaries, and how one of them is recorded alone by an engine."""
+class Place:
+    """The host of a visit, as canaries see it. `record` records one process alone by an engine."""
 
     name: str
     arch: str
-    watch: Callable[[Process, str], ProcessOutcome]
+    record: Callable[[Process, str], ProcessOutcome]
     check: Callable[[], None]
-    """Raises where nobody shall wait any longer."""
-    told: Callable[[str], None]
-    """Hears of each that went before and is well."""
+    """Raises when the visit must not wait any longer."""
+    is_well: Callable[[Process, str], None]
+    """Hears of each canary that went well, and the engine."""
 
 
-def clear(
-    canaries: Canaries, lookout: Lookout, foreseen: Sequence[tuple[Process, CheckedProcess]]
-) -> Cleared:
-    """Each JVM waits for the first of its kind, or is it. What would not be recorded is not tried."""
+def clear(canaries: Canaries, place: Place, checked: Sequence[tuple[Process, CheckedProcess]]) -> Cleared:
+    """Each JVM waits for the canary of its kind, or is it. A process that failed the check is not tried."""
     cleared = Cleared()
-    for process, verdict in foreseen:
-        kind = kind_of(lookout.arch, process, verdict.engine)
+    for process, one in checked:
+        kind = kind_of(place.arch, process, one.engine)
         refusal: ProcessOutcome | None = None
-        if kind and verdict.outcome.status is Status.FAILED:
-            refusal = verdict.outcome
+        if kind and one.outcome.status is Status.FAILED:
+            refusal = one.outcome
         elif kind:
-            refusal = _refusal(canaries, lookout, process, kind)
+            refusal = _refusal(canaries, place, process, kind)
             cleared.engines[process.pid] = kind.engine
         if refusal:
             cleared.refused.append(refusal)
@@ -127,30 +123,24 @@ def clear(
     return cleared
 
 
-def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind) -> ProcessOutcome | None:
-    """Why a process is not recorded: what became of the first, which it may be itself; None where it is."""
+def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> ProcessOutcome | None:
     own: ProcessOutcome | None = None
-    first = f"process {process.pid} of {lookout.name}"
+    who = f"process {process.pid} of {place.name}"
 
-    def watch() -> str | None:
+    def record() -> str | None:
         nonlocal own
-        own = lookout.watch(process, kind.engine)
-        return _meaning(first, kind, own)
+        own = place.record(process, kind.engine)
+        if own.ended is Ended.PROCESS and own.stage != "prepare":
+            own = replace(own, status=Status.FAILED, stage="record", reason=f"{who} ended while recorded")
+        if own.status is not Status.FAILED:
+            return ""
+        if own.stage != "record":
+            return None
+        return f"the canary for {kind}, {who}, failed: {own.reason}"
 
-    why = canaries.verdict(kind, first, watch, lookout.check)
+    why = canaries.verdict(kind, who, record, place.check)
     if own and own.status is Status.FAILED:
-        reason = f"it went first (--canary): {own.reason}"
-        return replace(own, pid=process.pid, reason=reason, remedy=own.remedy or NO_CANARY)
+        return replace(own, reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
     if own:
-        who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
-        lookout.told(f"canary: {who} was recorded alone for {SECONDS} s by {kind.engine}: fine")
+        place.is_well(process, kind.engine)
     return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
-
-
-def _meaning(first: str, kind: Kind, outcome: ProcessOutcome) -> str | None:
-    """What a canary's end means for all like it."""
-    if outcome.status is not Status.FAILED:
-        return ""
-    if outcome.stage != "record":
-        return None
-    return f"none like it ({kind}) is recorded after what became of the first, {first}: {outcome.reason}"

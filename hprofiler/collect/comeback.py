@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hprofiler.agent import AgentSession, Cleaned, Ended, Interrupted, ProcessOutcome
-from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
+from hprofiler.agent import AgentSession, Ended, Interrupted, ProcessOutcome
+from hprofiler.agent.leftovers import CLEANING_SECONDS, Leftovers
 from hprofiler.agent.talk import LEASE_SECONDS
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.collect.beside import no_thread
@@ -36,7 +36,7 @@ class Comeback:
         self._enough = threading.Event()
         self._away: float | None = None
         self._interrupted: Interrupted | None = None
-        self.former: Trace | None = None
+        self.former: str | None = None
         """Of an agent whose connection is made again: it may have been killed, and so have left something."""
         self.has_looked = False
         """Whether it was tried to take away what a session left: what is told has come of it."""
@@ -133,7 +133,7 @@ class Comeback:
             raise self._nothing_there(other, session.trace, why, reason)
 
     @property
-    def trace(self) -> Trace | None:
+    def trace(self) -> str | None:
         """Of the agent that may have left something: only one of them has touched anything yet."""
         return self.former or (self._visit.session.trace if self._visit.session else None)
 
@@ -151,7 +151,7 @@ class Comeback:
         except RuntimeError as error:
             return _not_known(why, no_thread(error, why.stage))
 
-    def _taken_away(self, trace: Trace, why: HostError) -> HostError:
+    def _taken_away(self, trace: str, why: HostError) -> HostError:
         visit = self._visit
         visit.audit.note("lost", why.reason)
         visit.limit(None)
@@ -167,7 +167,7 @@ class Comeback:
         return self._nothing_there(other, trace, why, why.reason)
 
     def _nothing_there(
-        self, other: AgentSession, trace: Trace | None, why: HostError, reason: str
+        self, other: AgentSession, trace: str | None, why: HostError, reason: str
     ) -> HostError:
         """The agent has ended, or stands still; what it could not take away is taken away now."""
         visit = self._visit
@@ -175,30 +175,25 @@ class Comeback:
         visit.limit(visit.reach.timeout + CLEANING_SECONDS + LEASE_SECONDS)
         again = "" if why.stage == "clean" else "record again"  # all had come before it was cleaned up
         try:
-            cleaned = other.take_away(trace, self._waits) if trace else Cleaned((), (), (), ())
+            found = other.clean(kept=True) if trace else Leftovers(())
             visit.tell_left(other.bye())
         except HostError as error:
             reason += f", and what it left there could not be removed: {error.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
-        if cleaned.failed:
-            reason += f", and {cleaned.failed[0].what} could not be removed: {cleaned.failed[0].reason}"
+        for failure in found.failed:
+            reason += f", and {failure.what} could not be cleaned up: {failure.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
-        if cleaned.spared:
-            reason += f", and {cleaned.spared[0].what} is there yet: {cleaned.spared[0].reason}"
-            return HostError(why.stage, reason, "run `hprofiler cleanup` in a minute")
-        if cleaned.ended:
-            reason += "; its agent, which stood still, was ended"
-            return HostError(why.stage, reason, _then("see who stops it: root or its own user", again))
-        if cleaned.stopped:
-            reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
+        for one in found.entries:
+            of_agent = one.kind == "agent" and trace is not None and trace.startswith(f"{one.pid}-")
+            if one.state == "unknown" or (of_agent and one.state == "used"):
+                reason += f", and {'its agent' if of_agent else one.what} is there yet: {one.reason}"
+                return HostError(why.stage, reason, "run `hprofiler cleanup` in a minute")
+            if of_agent and one.result == "ended":
+                reason += "; its agent, which stood still, was ended"
+                return HostError(why.stage, reason, _then("see who stops it: root or its own user", again))
+        if stopped := found.count("stopped"):
+            reason += f"; its profiler in {stopped} of the processes was stopped"
         return HostError(why.stage, reason, _then(why.remedy, again))
-
-    def _waits(self, seconds: int, why: str) -> bool:
-        """What takes no longer than a lease is waited for, unless the user has had enough."""
-        if seconds > LEASE_SECONDS:
-            return False
-        self._visit.tell(self._visit.stage, f"{why} in {seconds} s")
-        return not self._enough.wait(seconds + 1)
 
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
         waited = time.monotonic() - lost

@@ -7,9 +7,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hprofiler.agent import AgentSession, Done, Found, Interrupted, ProcessOutcome, ProfileHeader, RawHeader
+from hprofiler.agent import (
+    CANARY_SECONDS,
+    AgentSession,
+    Done,
+    Found,
+    Interrupted,
+    ProcessOutcome,
+    ProfileHeader,
+    RawHeader,
+)
 from hprofiler.agent import Recording as Began
-from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
+from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
 from hprofiler.collect import canaries, crowd, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
@@ -28,7 +37,7 @@ from hprofiler.collect.visiting import visit_all
 from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampling, Selector, Status
 
 _LATE = 1.0
-_CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
+_CANARY_STEPS = 3  # prepare, start, record
 _STOPPING = "stopping: what was recorded is fetched; once more ends at once"
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 
@@ -159,7 +168,7 @@ class _RecordingVisit(Visit):
         """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
         if self._comeback.former:
-            self._take_away(session, self._comeback.former)
+            self._take_away(session)
         self._tell_no_limit()
         found = self.find(session, self._selector)
         self.outcomes += doubts(self.host.name, found)
@@ -195,12 +204,12 @@ class _RecordingVisit(Visit):
             if line not in self.outcomes:  # of a connection before
                 self.outcomes.append(line)
 
-    def _take_away(self, session: AgentSession, former: Trace) -> None:
+    def _take_away(self, session: AgentSession) -> None:
         """What an agent left; that something of it stays keeps nobody from recording."""
         self.limit(self.reach.timeout + CLEANING_SECONDS)
-        cleaned = session.take_away(former)
+        found = session.clean(kept=True)
         self._comeback.former = None
-        for stays in cleaned.failed:
+        for stays in found.failed:
             reason = f"{stays.what} of the connection before could not be removed: {stays.reason}"
             line = Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
             self.outcomes.append(line)
@@ -240,22 +249,24 @@ class _RecordingVisit(Visit):
         checked = session.check(self._sampling, hashes, versions, processes, cores).processes
         self.limit(None)  # each step that follows has a time limit of its own
 
-        def watch(process: Process, engine: str) -> ProcessOutcome:
+        def record(process: Process, engine: str) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.canary(self._sampling, hashes, versions, process, cores, engine)
+            outcome, left = session.record_briefly(self._sampling, hashes, versions, process, cores, engine)
             self.limit(None)
             self.tell_left(left)
             return outcome
 
-        lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
-        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked, strict=False)))
+        place = canaries.Place(self.host.name, session.arch, record, self.check, self._canary_is_well)
+        cleared = canaries.clear(self._canaries, place, list(zip(processes, checked, strict=False)))
         for line in cleared.refused:
             self._note(line)
         return cleared
 
-    def _canary_is_well(self, told: str) -> None:
-        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", told))
-        self.tell("canary", told)
+    def _canary_is_well(self, process: Process, engine: str) -> None:
+        who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
+        text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
+        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text))
+        self.tell("canary", text)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)

@@ -16,7 +16,7 @@ from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
 LIBRARIES = ("async-profiler", "perfmap")
-REQUESTS = ("check", "prepare", "canary")
+REQUESTS = ("check", "prepare")
 OTHER = b"another library"
 
 

@@ -61,8 +61,8 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert well in done.stderr and "for 2 s by async-profiler: fine" in done.stderr
     assert [line["status"] for line in host["outcomes"] if line["reason"].startswith(well)] == ["ok"]
     requests = [line["detail"].split()[0] for line in lines(audit) if line["what"] == "request"]
-    asked = [name for name in requests if name in ("check", "canary", "prepare", "start", "bye")]
-    assert asked == ["check", "canary", "prepare", "start", "bye"]
+    asked = [name for name in requests if name in ("check", "prepare", "start", "bye")]
+    assert asked == ["check", "prepare", "start", "prepare", "start", "bye"]
     starts = [line for line in lines(audit) if line["what"] == "attach" and "start," in line["detail"]]
     assert len(starts) == 2 and {line["pid"] for line in starts} == {burner.pid}
     made = {line["detail"] for line in lines(audit) if line["what"] == "folder" and line["pid"]}

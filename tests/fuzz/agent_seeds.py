@@ -61,7 +61,6 @@ _REQUESTS = (
     {"type": "find", "selector": _RULE},
     {"type": "prepare", **_PREPARE},
     {"type": "check", **_PREPARE},
-    {"type": "canary", **_PREPARE},
     {"type": "clean", "kept": False},
 )
 _COMMANDS = (

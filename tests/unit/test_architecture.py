@@ -1,4 +1,4 @@
-"""Who may import whom: the rooms of docs/internals/architecture.md, held by reading every import statement."""
+"""Who may import whom: the rooms of docs/internals/architecture.md, checked in every import statement."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_the_model_does_no_io():
         used = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         used |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         ours = {name for name in used if name.startswith("hprofiler.")}
-        assert all(name.startswith("hprofiler.model.") or name == "hprofiler.base.text" for name in ours), path
+        assert all(name.startswith("hprofiler.model.") or name == "hprofiler.base.text" for name in ours), (
+            path
+        )
         assert {name.partition(".")[0] for name in used - ours} <= allowed, path
 
 

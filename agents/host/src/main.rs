@@ -7,12 +7,12 @@
 //! |---|---|
 //! | talking | `protocol` `inbox` `output` `backlog` `resume` `lease` `audit` `told` `outcome` |
 //! | finding processes | `finding` `selector` `proc` `hsperf` `containers` `own_group` `listening` `rivals` `crowd` |
-//! | looking before touching | `doctor` `preflight` `host` `room` `canary` |
+//! | looking before touching | `doctor` `preflight` `host` `room` |
 //! | getting beside a process | `identity` `foothold` `files` `store` `shipped` |
 //! | into a JVM | `attach` `attaches` `peer` `loaded` |
 //! | recording | `sampling` `recordings` `recording` `engine` `clock` `turns` `folding` `threads` |
 //! | not being a burden | `limits` `modest` |
-//! | what others left, and crashes | `clean` `crashes` |
+//! | what others left | `clean` |
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 

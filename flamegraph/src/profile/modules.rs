@@ -173,8 +173,6 @@ impl Table {
     }
 }
 
-/// A length and as many bytes.
-
 /// The name of the file with this path, if it is one; of what a table said before the same text.
 pub(crate) fn module_of(path: &str) -> Option<String> {
     let path = whole(path);

@@ -21,10 +21,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--canary",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="of each kind of JVM record the first process on all hosts alone for 2 s, and look at it, "
-        "before any other like it; alike are JVMs of one version, processor and engine (default: no, since "
-        "sampling begins 3 to 4 s later for each kind that a host has; doctor lists the kinds; "
-        "see docs/security.md)",
+        help="record one process of each kind of JVM alone for 2 s first, and the others only if that goes "
+        "well; a kind is a JVM version, processor and engine. Sampling begins about 3 s later for each kind "
+        "(default: no; doctor lists the kinds; see docs/security.md)",
     )
     group.add_argument(
         "--agent-cpu",

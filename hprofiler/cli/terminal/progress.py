@@ -24,7 +24,7 @@ STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "reco
 TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
     **DOING,
-    "canary": "one goes before",
+    "canary": "canary",
     "wait": "ready",
     "done": "done",
     "idle": "idle",

@@ -1,4 +1,4 @@
-"""Real runs on the lab's hosts while something goes wrong, at random; docs/internals/chaos.md says what is promised."""
+"""Real runs on the lab's hosts with random faults; docs/internals/chaos.md says what is promised."""
 
 from __future__ import annotations
 

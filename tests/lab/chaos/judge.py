@@ -1,4 +1,4 @@
-"""What has to be true of a run whatever went wrong: the meaning of "lost" and "wrong" in docs/internals/chaos.md."""
+"""What must be true of a run whatever went wrong; docs/internals/chaos.md defines "lost" and "wrong"."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 //! commands
 
-pub mod canary;
 pub mod clean;
 pub mod doctor;

@@ -14,7 +14,7 @@ pub fn request(mut bytes: &[u8]) {
         match request {
             Request::Put { size, .. } => assert_eq!(size, payload.len() as u64),
             Request::Find(find) => found(find),
-            Request::Prepare(asked) | Request::Check(asked) | Request::Canary(asked) => {
+            Request::Prepare(asked) | Request::Check(asked) => {
                 recorded(&asked.sampling);
             }
             _ => {}

@@ -2,7 +2,6 @@
 
 pub mod attach;
 pub mod attach_queue;
-pub mod crashes;
 pub mod hsperf;
 pub mod loaded;
 pub mod symbols;

@@ -128,7 +128,8 @@ fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
     job.sampling.check()?;
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     audit::files_of(target.pid, target.file_stem());
-    engine::choose(&job.sampling.engine, &preflight::look(&target))
+    let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
+    engine::choose(asked, &preflight::look(&target))
 }
 
 fn first_that_works(
@@ -138,20 +139,10 @@ fn first_that_works(
     tell: &Tell,
 ) -> Result<Over, Failure> {
     first(ways, |way, notes| {
-        let only = job.chosen.engine.as_deref();
-        let passed_over = only.is_some_and(|only| only != way.engine);
-        on_thread(job.chosen.pid, way.engine, || match passed_over {
-            true => Err(why_not(job, way)),
-            false => attempt(job, way, notes, orders, tell),
+        on_thread(job.chosen.pid, way.engine, || {
+            attempt(job, way, notes, orders, tell)
         })
     })
-}
-
-/// Why a process is not recorded in this way, where it may be in another one only: what speaks against it, or that.
-fn why_not(job: &Job, way: &Way) -> Failure {
-    let foreseen = prospect(job, way, Vec::new()).err();
-    let untried = || Failure::plain(format!("{} did not go before on one like it", way.engine));
-    foreseen.unwrap_or_else(untried)
 }
 
 /// What `run` would come to, as far as that can be seen from outside; the process is not touched.

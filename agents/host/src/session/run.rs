@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use crate::commands::canary::Canary;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
@@ -54,7 +53,6 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    canary: Option<Canary>,
     /// Processes that were given up, and beside which a thread is at work until they go on.
     hanging: HashSet<i32>,
     /// By what the session may go on over another connection.
@@ -90,7 +88,6 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
-        canary: None,
         hanging: HashSet::new(),
         token: None,
         listens: false,
@@ -130,7 +127,6 @@ impl Session {
             let limits = [
                 self.deadline(),
                 self.recordings.as_ref().and_then(Recordings::limit),
-                self.canary.as_ref().and_then(Canary::limit),
             ];
             let until = limits.into_iter().flatten();
             lease::show(self.lease_ends());
@@ -177,8 +173,7 @@ impl Session {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let of_all = self.recordings.as_ref().and_then(Recordings::deadline);
-        of_all.or_else(|| self.canary.as_ref()?.deadline())
+        self.recordings.as_ref().and_then(Recordings::deadline)
     }
 
     /// Whether time is up: for a step, for the recording, for the coordinator.
@@ -226,7 +221,6 @@ impl Session {
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::Check(check) => self.check(*check),
-            Request::Canary(canary) => self.canary(*canary),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
@@ -245,8 +239,6 @@ impl Session {
         self.see_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
             recordings.hear(pid, report, &mut self.output);
-        } else if let Some(canary) = &mut self.canary {
-            canary.hear(pid, report);
         }
         self.advance();
     }
@@ -258,14 +250,6 @@ impl Session {
     }
 
     fn advance(&mut self) {
-        if let Some(canary) = &mut self.canary {
-            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
-            if let Some(watched) = watched {
-                self.hanging.extend(canary.hanging());
-                self.canary = None;
-                self.output.send(&Event::Watched(watched));
-            }
-        }
         let Some(recordings) = &mut self.recordings else {
             return;
         };
@@ -283,9 +267,7 @@ impl Session {
         lease::show(Instant::now());
         let of_all = self.recordings.take();
         let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
-        let canary = self.canary.take();
-        let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
-        let left = of_all.into_iter().chain(of_canary).flatten();
+        let left = of_all.into_iter().flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
         for path in &left {
             complain(&format!("left behind: {path}"));

@@ -44,8 +44,6 @@ pub enum Request {
     Find(Find),
     Prepare(Box<Prepare>),
     Check(Box<Prepare>),
-    /// One process alone.
-    Canary(Box<Prepare>),
     Start,
     Stop,
     Ping,
@@ -176,7 +174,6 @@ pub enum Event {
         found: bool,
     },
     Checked(Checked),
-    Watched(Watched),
     Audited(Kept),
     Profile(ProfileHead),
     Raw(RawHead),
@@ -192,14 +189,6 @@ pub enum Event {
         reason: String,
         remedy: String,
     },
-}
-
-/// What became of a canary; `left` are paths that could not be deleted.
-#[derive(Debug, Serialize)]
-pub struct Watched {
-    #[serde(flatten)]
-    pub outcome: Outcome,
-    pub left: Vec<String>,
 }
 
 /// What the agent says of its machine.

@@ -287,7 +287,6 @@ impl<'o> Namer<'o> {
         };
         let (frames, modules) = (&mut self.frames, &mut self.modules);
         let most = self.options.limits.name_bytes;
-        // Any symbol may have arrows, not just those of code made at run time: stackcollapse-perf.pl splits all.
         let mut named: Vec<Frame> = Vec::with_capacity(1);
         names.each(&line, |name| -> Result<()> {
             if named.len() < MOST_INLINED {

@@ -24,8 +24,8 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Calls `found` with the name of each frame of a line, callers first; inlined ones are written
-    /// behind their caller: `caller->inlined->innermost`.
+    /// Calls `found` with the name of each frame of a line, callers first. A map of JIT code writes inlined methods
+    /// behind their caller: `caller->inlined->innermost`. Elsewhere an arrow is part of the name (`operator->`).
     pub(crate) fn each<E>(
         &self,
         line: &StackLine<'_>,
@@ -34,8 +34,9 @@ impl Names<'_> {
         let symbol = demangled_rust(line.symbol);
         let mut name = Vec::new();
         let (mut rest, mut inlined) = (Some(&symbol[..]), false);
+        let has_inlined = is_jit(line.module);
         while let Some(symbols) = rest {
-            let arrow = memchr::memmem::find(symbols, b"->");
+            let arrow = memchr::memmem::find(symbols, b"->").filter(|_| has_inlined);
             let symbol = &symbols[..arrow.unwrap_or(symbols.len())];
             rest = arrow.map(|arrow| &symbols[arrow + 2..]);
             // An arrow at the end has nothing behind it.
@@ -107,6 +108,7 @@ fn without_arguments(name: &[u8]) -> usize {
     for (at, &byte) in name.iter().enumerate() {
         match byte {
             b'<' | b'{' | b'[' => depth += 1,
+            b'>' if at > 0 && name[at - 1] == b'-' => {}
             b'>' | b'}' | b']' | b')' => depth -= 1,
             b'(' => {
                 let receiver = at > 0 && name[at - 1] == b'.';
@@ -206,6 +208,23 @@ mod tests {
             names("[unknown]", "[unknown]", &addrs, false),
             ["[unknown <7f>]"]
         );
+    }
+
+    #[test]
+    fn arrows_of_cplusplus_and_rust_belong_to_the_name() {
+        for symbol in [
+            "std::unique_ptr<Row>::operator->",
+            "<fn() -> i32 as core::ops::function::FnOnce<()>>::call_once",
+            "Ref::operator->*",
+        ] {
+            for module in ["/usr/lib/x.so", "[kernel.kallsyms]", "[unknown]"] {
+                let found = names(symbol, module, &PerfOptions::default(), false);
+                assert_eq!(found, [symbol], "{module}");
+            }
+        }
+        let arguments = "Ref::operator->(int)";
+        let found = names(arguments, "x", &PerfOptions::default(), false);
+        assert_eq!(found, ["Ref::operator->"]);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::Session;
-use crate::commands::canary::Canary;
 use crate::commands::clean;
 use crate::commands::doctor;
 use crate::discovery::find::{may_be_meant, that_fit, Finding};
@@ -22,7 +21,7 @@ use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::leftovers::Clean;
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
+use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
@@ -138,25 +137,8 @@ impl Session {
         })
     }
 
-    pub(super) fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("canary")?;
-        let libraries = self.libraries(&request)?;
-        let chosen = match request.processes.as_slice() {
-            [one] => one.clone(),
-            _ => return Err(Failure::plain("a canary is one process")),
-        };
-        match Canary::begin(&chosen, request, libraries) {
-            Ok(canary) => self.canary = Some(canary),
-            Err(outcome) => self.output.send(&Event::Watched(Watched {
-                outcome,
-                left: Vec::new(),
-            })),
-        }
-        Ok(())
-    }
-
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
-        match self.recordings.is_some() || self.canary.is_some() {
+        match self.recordings.is_some() {
             true => Err(Failure::plain(format!(
                 "{asked} was asked for while a recording goes on"
             ))),

@@ -20,7 +20,6 @@ fn session(recordings: Recordings, output: Output) -> Session {
         greeted: true,
         excluded: HashSet::new(),
         recordings: Some(recordings),
-        canary: None,
         hanging: HashSet::new(),
         token: None,
         listens: false,

@@ -8,7 +8,7 @@ use crate::formats::options::PerfOptions;
 use crate::formats::perf_data::header::Header;
 use crate::formats::perf_data::modules::{ModuleId, Modules, NOWHERE, UNKNOWN};
 use crate::formats::perf_data::processes::Mode;
-use crate::formats::perf_script::{Names, StackLine, MOST_INLINED};
+use crate::formats::perf_script::{Names, StackLine};
 use crate::profile::{Kind, Result};
 use crate::symbols::Files;
 use crate::symbols::{JitMap, JitMaps};
@@ -134,7 +134,7 @@ impl<'a> Naming<'a> {
         let begins =
             [false, true].map(|has_callee| is_begin(symbol.as_deref(), module, has_callee));
         Ok(Named {
-            frames: frames(symbol.as_deref(), module, mode)?,
+            frames: frame(symbol.as_deref(), module, mode)?,
             module: place.module,
             unknown: symbol.is_none().then_some(place.module),
             mode,
@@ -143,8 +143,8 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// The frames of a symbol as stackcollapse-perf.pl names them; the kernel's are told apart by who ran.
-fn frames(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String, Kind)>> {
+/// The frame of a symbol as stackcollapse-perf.pl names it; the kernel's are told apart by who ran.
+fn frame(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String, Kind)>> {
     let line = StackLine {
         address: b"",
         symbol: symbol.unwrap_or(UNKNOWN).as_bytes(),
@@ -155,11 +155,7 @@ fn frames(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String,
         java: false,
     };
     let mut frames = Vec::with_capacity(1);
-    // Any symbol may have arrows: stackcollapse-perf.pl splits all.
     names.each(&line, |annotated| -> Result<()> {
-        if frames.len() >= MOST_INLINED {
-            return Ok(());
-        }
         let (name, kind) = Kind::split(annotated);
         let kind = match mode {
             Mode::Kernel => Kind::Kernel,
@@ -169,16 +165,4 @@ fn frames(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String,
         Ok(())
     })?;
     Ok(frames)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_of_arrows_is_no_deep_stack() {
-        let symbol = "a->".repeat(1000);
-        let frames = frames(Some(&symbol), "/lib/x.so", Mode::User).unwrap();
-        assert_eq!(frames.len(), MOST_INLINED);
-    }
 }
