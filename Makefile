@@ -11,7 +11,9 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
   $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-unit test-viewer test-machine lint bench fuzz chaos dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites test-prerequisites
+.PHONY: help build demo test test-rust test-unit test-viewer test-host test-all test-jdks test-faults test-lab test-peers \
+  test-chaos test-fuzz test-loops test-wheel lint bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites lint-prerequisites \
+  test-prerequisites nightly-prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,8 +21,14 @@ help: ## this list
 prerequisites:
 	@sh tests/prerequisites.sh build
 
+lint-prerequisites:
+	@sh tests/prerequisites.sh lint
+
 test-prerequisites:
 	@sh tests/prerequisites.sh test
+
+nightly-prerequisites: test-prerequisites
+	@sh tests/prerequisites.sh nightly
 
 $(VENV)/.made: pyproject.toml | prerequisites
 	$(PYTHON) -m venv $(VENV)
@@ -40,33 +48,59 @@ build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, R
 demo: build ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
-# Rooms that never look at this machine: two of them at a time. The others measure it, and have it for themselves.
-BESIDE := tests/unit tests/golden tests/fuzz
+# These rooms never look at this machine, so two of them run at a time. The others observe processes and files of the
+# whole machine and run alone. CONTRIBUTING.md explains the marker `nightly`.
+PYTEST := $(BIN)/python -m pytest
+UNIT := tests/unit tests/golden tests/fuzz
+HOST := tests/contract tests/engines tests/exact tests/perfmap tests/lab
 
-test: build test-prerequisites ## all tests: unit, golden, contract, engines, viewer, lab (needs root for the lab's namespaces)
+test: build test-prerequisites ## what CI runs beside lint, about 15 minutes; needs root for the lab's namespaces
 	$(MAKE) --jobs 2 --output-sync=target test-viewer test-unit test-rust
-	$(MAKE) test-machine
+	$(MAKE) test-host
 
 test-rust: build
 	cargo test --locked --quiet --workspace --exclude flamegraph-binding
 
+test-unit: build test-prerequisites
+	$(PYTEST) -m "not nightly" $(UNIT)
+
+test-viewer: build test-prerequisites
+	$(PYTEST) -m "not nightly" tests/viewer
+
+test-host: build test-prerequisites
+	$(PYTEST) -m "not nightly" $(HOST)
+
+test-all: ## everything, before a release: test, then the nightly tests in parts of at most an hour each
+	$(MAKE) test
+	$(MAKE) test-jdks
+	$(MAKE) test-faults
+	$(MAKE) test-lab
+	$(MAKE) test-peers
+	$(MAKE) test-chaos
+	$(MAKE) test-loops
+	$(MAKE) test-fuzz
+	$(MAKE) test-wheel
+
+test-jdks: build nightly-prerequisites ## nightly: both engines on JDK 8 to 25
+	$(PYTEST) -m nightly tests/engines tests/perfmap
+
+test-faults: build nightly-prerequisites $(VENV)/.kerberos ## nightly: the agent and the transports under faults, races and attacks
+	$(PYTEST) -m nightly tests/contract
+
+test-lab: build nightly-prerequisites ## nightly: hosts, YARN and Kubernetes, all that goes wrong there
+	$(PYTEST) -m nightly tests/lab
+
+test-peers: build nightly-prerequisites ## nightly: results beside those of other tools and browsers
+	$(PYTEST) -m nightly tests/exact tests/viewer $(UNIT)
+
 # Compiled against the system's Kerberos: where that cannot be done its tests are skipped.
-$(VENV)/.kerberos: $(VENV)/.made | test-prerequisites
+$(VENV)/.kerberos: $(VENV)/.made | nightly-prerequisites
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py kerberos) \
 	  && touch $@ || echo "going on without requests-gssapi" >&2
 
-test-unit: build test-prerequisites
-	$(BIN)/python -m pytest $(BESIDE)
-
-test-viewer: build test-prerequisites
-	$(BIN)/python -m pytest tests/viewer
-
-test-machine: build test-prerequisites $(VENV)/.kerberos
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(BESIDE) tests/viewer)
-
 # The agent by itself has fewer features of the library, and so more code that nobody uses.
 # Types of the fuzz targets are checked without libFuzzer, which would be compiled but for the path.
-lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types, the fuzz targets
+lint: build lint-prerequisites ## ruff, mypy --strict, clippy, rustfmt, the viewer's types, the fuzz targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -81,22 +115,19 @@ bench: build test-prerequisites ## measure what README promises; writes build/be
 	$(BIN)/python -m tests.bench
 
 FUZZ_SECONDS ?= 60
-fuzz: build ## fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
+test-fuzz: build nightly-prerequisites ## nightly: fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
-CHAOS_LOOPS ?= 1000
-CHAOS_LOOPS_OF_OTHERS ?= 100
-chaos: test-prerequisites build ## runs in which something breaks: every fault once, then CHAOS_RUNS (200) at random; needs root; writes build/chaos.md
-	HPROFILER_CHAOS=1 $(BIN)/python -m pytest $(wildcard tests/lab/test_lab_chaos*.py)
+test-chaos: build nightly-prerequisites ## nightly: every fault once, then CHAOS_RUNS runs (200) with random ones; writes build/chaos.md
 	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
 	$(BIN)/python -m tests.lab.chaos --interrupts --seed $(CHAOS_SEED) --report build/chaos-interrupts.md
 	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
-	HPROFILER_CHAOS=1 $(BIN)/python -m pytest tests/contract/test_slow_hosts.py \
-	  tests/contract/test_hostile_hosts.py tests/contract/test_agent_clean_hangs.py
+
+CHAOS_LOOPS ?= 500
+test-loops: build nightly-prerequisites ## nightly: record one JVM CHAOS_LOOPS times (500) with each engine; it must hold no more than before
 	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
-	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS_OF_OTHERS) --jdk 8 --jdk 11 --jdk 21 --jdk 25
 
 dist: $(VENV)/.made ## the wheel, into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

@@ -55,26 +55,27 @@ def add_built_data(data: Path) -> None:
         install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
     for arch, library in perfmap.items():
         install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
-    for arch, target in AGENT_TARGETS.items():
-        if DEVELOPMENT and arch != platform.machine():
-            continue
-        shipped = {"ASYNC_PROFILER": async_profiler.get(arch), "PERFMAP": perfmap.get(arch)}
-        agent = build_agent(target, shipped)
-        if agent is not None:
-            install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
+    for arch, agent in build_agents([*async_profiler.values(), *perfmap.values()]).items():
+        install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
 
 
-def build_agent(target: str, shipped: dict[str, bytes | None]) -> Path | None:
-    """Build the agent for one target; None, and a word of why, where the target cannot be had.
+def build_agents(libraries: list[bytes]) -> dict[str, Path]:
+    """The agents' binaries by architecture, built by one run of cargo, side by side.
 
-    Under sudo it takes these libraries and no others (agents/host/src/shipped.rs).
+    An agent that sudo runs loads no other libraries than these (agents/host/src/staging/shipped.rs).
     """
-    if not has_rust_target(target):
+    targets = {arch: target for arch, target in AGENT_TARGETS.items() if has_rust_target(target)}
+    for arch in AGENT_TARGETS.keys() - targets.keys():
+        target = AGENT_TARGETS[arch]
         warn(
             f"no Rust standard library for {target}: the package will have no agent for it "
             f"(add it with: rustup target add {target})"
         )
-        return None
+    if DEVELOPMENT:
+        targets = {arch: target for arch, target in targets.items() if arch == platform.machine()}
+    if not targets:
+        return {}
+    chosen = [f"--target={target}" for target in targets.values()]
     command = [
         "cargo",
         "build",
@@ -83,14 +84,12 @@ def build_agent(target: str, shipped: dict[str, bytes | None]) -> Path | None:
         AGENT_PROFILE,
         "--package",
         "hprofiler-agent",
-        "--target",
-        target,
+        *chosen,
     ]
-    libraries = {name: library for name, library in shipped.items() if library is not None}
-    known = {f"HPROFILER_SHIPPED_{name}": bytes_sha256(library) for name, library in libraries.items()}
+    known = {"HPROFILER_SHIPPED_LIBRARIES": " ".join(map(bytes_sha256, libraries))}
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **known})
-    target_dir = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-    return target_dir / target / AGENT_PROFILE / "hprofiler-agent"
+    folder = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    return {arch: folder / target / AGENT_PROFILE / "hprofiler-agent" for arch, target in targets.items()}
 
 
 def has_rust_target(target: str) -> bool:

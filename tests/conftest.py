@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.lab import tracefs
+from tests.lab import jdks, tracefs
 from tests.needed import HAVE_ALL, is_lacking
 
 # The same examples each time, however long one takes on a busy machine: what fails here fails everywhere.
@@ -26,6 +26,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+DAILY_JDKS = {17, 25}
+"""`make test` runs the lab's usual JDK and one beside it; the other versions are left to `make test-all`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test of another JDK is a nightly one."""
+    for item in items:
+        chosen = getattr(item, "callspec", None)
+        version = (chosen.params.get("jdk") or chosen.params.get("java")) if chosen else None
+        if version in jdks.VERSIONS and version not in DAILY_JDKS:
+            item.add_marker("nightly")
 
 
 def pytest_sessionstart() -> None:

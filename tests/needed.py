@@ -12,7 +12,6 @@ HAVE_ALL = "HPROFILER_HAVE_ALL"
 
 
 OF_THE_KERNEL = (
-    "make chaos does it",
     "perf_event_paranoid",
     "hardware counters",
     "the kernel has more than halved",

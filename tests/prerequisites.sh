@@ -1,5 +1,5 @@
 #!/bin/sh
-# prerequisites.sh build|test: see that the tools are there. As root on a Debian-like machine what is missing is
+# prerequisites.sh build|lint|test|nightly: see that the tools are there. As root on a Debian-like machine what is missing is
 # installed; elsewhere it is named with the package that has it.
 set -eu
 
@@ -30,26 +30,36 @@ build)
     exit 1
   fi
   ;;
+lint)
+  need npm npm # fetches the TypeScript compiler
+  ;;
 test)
   need perf linux-perf
-  need g++ g++
   need sshd openssh-server
   need ssh openssh-client
   need ip iproute2
   need sudo sudo
-  need strace strace
   need zsh zsh
   need fish fish
-  need patchelf patchelf
   need chromium chromium
-  need npm npm
-  need zstd zstd
   need chromedriver chromium-driver
-  need firefox-esr firefox-esr
+  need node nodejs
+  need zstd zstd
   need qemu-aarch64-static qemu-user-static
   need go golang-go
-  need musl-gcc "musl-tools musl"
   need curl curl
+  if [ "$(id -u)" != 0 ]; then
+    echo "make test needs root: its lab makes hosts in network, process and mount namespaces" >&2
+    exit 1
+  fi
+  ;;
+nightly)
+  need g++ g++
+  need strace strace
+  need patchelf patchelf
+  need npm npm
+  need firefox-esr firefox-esr
+  need musl-gcc "musl-tools musl"
   # Kerberos' own servers, and what the library for Python is compiled with; without them its tests are skipped
   wish krb5kdc krb5-kdc
   wish kadmin.local krb5-admin-server
@@ -60,13 +70,9 @@ test)
   [ "$(uname -m)" != x86_64 ] || [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing="$missing libc6-dev-arm64-cross gcc-aarch64-linux-gnu"
   # flamegraph.pl, which our pictures are compared with
   [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
-  if [ "$(id -u)" != 0 ]; then
-    echo "make test and make chaos need root: their lab makes hosts in network, process and mount namespaces" >&2
-    exit 1
-  fi
   ;;
 *)
-  echo "usage: prerequisites.sh build|test" >&2
+  echo "usage: prerequisites.sh build|lint|test|nightly" >&2
   exit 2
   ;;
 esac

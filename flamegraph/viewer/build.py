@@ -1,8 +1,8 @@
 """Build the page's template: one HTML file with the viewer's styles, and its modules as one script.
 
-Run when the package is built, and by the tests. The report fills in `{{title}}` and `{{data}}`. Modules are joined
-in the order of their imports and share one scope. A name that two of them define at the top is refused, and
-imports never rename. See docs/internals/decisions/viewer-build.md.
+Run when the package is built, and by the tests. The report fills in `{{title}}` and `{{data}}`. Modules are
+joined in the order of their imports and share one scope. Two modules may not define the same name at the top,
+and imports never rename. See docs/internals/decisions/viewer-build.md.
 """
 
 from __future__ import annotations

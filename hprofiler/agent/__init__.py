@@ -1,7 +1,7 @@
 """The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import Audited, AuditEntry, Checked, CheckedProcess, Finding
+from hprofiler.agent.checks import Action, Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
     MAX_RECORDED,
     Done,
@@ -23,10 +23,9 @@ from hprofiler.agent.talk import Witness
 __all__ = [
     "CANARY_SECONDS",
     "MAX_RECORDED",
+    "Action",
     "AgentBinaries",
     "AgentSession",
-    "AuditEntry",
-    "Audited",
     "Blob",
     "Checked",
     "CheckedProcess",

@@ -13,7 +13,6 @@ from hprofiler.agent.wire import BadEvent
 SEVERITIES = ("error", "warning", "info", "ok")
 """The most important first."""
 MOST_FINDINGS = 100
-MOST_ENTRIES = 10_000
 LAST_SECOND = 1e11
 """Later times are none that a clock tells."""
 
@@ -51,7 +50,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class AuditEntry:
+class Action:
     """Something that an agent did; `time` by its host's clock, in seconds since 1970."""
 
     time: float
@@ -60,31 +59,13 @@ class AuditEntry:
     detail: str
 
 
-@dataclass(frozen=True)
-class Audited:
-    """What an agent did since it last told, and how much more; after the `last` it does nothing any more."""
-
-    entries: tuple[AuditEntry, ...]
-    dropped: int
-    last: bool
-
-
-def parse_audited(event: Mapping[str, Any]) -> Audited:
-    """One that tells nothing is refused: there might be no end of them."""
-    entries = fields.objects(event, "entries", MOST_ENTRIES)
-    did = tuple(
-        AuditEntry(
-            time=fields.seconds(entry, "time", LAST_SECOND),
-            what=fields.text(entry, "what", 40),
-            pid=fields.optional_pid(entry),
-            detail=fields.text(entry, "detail"),
-        )
-        for entry in entries
+def parse_action(event: Mapping[str, Any]) -> Action:
+    return Action(
+        time=fields.seconds(event, "time", LAST_SECOND),
+        what=fields.text(event, "what", 40),
+        pid=fields.optional_pid(event),
+        detail=fields.text(event, "detail"),
     )
-    told = Audited(did, fields.integer(event, "dropped"), event.get("last") is True)
-    if not (told.entries or told.dropped or told.last):
-        raise BadEvent("nothing was done")
-    return told
 
 
 def parse_checked(event: Mapping[str, Any]) -> Checked:

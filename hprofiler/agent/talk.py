@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hprofiler.agent import bootstrap
-from hprofiler.agent.checks import Audited, parse_audited
+from hprofiler.agent.checks import Action, parse_action
 from hprofiler.agent.events import parse_left
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
@@ -43,7 +43,7 @@ class Witness:
     """
 
     asks: Callable[[Mapping[str, Any]], None]
-    did: Callable[[Audited], None]
+    did: Callable[[Action], None]
 
 
 class Talk:
@@ -208,9 +208,9 @@ class Talk:
 
     def _is_heard(self, event: dict[str, Any]) -> bool:
         """Whether it was for the witness."""
-        if self._witness is None or event["type"] != "audited":
+        if self._witness is None or event["type"] != "audit":
             return False
-        self._witness.did(self._parsed(parse_audited, event))
+        self._witness.did(self._parsed(parse_action, event))
         return True
 
     def _event(self) -> dict[str, Any]:

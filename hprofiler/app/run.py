@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from hprofiler import __version__
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
-from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
+from hprofiler.model import Host, HostResult, Outcome, Sampling, Selector, Status
 from hprofiler.resolve import Located
-from hprofiler.runfolder import FORMAT, RunFolder
+from hprofiler.runfolder import Coverage, RunFolder, RunRecord
+from hprofiler.runfolder.schema import host_record
 
 if TYPE_CHECKING:
     from hprofiler.report import Report
@@ -40,32 +43,6 @@ class RunRequest:
     threads: bool = False
     trim: bool = False
     care: Care = USUAL
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts".
-
-    A recording is a process x an event; a process counts as recorded when one of its events was. Those that
-    are `short` were recorded, and not for all of the time for which they could have been.
-    """
-
-    hosts_all: int
-    hosts_reached: int
-    hosts_recorded: int
-    hosts_idle: int
-    hosts_failed: int
-    processes_found: int
-    processes_recorded: int
-    processes_short: int
-    recordings_expected: int
-    recordings_made: int
-
-    @property
-    def complete(self) -> bool:
-        """No event of a process that was found, no host, and no time is missing."""
-        whole = self.recordings_made == self.recordings_expected and not self.processes_short
-        return self.hosts_failed == 0 and whole
 
 
 @dataclass(frozen=True)
@@ -129,26 +106,25 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
             )
         )
         results += tuple(_not_visited(line) for line in request.located.absent)
-        coverage = coverage_of(results, len(request.sampling.events))
-        record = _run_record(request, results, coverage, started, stop.level > 0)
+        record = _record(request, results, started, stop.level > 0)
         try:
-            folder.write_run(record)
+            folder.write(record)
         except RunFolderError as error:
-            raise RecordLost(folder, error, results, coverage) from error
+            raise RecordLost(folder, error, results, record.coverage) from error
     interrupted = stop.signal > 0  # also by one that came while it was written
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
         came = () if interrupted else _came_since(request.located, results[0].host.name)
         if came:
             results = _with_lines(results, came)
-            folder.write_run({**record, "hosts": [_host_record(result) for result in results]})
+            folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))
         report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt as interrupt:
         interrupt.args = (later,)
         raise
-    return RunResult(folder, coverage, results, interrupted, report, stop.signal)
+    return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
 
 
 def _came_since(located: Located, first: str) -> tuple[Outcome, ...]:
@@ -194,103 +170,26 @@ def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tu
     )
 
 
-def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
-    """Count hosts and processes; a host is failed when a ledger line of its own says so."""
-    found = sum(len(_recorded(result) | _told(result)) + len(result.unseen) for result in results)
-    recorded = [len(_recorded(result)) for result in results]
-    return Coverage(
-        hosts_all=len(results),
-        hosts_reached=sum(result.facts is not None for result in results),
-        hosts_recorded=sum(n > 0 for n in recorded),
-        hosts_idle=sum(result.idle for result in results),
-        hosts_failed=sum(_host_failed(result) for result in results),
-        processes_found=found,
-        processes_recorded=sum(recorded),
-        processes_short=sum(len(_short(result)) for result in results),
-        recordings_expected=found * events,
-        recordings_made=sum(len(result.recordings) for result in results),
-    )
-
-
-def _recorded(result: HostResult) -> set[int]:
-    return {recording.process.pid for recording in result.recordings}
-
-
-def _told(result: HostResult) -> set[int]:
-    return {outcome.pid for outcome in result.outcomes if outcome.pid is not None}
-
-
-def _short(result: HostResult) -> set[int]:
-    cut = {one.pid for one in result.outcomes if one.pid is not None and one.seconds is not None}
-    return cut & _recorded(result)
-
-
-def _host_failed(result: HostResult) -> bool:
-    return any(outcome.pid is None and outcome.status is Status.FAILED for outcome in result.outcomes)
-
-
-def _run_record(
-    request: RunRequest,
-    results: Sequence[HostResult],
-    coverage: Coverage,
-    started: datetime,
-    interrupted: bool,
-) -> dict[str, Any]:
+def _record(
+    request: RunRequest, results: Sequence[HostResult], started: datetime, interrupted: bool
+) -> RunRecord:
     """The content of run.json."""
-    return {
-        "format": FORMAT,
-        "hprofiler": __version__,
-        "command": list(request.command),
-        "target": request.located.target,
-        "notes": list(request.located.notes),
-        "selector": request.selector.text,
-        "roots": list(request.selector.roots),
-        "sampling": request.sampling,
-        "care": request.care,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "interrupted": interrupted,
-        "coverage": _coverage_record(coverage),
-        "hosts": [_host_record(result) for result in results],
-    }
-
-
-def _coverage_record(coverage: Coverage) -> dict[str, dict[str, int]]:
-    return {
-        "hosts": {
-            "all": coverage.hosts_all,
-            "reached": coverage.hosts_reached,
-            "recorded": coverage.hosts_recorded,
-            "idle": coverage.hosts_idle,
-            "failed": coverage.hosts_failed,
-        },
-        "processes": {
-            "found": coverage.processes_found,
-            "recorded": coverage.processes_recorded,
-            "short": coverage.processes_short,
-        },
-        "recordings": {"expected": coverage.recordings_expected, "made": coverage.recordings_made},
-    }
-
-
-def _host_record(result: HostResult) -> Mapping[str, Any]:
-    return {
-        "name": result.host.name,
-        "address": result.host.address,
-        "labels": dict(result.host.labels),
-        "facts": result.facts,
-        "timings": {stage: round(seconds, 3) for stage, seconds in result.timings.items()},
-        "bytes_sent": result.bytes_sent,
-        "bytes_received": result.bytes_received,
-        "recordings": [_recording_record(recording) for recording in result.recordings],
-        "outcomes": list(result.outcomes),
-        "unseen": list(result.unseen),
-    }
-
-
-def _recording_record(recording: Recording) -> Recording:
-    """Command lines stay out of run.json: they may hold what is nobody's business."""
-    return replace(recording, process=replace(recording.process, command=""))
+    hosts = tuple(map(host_record, results))
+    return RunRecord(
+        hprofiler=__version__,
+        command=request.command,
+        target=request.located.target,
+        notes=tuple(request.located.notes),
+        selector=request.selector.text,
+        roots=request.selector.roots,
+        sampling=request.sampling,
+        care=asdict(request.care),
+        started=started.isoformat(timespec="seconds"),
+        finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        interrupted=interrupted,
+        coverage=Coverage.of(hosts, len(request.sampling.events)),
+        hosts=hosts,
+    )
 
 
 def failures(results: Sequence[HostResult]) -> list[tuple[str, str, str]]:

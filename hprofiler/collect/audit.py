@@ -1,56 +1,45 @@
-"""A record of what was done to hosts, for those who must show it: JSON lines in a file (docs/audit.md)."""
+"""The audit file (`--audit`, docs/audit.md): a JSON line for each thing that is done to a host."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import json
+import logging
 import os
 import secrets
 import stat
-import threading
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hprofiler.agent import Audited, Witness
+from hprofiler.agent import Action, Witness
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.base.passwords import hide_values
-from hprofiler.collect.scribe import PATIENCE, Scribe
 from hprofiler.transport import Transport
 
 _LONGEST = 4096
-_MOST_LINES = 1_000_000
 _MOST_OF_AGENTS = 100_000
-"""Lines that the agents of one host may take, so that none has the room of the others."""
-_LAST_LINE = 1.0
+"""Lines that the agents of one host may write, so that no host fills the disk."""
 _BUFFER = 1 << 16
-"""More than any line: each is one write, which nobody else's gets into."""
+"""More than any line, so that each is one write."""
 
 
 class Audit:
     """Writes lines {time, run, host, by, what, pid, detail} in the order of `time`; from any thread.
 
-    `by` is the coordinator or the agent; of what an agent did `time` is when it was heard here, and
-    `host_time` when it was done, by the host's own clock. It ends at a million lines, and says so; it also
-    ends where nothing more can be written, which `lost` is told.
+    `by` is the coordinator or the agent. Of an agent's action `time` is when it was heard here, `host_time`
+    when it was done by the host's clock. If a line cannot be written the file ends, and `lost` is called.
     """
 
-    def __init__(
-        self,
-        out: IO[str],
-        lost: Callable[[str], None] = lambda why: None,
-        run: str = "",
-        patience: float = PATIENCE,
-    ) -> None:
-        self._scribe = Scribe(out, patience)
-        self._lost = lost
-        self._is_lost = False
+    def __init__(self, out: IO[str], lost: Callable[[str], None] = lambda why: None, run: str = "") -> None:
+        self._handler = _Handler(out, lost)
+        self._handler.setFormatter(_JsonFormatter())
+        self._logger = logging.Logger("hprofiler.audit")
+        self._logger.addHandler(self._handler)
         self._run = run
-        self._lock = threading.Lock()
-        self._lines = 0
-        self._of_agents: dict[str, int] = {}
 
     @classmethod
     def append_to(
@@ -59,143 +48,102 @@ class Audit:
         lost: Callable[[str], None] = lambda why: None,
         detail: str = "",
         facts: Mapping[str, Any] | None = None,
-        patience: float = PATIENCE,
     ) -> Audit:
-        """Lines are added to the file, which its owner alone may read. UsageError where that cannot be.
+        """Append lines to the file, which only its owner may read. UsageError if that is not possible.
 
-        The first has the `detail` and `facts` of who does it. It is written at once: where there is no
-        room, it is known before any host is touched. Others may be waited for `patience` seconds.
+        The first line, with the `detail` and `facts` of who runs the command, is written at once: a full disk
+        is known before any host is touched.
         """
-        run = secrets.token_hex(4)
-        first = _record(run, "", "coordinator", "begin", os.getpid(), detail, facts or {})
+
+        def refuse(why: str) -> None:
+            raise UsageError(f"--audit {path}: {why}")
+
         try:
-            descriptor = _own_file(path)
-            os.write(descriptor, first.encode())
+            out = os.fdopen(_open(path), "a", _BUFFER, encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--audit {path}: {error.strerror}") from error
-        return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run, patience)
+        audit = cls(out, refuse, secrets.token_hex(4))
+        audit.write("", "coordinator", "begin", detail, os.getpid(), **(facts or {}))
+        audit._handler.lost = lost
+        return audit
 
-    def note(self, host: str, what: str, detail: str = "", pid: int | None = None) -> None:
+    def note(self, host: str, what: str, detail: str = "") -> None:
         """Something that is done from here. Values that look secret are not written."""
-        self._write(host, "coordinator", what, pid, hide_values(detail), {})
-
-    def agent_did(self, host: str, told: Audited) -> None:
-        """What an agent says that it did."""
-        with self._lock:
-            taken = self._of_agents.get(host, 0)
-            self._of_agents[host] = taken + len(told.entries)
-        room = max(0, _MOST_OF_AGENTS - taken)
-        for entry in told.entries[:room]:
-            self._write(host, "agent", entry.what, entry.pid, entry.detail, {"host_time": _at(entry.time)})
-        if told.dropped:
-            self.note(host, "dropped", f"{told.dropped} more entries of the agent's")
-        if taken <= _MOST_OF_AGENTS < taken + len(told.entries):
-            self.note(host, "dropped", "all that agents tell from here on")
+        self.write(host, "coordinator", what, hide_values(detail))
 
     def end(self, exit_code: int | None, detail: str) -> None:
-        """The last line of a run; None where the exit code is not known."""
-        self._write("", "coordinator", "end", os.getpid(), detail, {"exit_code": exit_code})
+        """The last line of a run; the exit code is None where it is not known."""
+        self.write("", "coordinator", "end", detail, os.getpid(), exit_code=exit_code)
 
-    def _write(
-        self, host: str, by: str, what: str, pid: int | None, detail: str, facts: Mapping[str, Any]
-    ) -> None:
-        with self._lock:
-            if self._is_lost:
-                return
-            self._lines += 1
-            if what != "end":  # which has its place
-                if self._lines > _MOST_LINES:
-                    return
-                if self._lines == _MOST_LINES:
-                    what, detail = "dropped", "all that follows"
-            try:
-                self._scribe.write(_record(self._run, host, by, what, pid, detail, facts))
-            except (OSError, ValueError) as error:  # what goes on at hosts goes on
-                self._is_lost = True
-                self._tell_lost(getattr(error, "strerror", None) or str(error))
+    def write(self, host: str, by: str, what: str, detail: str, pid: int | None = None, **facts: Any) -> None:
+        if len(detail) > _LONGEST:
+            detail = f"{detail[:_LONGEST]}… ({len(detail)} characters)"
+        line = {"run": self._run, "host": host, "by": by, "what": what, "pid": pid, "detail": detail}
+        self._logger.info({**line, **facts})
 
-    def _tell_lost(self, why: str) -> None:
-        """Beside: a terminal may take nothing."""
 
-        def tell() -> None:
-            with contextlib.suppress(OSError):  # it is gone
-                self._lost(why)
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Called with the handler's lock held, so that times are in order."""
+        assert isinstance(record.msg, dict)
+        return json.dumps({"time": _iso(datetime.now(timezone.utc)), **record.msg})
 
-        with contextlib.suppress(RuntimeError):  # no thread is to be had
-            telling = threading.Thread(target=tell, name="hprofiler-told", daemon=True)
-            telling.start()
-            telling.join(_LAST_LINE)
+
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # a generic since Python 3.11
+    def __init__(self, out: IO[str], lost: Callable[[str], None]) -> None:
+        super().__init__(out)
+        self.lost = lost
+        self._ended = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._ended:
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        self._ended = True
+        with contextlib.suppress(OSError):
+            self.stream.close()
+        self.lost(getattr(error, "strerror", None) or str(error))
 
 
 class VisitAudit:
-    """The record as far as one host's visit goes; without an `audit` it does nothing."""
+    """The audit of one host's visit; without an `audit` it does nothing."""
 
     def __init__(self, audit: Audit | None, host: str) -> None:
         self._audit = audit
         self._host = host
-        self._is_whole = False
+        self._lines = 0
 
     def transport(self, transport: Transport) -> Transport:
-        """The same, whose connections and commands are recorded."""
+        """The same, whose connections and commands are written."""
         return cast(Transport, _Audited(transport, self._audit)) if self._audit else transport
 
     def note(self, what: str, detail: str) -> None:
         if self._audit:
             self._audit.note(self._host, what, detail)
 
-    def witness(self, of_another: bool) -> Witness | None:
-        """Of the visit's own agent, or of one that comes after it."""
-        if self._audit is None:
-            return None
-        return Witness(self._asks, self._another_did if of_another else self._own_did)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether there is nothing more for the visit's own agent to tell."""
-        return self._audit is None or self._is_whole
-
-    def end(self) -> None:
-        """The visit is over, and had an agent."""
-        if not self.is_whole:
-            self.note("dropped", "the agent ended without telling the rest of what it did")
+    def witness(self) -> Witness | None:
+        return Witness(self._asks, self._did) if self._audit else None
 
     def _asks(self, request: Mapping[str, Any]) -> None:
-        self.note("request", in_words(request))
+        self.note("request", describe(request))
 
-    def _own_did(self, told: Audited) -> None:
-        self._is_whole = told.last
-        self._another_did(told)
-
-    def _another_did(self, told: Audited) -> None:
-        if self._audit:
-            self._audit.agent_did(self._host, told)
-
-
-def _record(
-    run: str, host: str, by: str, what: str, pid: int | None, detail: str, facts: Mapping[str, Any]
-) -> str:
-    record = {
-        "time": _written(datetime.now(timezone.utc)),
-        "run": run,
-        "host": host,
-        "by": by,
-        "what": what,
-        "pid": pid,
-        "detail": detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]}… ({len(detail)} characters)",
-        **facts,
-    }
-    return json.dumps(record) + "\n"
+    def _did(self, action: Action) -> None:
+        assert self._audit
+        self._lines += 1
+        if self._lines < _MOST_OF_AGENTS:
+            done = _iso(datetime.fromtimestamp(action.time, timezone.utc))
+            self._audit.write(self._host, "agent", action.what, action.detail, action.pid, host_time=done)
+        elif self._lines == _MOST_OF_AGENTS:
+            self.note("dropped", "all further actions of this host's agents")
 
 
-def _at(seconds: float) -> str:
-    return _written(datetime.fromtimestamp(seconds, timezone.utc))
-
-
-def _written(moment: datetime) -> str:
+def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
-def _own_file(path: Path) -> int:
+def _open(path: Path) -> int:
     """A descriptor of a regular file of the user's own, which nobody else may read; no link is followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
@@ -212,6 +160,8 @@ def _own_file(path: Path) -> int:
 
 
 class _Audited:
+    """A transport that writes what it is asked to do."""
+
     def __init__(self, transport: Transport, audit: Audit) -> None:
         self._transport = transport
         self._audit = audit
@@ -224,7 +174,7 @@ class _Audited:
     def connect(self) -> None:
         try:
             destination = self._transport.destination()
-        except HostError:  # there is no way that makes sense: what was asked for is told
+        except HostError:  # the options name no usable way: write what was asked for
             self._note("connect", self._transport.host.address)
             raise
         self._note("connect", destination)
@@ -246,21 +196,21 @@ class _Audited:
         self._audit.note(self._transport.host.name, what, detail)
 
 
-def in_words(request: Mapping[str, Any]) -> str:
+def describe(request: Mapping[str, Any]) -> str:
     """A request to an agent without its bulk: which files, which processes, what to record."""
     words = [str(request["type"])]
     for name in ("name", "sha256", "size", "kept", "dry", "only", "agent_cpu", "selector", "containers"):
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
     if "sampling" in request:
-        words += _sampling_in_words(request["sampling"])
+        words += _describe_sampling(request["sampling"])
     if "processes" in request:
         words.append(f"pids={','.join(str(process['pid']) for process in request['processes'])}")
     return " ".join(words)
 
 
-def _sampling_in_words(sampling: Mapping[str, Any]) -> Iterator[str]:
-    """How is recorded; what is left to the agent is not told."""
+def _describe_sampling(sampling: Mapping[str, Any]) -> Iterator[str]:
+    """What is left to the agent is not written."""
     yield f"events={','.join(sampling['events'])}"
     for name, value in sampling.items():
         if name != "events" and value is not None:

@@ -175,7 +175,7 @@ class Visit(ABC):
             transport,
             self.reach.binaries,
             enter=(lambda stage: None) if to_resume else self._push,
-            witness=self.audit.witness(of_another=to_resume),
+            witness=self.audit.witness(),
             to_resume=to_resume,
         )
 
@@ -350,8 +350,6 @@ class Visit(ABC):
                 self.limit(None)
             try:
                 self._close()
-                if self.session:
-                    self.audit.end()
             finally:
                 self._end_it()
 
@@ -370,7 +368,7 @@ class Visit(ABC):
         try:
             if self.session:
                 with _told_if_it_can_be():
-                    if not self.audit.is_whole:
+                    if self._failed and self.reach.audit:  # to hear what the agent cleans up
                         self.session.last_words(_LAST_WORDS)
                     self.session.let_go(0.0)
             self.transport.close()

@@ -3,8 +3,8 @@
 The same names stand in `agents/PROTOCOL.md`, in `run.json` and in the documentation.
 """
 
-from hprofiler.model.outcome import DOING, Outcome, Status
-from hprofiler.model.recording import HostFacts, HostResult, Recording, Samples
+from hprofiler.model.outcome import DOING, Note, Outcome, Params, Status
+from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Seconds
 from hprofiler.model.sampling import Sampling
 from hprofiler.model.target import (
     MANAGER_PORT,
@@ -24,15 +24,19 @@ __all__ = [
     "OWNER",
     "PROCESS",
     "RUN_FOR",
+    "Count",
     "Host",
     "HostFacts",
     "HostResult",
     "Labels",
+    "Note",
     "Outcome",
+    "Params",
     "Process",
     "Recording",
     "Samples",
     "Sampling",
+    "Seconds",
     "Selector",
     "Status",
     "Target",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+Params = Mapping[str, str | int | float]
+"""The figures and names of an outcome, typed: what a program reads instead of the sentence."""
 
 
 class Status(str, Enum):
@@ -30,14 +33,25 @@ DOING: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Note:
+    """One reason: a code of docs/reference/outcomes.md, its parameters, and the sentence made of them."""
+
+    code: str
+    reason: str
+    remedy: str = ""
+    params: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One line of the ledger. Data, not an exception: one dead host never ends a run.
 
-    `pid` is None when the line speaks of the whole host. `stage` says how far it came:
-    connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
-    its host, whose own line says why. One that is `gone` had ended before all of it was recorded. `seconds`
-    is how long its recording lasted where that was cut short while the process went on: by us, or by a
-    connection that was lost.
+    `code` and `params` say what happened; `reason` and `remedy` are for people, and no program reads them.
+    Where an outcome has several reasons, `notes` are all of them; the first one's code is the outcome's.
+    `pid` is None when the line speaks of the whole host. `stage` is how far it came: connect, push, find,
+    prepare, start, record, fetch, clean, report. A process that is `lost` was so with its host, whose
+    own line says why. A process that is `gone` had ended before all of it was recorded. `seconds` is how long
+    its recording lasted where that was cut short while the process went on: by us, or by a lost connection.
     """
 
     host: str
@@ -50,6 +64,14 @@ class Outcome:
     lost: bool = False
     seconds: float | None = None
     gone: bool = False
+    code: str = field(default="", kw_only=True)
+    params: Params = field(default_factory=dict, kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
+
+    @property
+    def every_note(self) -> tuple[Note, ...]:
+        """Its reasons one by one."""
+        return self.notes or (Note(self.code, self.reason, self.remedy, self.params),)
 
     @property
     def where(self) -> str:

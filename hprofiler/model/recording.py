@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 from hprofiler.model.outcome import Outcome, Status
 from hprofiler.model.target import Host, Process
+
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 @dataclass(frozen=True)
 class Samples:
     """How many samples a recording should have had, had, and missed (process CPU seconds x Hz; counts)."""
 
-    expected: int
-    taken: int
-    lost: int
+    expected: Count
+    taken: Count
+    lost: Count
 
 
 @dataclass(frozen=True)
@@ -33,14 +39,14 @@ class Recording:
     event: str
     engine: str
     source: str
-    interval: int
+    interval: Count
     samples: Samples
-    seconds: float
-    cpu_seconds: float = 0.0
+    seconds: Seconds
+    cpu_seconds: Seconds = 0.0
     timeline: Sequence[int] = ()
-    totals: Mapping[str, int] = field(default_factory=dict)
-    attach_seconds: float | None = None
-    bytes_received: int | None = None
+    totals: Mapping[str, Count] = field(default_factory=dict)
+    attach_seconds: Seconds | None = None
+    bytes_received: Count | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class Host:
     any, only their processes are meant. An `optional` host is one that nobody named: where it has no
     shell nothing is missing.
 
-    By the API server of Kubernetes a host is a container, and its address NAMESPACE/POD/CONTAINER.
+    One that is `inside` is a container that is visited through the API server of Kubernetes; its address is
+    NAMESPACE/POD/CONTAINER.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Host:
     labels: Labels = field(default_factory=dict)
     containers: Mapping[str, Labels] = field(default_factory=dict)
     optional: bool = False
+    inside: bool = False
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     more than pictures have room for.
     """
     run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.run), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim)
     try:
         gathered, problems = _make(run_folder, facts, Names(raw_names, threads))
     except OSError as error:

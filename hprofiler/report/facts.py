@@ -1,24 +1,17 @@
-"""run.json as the report needs it: typed, with text that can be written anywhere.
-
-The file speaks of hosts nobody vouches for, and may be old or damaged: what is missing or of another
-type becomes empty, never an exception.
-"""
+"""A run's record as the report needs it: the recordings of one event, what they have in common, coverage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from hprofiler.base.text import printable
-from hprofiler.model import Outcome, Samples, Status
+from hprofiler.model import Outcome, Process, Recording, Samples, Status
 from hprofiler.report.roots import ANY_ROOT
-from hprofiler.runfolder import events_of
+from hprofiler.runfolder import HostRecord, RunRecord
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
 """The engines of recordings."""
-_MOST_ROOTS = 100
 _MOST_LABELS = 20
 _MOST_TIMINGS = 20
 _LONGEST_LABEL = 500
@@ -136,132 +129,69 @@ def _only(host: HostFacts, event: str) -> HostFacts:
     return replace(host, recordings=tuple(one for one in host.recordings if one.event == event))
 
 
-def clean(text: object) -> str:
-    """Text without control characters, also of direction, and lone surrogates; "" for what is no text."""
-    return printable(text) if isinstance(text, str) else ""
-
-
-def read_facts(run: Mapping[str, Any]) -> RunFacts:
-    """The facts of a run.json's content."""
-    sampling = _mapping(run.get("sampling"))
-    target = _mapping(run.get("target"))
-    events = tuple(dict.fromkeys(map(clean, events_of(run)))) or ("cpu",)
-    hosts = tuple(_host(_mapping(host)) for host in _list(run.get("hosts")))
+def read_facts(record: RunRecord) -> RunFacts:
+    """The facts of a run's record."""
+    events = tuple(dict.fromkeys(record.sampling.events)) or ("cpu",)
+    hosts = tuple(map(_host, record.hosts))
     return RunFacts(
-        version=clean(run.get("hprofiler")),
-        command=tuple(clean(word) for word in _list(run.get("command"))),
-        target=clean(target.get("name")) or clean(target.get("kind")),
-        selector=clean(run.get("selector")),
-        engine=clean(sampling.get("engine")),
+        version=record.hprofiler,
+        command=record.command,
+        target=record.target.name or record.target.kind,
+        selector=record.selector,
+        engine=record.sampling.engine,
         events=events,
         event=events[0],
-        frequency=int(_number(sampling.get("frequency"))),
-        duration=_number(sampling.get("duration")),
-        started=clean(run.get("started")),
-        finished=clean(run.get("finished")),
-        interrupted=run.get("interrupted") is True,
+        frequency=record.sampling.frequency,
+        duration=record.sampling.duration,
+        started=record.started,
+        finished=record.finished,
+        interrupted=record.interrupted,
         hosts=hosts,
-        roots=tuple(filter(None, map(clean, _list(run.get("roots"))[:_MOST_ROOTS]))) or ANY_ROOT,
-        places=_places(target, _list(run.get("hosts"))),
+        roots=tuple(filter(None, record.roots)) or ANY_ROOT,
+        places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
         recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
     )
 
 
-def _places(target: Mapping[str, Any], hosts: list[Any]) -> str:
-    """Pods are visited on their nodes, or in containers, whose addresses are NAMESPACE/POD/CONTAINER."""
-    addresses = [clean(_mapping(host).get("address")) for host in hosts]
-    inside = target.get("kind") == "kubernetes" and any(one.count("/") == 2 for one in addresses)
-    return "in containers" if inside else "on hosts"
-
-
-def _host(host: Mapping[str, Any]) -> HostFacts:
-    key = host.get("name") if isinstance(host.get("name"), str) else ""
-    name = clean(key)
-    labels = _mapping(host.get("labels"))
-    recordings = tuple(_recording(name, labels, _mapping(one)) for one in _list(host.get("recordings")))
-    outcomes = tuple(_outcome(name, _mapping(one)) for one in _list(host.get("outcomes")))
-    told = {one.pid for one in outcomes if one.pid is not None}
+def _host(host: HostRecord) -> HostFacts:
     return HostFacts(
-        key=str(key),
-        name=name,
-        pids=frozenset(told | {one.pid for one in recordings}),
-        recordings=recordings,
-        outcomes=outcomes,
-        unseen=len(_list(host.get("unseen"))),
-        timings={clean(stage): _number(value) for stage, value in _timings(host)},
-        bytes_sent=int(_number(host.get("bytes_sent"))),
-        bytes_received=int(_number(host.get("bytes_received"))),
+        key=host.name,
+        name=host.name,
+        pids=host.found,
+        recordings=tuple(_recording(host, one) for one in host.recordings),
+        outcomes=tuple(replace(one, host=host.name) for one in host.outcomes),
+        unseen=len(host.unseen),
+        timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
+        bytes_sent=host.bytes_sent,
+        bytes_received=host.bytes_received,
     )
 
 
-def _recording(host: str, labels: Mapping[str, Any], recording: Mapping[str, Any]) -> RecordingFacts:
-    process = _mapping(recording.get("process"))
-    samples = _mapping(recording.get("samples"))
-    received = _known(recording.get("bytes_received"))
+def _recording(host: HostRecord, recording: Recording) -> RecordingFacts:
+    process = recording.process
     return RecordingFacts(
-        host=host,
-        pid=int(_number(process.get("pid"))),
-        label=clean(process.get("label")),
-        labels=_labels(process, labels),
-        main_class=clean(process.get("main_class")),
-        jvm_version=clean(process.get("jvm_version")),
-        event=clean(recording.get("event")),
-        engine=clean(recording.get("engine")),
-        source=clean(recording.get("source")),
-        interval=int(_number(recording.get("interval"))),
-        samples=Samples(*(int(_number(samples.get(name))) for name in ("expected", "taken", "lost"))),
-        seconds=_number(recording.get("seconds")),
-        cpu_seconds=_number(recording.get("cpu_seconds")),
-        totals={
-            clean(name): int(_number(value)) for name, value in _mapping(recording.get("totals")).items()
-        },
-        attach_seconds=_known(recording.get("attach_seconds")),
-        bytes_received=None if received is None else int(received),
+        host=host.name,
+        pid=process.pid,
+        label=process.label,
+        labels=_labels(process, host.labels),
+        main_class=process.main_class,
+        jvm_version=process.jvm_version,
+        event=recording.event,
+        engine=recording.engine,
+        source=recording.source,
+        interval=recording.interval,
+        samples=recording.samples,
+        seconds=recording.seconds,
+        cpu_seconds=recording.cpu_seconds,
+        totals=recording.totals,
+        attach_seconds=recording.attach_seconds,
+        bytes_received=recording.bytes_received,
     )
 
 
-def _timings(host: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return list(_mapping(host.get("timings")).items())[:_MOST_TIMINGS]
-
-
-def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, str]:
-    own = _mapping(process.get("labels"))
+def _labels(process: Process, host: Mapping[str, str]) -> dict[str, str]:
+    own = process.labels
     given = list({**own, **host, **own}.items())[:_MOST_LABELS]
-    labels = {clean(key)[:_LONGEST_LABEL]: clean(value)[:_LONGEST_LABEL] for key, value in given}
-    labels.setdefault("user", clean(process.get("user"))[:_LONGEST_LABEL])
+    labels = {key[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for key, value in given}
+    labels.setdefault("user", process.user[:_LONGEST_LABEL])
     return {key: value for key, value in labels.items() if key and value}
-
-
-def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
-    known = {status.value: status for status in Status}
-    pid: object | None = outcome.get("pid")
-    return Outcome(
-        host=host,
-        status=known.get(clean(outcome.get("status")), Status.FAILED),
-        stage=clean(outcome.get("stage")),
-        reason=clean(outcome.get("reason")),
-        remedy=clean(outcome.get("remedy")),
-        pid=pid if isinstance(pid, int) and not isinstance(pid, bool) else None,
-        label=clean(outcome.get("label")),
-        seconds=_known(outcome.get("seconds")),
-    )
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _known(value: object) -> float | None:
-    """None where runs of earlier versions say nothing."""
-    return None if value is None else _number(value)
-
-
-def _number(value: object) -> float:
-    """A finite number not below zero, else 0."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**63:
-        return float(value)
-    return 0.0

@@ -36,7 +36,7 @@ def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
     Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
     """
     run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.run), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim)
     if event is not None and event not in facts.events:
         raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
     compared: list[tuple[str, Compared]] = []

@@ -74,7 +74,7 @@ def _taken(name: str) -> _Taken | None:
 
 def _facts_of(folder: Path, warn: Callable[[str], None]) -> RunFacts | None:
     try:
-        return read_facts(RunFolder.open(folder).run)
+        return read_facts(RunFolder.open(folder).record)
     except RunFolderError as error:
         warn(f"the picture does not say of how much it is: {error.reason}")
         return None

@@ -20,22 +20,23 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from hprofiler.base import bounded_json as foreign_json
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file, is_folder, is_there
+from hprofiler.base.text import printable
 from hprofiler.runfolder.disk_reserve import Room
-from hprofiler.runfolder.json_stream import pieces
+from hprofiler.runfolder.schema import FORMAT, Coverage, HostRecord, RunRecord, UnknownFormat, pieces, read
+
+__all__ = ["FORMAT", "Coverage", "HostRecord", "RunFolder", "RunRecord", "replacing", "safe_name"]
 
 _log = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 PAGE_FILE = "report.html"
-FORMAT = 2
 # What stands for the run folder that it is in where one is asked for.
 _STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
 # How far below its run folder a profile is at most.
@@ -49,6 +50,7 @@ class RunFolder:
         self.path = path
         self._hold: int | None = None
         self._room: Room | None = None
+        self._record: RunRecord | None = None
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> RunFolder:
@@ -60,7 +62,7 @@ class RunFolder:
         """
         try:
             folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
-            folder.write_run({"format": FORMAT})
+            folder.write(RunRecord())
             folder._room = Room(folder.path)
         except OSError as error:
             raise RunFolderError(
@@ -74,48 +76,47 @@ class RunFolder:
 
         Raises RunFolderError when it is none or its format is unknown.
         """
-        path = _run_of(path)
-        folder = cls(path)
-        found = folder.run.get("format")
-        if found != FORMAT:
-            raise RunFolderError(
-                f"{path} has run format {found}, this hprofiler reads {FORMAT}",
-                "use the hprofiler version that made it",
-            )
+        folder = cls(_run_of(path))
+        folder._record = folder._read()
         return folder
 
     @property
-    def run(self) -> dict[str, Any]:
-        """The content of run.json."""
+    def record(self) -> RunRecord:
+        """The content of run.json, read once."""
+        if self._record is None:
+            self._record = self._read()
+        return self._record
+
+    def _read(self) -> RunRecord:
         file = self.path / RUN_FILE
         if is_there(file) and not is_file(file):
             raise RunFolderError(f"cannot read {file}: not a regular file")
         try:
-            text = file.read_bytes()
-            # Without a bound of values: a day's recordings have a second each in their timelines.
-            content = foreign_json.read(text, len(text))
+            return read(file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             raise RunFolderError(
                 f"{self.path} is no run folder: it has no {RUN_FILE}", _near(self.path)
             ) from None
+        except UnknownFormat as error:
+            raise RunFolderError(
+                f"{self.path} has run format {error.format}, this hprofiler reads 2 and {FORMAT}",
+                "use the hprofiler version that made it",
+            ) from error
         except (OSError, ValueError) as error:
             raise RunFolderError(f"cannot read {file}: {error}") from error
-        if not isinstance(content, dict):
-            raise RunFolderError(f"cannot read {file}: not a JSON object")
-        return content
 
-    def write_run(self, content: Mapping[str, Any]) -> None:
+    def write(self, record: RunRecord) -> None:
         """Replace run.json at once: a reader sees the old or the new one. RunFolderError where that fails."""
         self._free_room()
         try:
             with replacing(self.path / RUN_FILE) as file:
-                for piece in pieces(content):
-                    file.write(piece.encode())
-                file.write(b"\n")
+                for piece in pieces(record):
+                    file.write(piece)
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the run folder {self.path}: {error.strerror}", "choose another folder with -o"
             ) from error
+        self._record = record
 
     @property
     def cluster_dir(self) -> Path:
@@ -126,6 +127,7 @@ class RunFolder:
 
         Runs of earlier versions keep the names that they gave to containers.
         """
+        host = printable(host)  # as run.json has it
         hosts = self.path / "hosts"
         folder, old = hosts / safe_name(host), hosts / _hashed(host)
         return old if "/" in host and not is_there(folder) and is_folder(old) else folder
@@ -212,7 +214,7 @@ class RunFolder:
                 folder.unlink()
             elif folder.is_dir():
                 shutil.rmtree(folder)
-        for file in (self.page_path, *self.old_pages(events_of(_content_of(self))), self.path / RUN_FILE):
+        for file in (self.page_path, *self.old_pages(_events_of(self)), self.path / RUN_FILE):
             file.unlink(missing_ok=True)
 
 
@@ -278,16 +280,8 @@ def _near(path: Path) -> str:
     return f"it is in one: name {found}" if found else ""
 
 
-def _content_of(folder: RunFolder) -> Mapping[str, Any]:
+def _events_of(folder: RunFolder) -> tuple[str, ...]:
     try:
-        return folder.run
+        return folder.record.sampling.events
     except RunFolderError:  # a damaged one is replaced all the same
-        return {}
-
-
-def events_of(run: Mapping[str, Any]) -> list[str]:
-    """The events that a run.json's content asked for, each once."""
-    sampling = run.get("sampling")
-    events = sampling.get("events") if isinstance(sampling, dict) else None
-    texts = [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
-    return list(dict.fromkeys(texts))
+        return ()

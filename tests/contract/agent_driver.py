@@ -128,10 +128,9 @@ class Agent:
         while True:
             event, payload, size = self._events.get(timeout=timeout)
             self.received += size
-            if event["type"] != "audited":
+            if event["type"] != "audit":
                 return event, payload
-            assert event["dropped"] == 0
-            self.acts += event["entries"]
+            self.acts.append(event)
 
     def expect(self, kind: str, timeout: float = procs.PATIENCE) -> Event:
         event, _ = self.next(timeout)

@@ -117,5 +117,3 @@ say("done", left=[N, "/" + "../" * 1000 + "etc/passwd"]); sys.stderr.write(N); r
 """Hosts that put into every text what a terminal or a page might obey."""
 
 ALL = {**FLOODS, **LIES, **BOMBS, **WORDS}
-WAITED_FOR = {"flood_stderr", "claims_much", "trickles"}
-"""Of these nothing is known before a time limit is over."""

@@ -15,7 +15,10 @@ from tests.contract.conftest import Burn, StartAgent, found
 from tests.contract.held import still
 from tests.lab.procs import wait_for
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes"),
+]
 
 SLEEPS = ("230", "115")
 """The number of clock_nanosleep(2) on x86-64, and on arm64."""

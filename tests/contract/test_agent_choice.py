@@ -80,6 +80,7 @@ def test_what_async_profiler_counts_it_counts_under_auto_as_well(agent, library,
     assert profile.values == [(event, "count")] and profile.total(0) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("tracepoints")
 def test_a_tracepoint_that_a_jvm_of_users_may_not_see(agent, library, burn):
     """The kernel shows them to root alone, whom the JVM is not; perf may be."""
@@ -105,6 +106,7 @@ def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(
     assert "tracefs" not in Path(f"/proc/{agent.process.pid}/mounts").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("option", "why"),
     [
@@ -120,6 +122,7 @@ def test_options_that_mean_nothing_to_perf_are_told(agent, burn, option, why):
     assert why in done.outcome["reason"] and "leave --" in done.outcome["remedy"], done.outcome
 
 
+@pytest.mark.nightly
 def test_an_option_of_an_event_that_is_refused_is_told_once(agent, burn):
     burner = burn(options=[FRAME_POINTERS])
     done = record_by_perf(agent, burner, ["cpu", "alloc"], duration=0.5, alloc_interval=1 << 20)
@@ -127,6 +130,7 @@ def test_an_option_of_an_event_that_is_refused_is_told_once(agent, burn):
     assert "--alloc-interval" not in done.outcome["reason"]
 
 
+@pytest.mark.nightly
 def test_each_of_several_troubles_keeps_its_remedy_and_is_told_once(agent, library, burn):
     burner = burn(options=["-XX:+DisableAttachMechanism"])
     _, outcome, _ = record(agent, library, burner, ["cpu", "alloc"], engine="auto")
@@ -145,6 +149,7 @@ with open('/dev/zero', 'rb', buffering=0) as zeros:
 """
 
 
+@pytest.mark.nightly
 def test_samples_of_user_code_are_expected_of_user_time(start_agent):
     """Nearly all of its time is the kernel's, which its user may not sample: nothing of that is lost."""
     agent = start_agent(user=OTHER_USER)

@@ -219,6 +219,7 @@ def test_a_folder_on_which_something_is_mounted(cleaner, plant):
         subprocess.run(["umount", str(path)], check=True)
 
 
+@pytest.mark.nightly
 def test_more_files_than_we_ever_make(cleaner, plant):
     path = plant(f".hprofiler-run-11-{os.getpid()}-0")
     for number in range(10_100):

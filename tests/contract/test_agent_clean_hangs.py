@@ -15,7 +15,10 @@ from tests.contract.conftest import Burn, StartAgent, found, is_profiled
 from tests.contract.held import still
 from tests.lab.procs import wait_for
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes"),
+]
 
 READ = ("0", "63")  # the number of read(2) on x86-64, and on arm64
 
@@ -55,7 +58,6 @@ def test_a_profiler_that_starts_only_when_its_agent_is_gone(
     clean_up(agent)
 
 
-@pytest.mark.skipif("HPROFILER_CHAOS" not in os.environ, reason="takes half a minute, make chaos does it")
 def test_one_that_nobody_cleans_up_ends_by_its_own_limit(
     start_agent: StartAgent, library_file: Path, burn: Burn
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_killed_agent_is_listed_by_what_it_left_and_removed_by_that_list(
     assert not is_profiled(burner.outer.pid)
 
 
+@pytest.mark.nightly
 def test_an_agent_of_another_version_that_is_stopped(another_version, start_agent, library_file, burn):
     """As a user whose agents nobody else ends."""
     burner, cleaner = burn(user=OTHER_USER), start_agent(user=OTHER_USER)
@@ -134,6 +135,7 @@ def test_one_that_lives_goes_on(another_version, cleaner):
     assert agent.bye() == 0
 
 
+@pytest.mark.nightly
 def test_clocks_of_another_time_namespace_judge_no_lease(another_version, private):
     """By them it is over for a day."""
     agent = another_version(lease=30)
@@ -219,6 +221,7 @@ def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(start_agent):
         assert somebodys.poll() is None
 
 
+@pytest.mark.nightly
 def test_a_perf_ends_with_its_agent_even_if_it_was_stopped(start_agent, cleaner, burn):
     """Told by the kernel: there is nothing for `clean` to do."""
     killed = start_agent()

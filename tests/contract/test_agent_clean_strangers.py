@@ -16,7 +16,10 @@ from tests.contract.agent_driver import Agent
 from tests.contract.cleaning import HASH, at, list_event, listed, of_pid, remove
 from tests.contract.conftest import OTHER_USER, found, is_profiled
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes and files of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes and files of other users"),
+]
 
 AS_STRANGER = f"""
 import mmap, os, signal, subprocess, sys

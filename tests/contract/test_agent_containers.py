@@ -88,6 +88,7 @@ def test_by_arguments_as_a_whole_word(agent, burn):
     assert pids(find(agent, [ONE])) == [mine.outer.pid]
 
 
+@pytest.mark.nightly
 def test_map_tasks_are_told_apart(agent, tmp_path):
     """All are of one main class, and whoever names their application names no selector."""
     source = tmp_path / "YarnChild.java"

@@ -14,7 +14,10 @@ from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users"),
+]
 
 MOST = 512
 MOST_FINDINGS = 100

@@ -43,6 +43,7 @@ def test_stdin_closes_while_recording(agent, library, burn):
     assert nothing_of_it(*burners)
 
 
+@pytest.mark.nightly
 def test_stdin_closes_while_results_wait_to_be_folded(agent, library, burn):
     burners = [burn() for _ in range(3)]
     begin(agent, library, *burners)
@@ -88,6 +89,7 @@ def pings(agent):
         pinging.join()
 
 
+@pytest.mark.nightly
 def test_the_lease_is_over(start_agent, library_file, burn):
     burner, agent = burn(), start_agent()
     agent.hello(lease=LEASE)
@@ -101,6 +103,7 @@ def test_the_lease_is_over(start_agent, library_file, burn):
     assert nothing_of_it(burner)
 
 
+@pytest.mark.nightly
 def test_nobody_reads_what_it_tells(private, library_file, burn):
     """A coordinator that stalls: its pipe is full, so no event can be sent, and the lease is what ends it."""
     burner = burn()
@@ -188,6 +191,7 @@ def test_cleaning_follows_no_link(agent, tmp_path):
         trap.unlink()
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
     stopped, other = burn(), burn(role="beta")
     begin(agent, library, stopped, other)
@@ -228,6 +232,7 @@ def test_a_library_in_use_by_another_session_stays(start_agent, library_file, bu
     assert good(sessions[1].collect().outcomes[burners[1].outer.pid])
 
 
+@pytest.mark.nightly
 def test_a_profiler_that_ended_before_its_time(agent, library, burn):
     """As its own time limit does where somebody sets the host's clock forward: what it wrote is kept."""
     burner = burn()

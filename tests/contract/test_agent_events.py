@@ -70,6 +70,7 @@ def test_all_events_in_one_recording(agent, library, burn, jdk):
     assert "allocation interval" in outcome["reason"]
 
 
+@pytest.mark.nightly
 def test_stacks_that_a_method_event_broke_are_told(agent, library, burn):
     """The class of a method that was recorded as an event is another one from then on."""
     burner = burn(jdk=17, load=0.5)
@@ -106,6 +107,7 @@ def test_intervals_that_were_asked_for(agent, library, burn):
     assert profile.total(1) == pytest.approx(intervals["wall"] * profile.total(0), rel=0.001)
 
 
+@pytest.mark.nightly
 def test_the_least_intervals_are_taken(agent, library, burn):
     asked = {"alloc_interval": 4096, "lock_threshold": 0, "wall_interval": 1_000_000}
     burner = burn(role="alloc", load=0.1)
@@ -116,6 +118,7 @@ def test_the_least_intervals_are_taken(agent, library, burn):
     assert profiles["alloc"][1].total(1) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("option", "told"), [([], "allocated"), (["-XX:-UsePerfData"], "does not publish")])
 def test_an_allocation_interval_is_chosen_and_said(agent, library, burn, option, told):
     _, outcome, profiles = record(agent, library, burn(role="alloc", options=option), ["alloc"])
@@ -142,6 +145,7 @@ def test_a_java_method(agent, library, burn):
     assert {stack.split(";")[-1] for stack in stacks} == {method}
 
 
+@pytest.mark.nightly
 def test_what_jdk_8_cannot_do_is_left_out(agent, library, burn):
     burner = burn(jdk=8)
     result, outcome, profiles = record(agent, library, burner, ["cpu", "live", "lock"])
@@ -159,6 +163,7 @@ def test_nothing_is_loaded_where_no_event_is_left(agent, library, burn):
     assert not attach.profiler_libraries(burner.outer.pid)
 
 
+@pytest.mark.nightly
 def test_allocations_of_jdk_8_need_symbols(agent, library, burn):
     """Whether they are there depends on the JDK that could be had; what is promised is kept either way."""
     burner = burn(jdk=8, role="alloc")
@@ -185,6 +190,7 @@ def test_nobody_gets_a_recording_unasked(agent, library, burn):
     assert result.raws == {}
 
 
+@pytest.mark.nightly
 def test_of_a_killed_jvm_the_finished_parts_are_read(agent, library, burn):
     """One whose every allocation is recorded fills a part of 8 MiB in no time."""
     burner = burn(role="alloc")

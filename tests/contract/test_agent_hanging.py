@@ -16,6 +16,7 @@ from tests.contract.cleaning import HASH, list_event
 from tests.contract.conftest import OTHER_USER, found
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file system of its own"),
     pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="this kernel has no FUSE"),
 ]

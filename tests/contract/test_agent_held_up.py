@@ -18,7 +18,10 @@ from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import found, is_profiled
 from tests.lab.procs import cpu_seconds, wait_for
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: agents and JVMs of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: agents and JVMs of other users"),
+]
 LEASE = 10.0
 LIMIT = 30
 """Seconds after its time by which a profiler ends by itself."""

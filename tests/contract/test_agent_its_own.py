@@ -18,7 +18,10 @@ from tests.contract.test_agent_doctor import Both
 from tests.contract.test_agent_namespaces import contained
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users"),
+]
 
 STRIKES = """
 import json, os, resource, signal, sys

@@ -65,11 +65,6 @@ def test_another_is_refused(bare, name, request_):
     assert bare.wait() == 1
 
 
-def test_one_is_not_taken_for_the_other(bare):
-    ask(bare, "check", perfmap=resources.blobs()["async-profiler"][bare.arch].sha256)
-    assert "of perfmap" in bare.expect("error")["reason"]
-
-
 @pytest.mark.parametrize("request_", REQUESTS[:2])
 def test_with_the_argument_any_is_taken(request_):
     agent = started(platform.machine(), "--any-library")

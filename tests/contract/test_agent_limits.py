@@ -24,7 +24,10 @@ from tests.contract.perf_engine import FRAME_POINTERS, perfmap
 from tests.lab import procs
 from tests.lab.procs import wait_for
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces"),
+]
 
 MIB = 1 << 20
 LEASE = 300

@@ -139,6 +139,7 @@ def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_conta
     assert result.left == []
 
 
+@pytest.mark.nightly
 def test_traps_in_a_shared_tmp(agent, library, burn):
     """Another user lays links where the agent will write; nothing is written through them."""
     home, victim = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
@@ -183,6 +184,7 @@ def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contai
     assert not is_profiled(burner.outer.pid)
 
 
+@pytest.mark.nightly
 def test_a_folder_that_is_never_let_go(agent, library, burn):
     """Its user holds it, as a session that deletes it would: another place is taken."""
     burner = burn(user=OTHER_USER)
@@ -199,6 +201,7 @@ def test_a_folder_that_is_never_let_go(agent, library, burn):
         held.rmdir()
 
 
+@pytest.mark.nightly
 def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
     """As `docker pause` does it: it looks alive and never answers."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
@@ -225,6 +228,7 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
         group.rmdir()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("together", [True, False], ids=["in one session's recording", "one after the other"])
 def test_jvms_of_one_number_in_one_tmp(agent, library, burn_contained, tmp_path, together):
     """Each is the same number in its own pid namespace; only one can have that number's attach socket."""

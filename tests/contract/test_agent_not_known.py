@@ -13,7 +13,10 @@ from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent
 from tests.contract.conftest import OTHER_USER
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users"),
+]
 
 Burn = Callable[..., Burner]
 

@@ -69,6 +69,7 @@ def test_without_frame_pointers_the_remedy_is_told(agent, burn):
     assert done.head()["samples"]["taken"] > 0
 
 
+@pytest.mark.nightly
 def test_an_interpreter_alone_breaks_nothing(agent, burn):
     done = record(agent, burn(options=[FRAME_POINTERS, "-Xint"]))
     assert good(done.outcome)
@@ -98,6 +99,7 @@ def test_a_map_that_was_there_is_read_and_not_written_over(agent, burn):
     assert "would write over it" in done.outcome["reason"]
 
 
+@pytest.mark.nightly
 def test_somebody_elses_map_is_neither_written_nor_believed(agent, burn):
     burner = burn(jdk=17, options=[FRAME_POINTERS, "-XX:-EnableDynamicAgentLoading"])
     usual_map(burner).write_text("0 ffffffffffffff FALSE\n")
@@ -115,6 +117,7 @@ def usual_map(burner):
     return Path(f"/proc/{burner.outer.pid}/root/tmp/perf-{burner.pid}.map")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("there", [False, True])
 def test_without_attach_only_a_map_that_is_there_names_methods(agent, burn, there):
     burner = burn(options=[FRAME_POINTERS, "-XX:+DisableAttachMechanism"])
@@ -138,6 +141,7 @@ def test_a_jvm_of_another_user(agent, burn):
     assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("more", [{}, {"user": OTHER_USER}, {"user": OTHER_USER, "mapped": True}], ids=str)
 @pytest.mark.parametrize("option", ["-XX:+UseTLAB", "-XX:-EnableDynamicAgentLoading"])
 def test_a_jvm_in_namespaces_of_its_own(agent, more, option):
@@ -224,6 +228,7 @@ def test_stopping_early_keeps_what_was_recorded(agent, burn):
     assert result.heads[burner.outer.pid]["samples"]["taken"] > LEAST
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("load", [0.0, 1.0])
 def test_a_killed_agent_leaves_no_perf(start_agent, burn, load):
     """Neither beside a JVM that runs nor beside one that is idle, so that perf has nothing to write."""
@@ -239,6 +244,7 @@ def test_a_killed_agent_leaves_no_perf(start_agent, burn, load):
     assert burner.outer.alive()
 
 
+@pytest.mark.nightly
 def test_a_killed_perf_is_told_and_leaves_nothing(agent, burn):
     """As the kernel kills it where memory runs out; what it had not written yet is lost, which may be all."""
     burner = burn(options=[FRAME_POINTERS])
@@ -271,6 +277,7 @@ def ended(process):
     procs.wait_for(f"the end of {process}", lambda: not process.alive())
 
 
+@pytest.mark.nightly
 def test_perf_limits_its_own_time(agent, burn):
     prepare(agent, processes(agent, burn()), duration=7)
     agent.start()

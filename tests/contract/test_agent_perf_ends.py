@@ -18,7 +18,10 @@ from tests.lab import procs
 from tests.lab.procs import wait_for
 from tests.needed import lacking
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: capabilities of programs")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: capabilities of programs"),
+]
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ def program(path, text, mode=0o755):
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "mode", "why"),
     [
@@ -117,6 +118,7 @@ def test_a_perf_that_is_a_script_runs_the_hosts_programs(agent_by, private, burn
     assert not ran.exists()
 
 
+@pytest.mark.nightly
 def test_buffers_are_as_large_as_the_user_may_have(agent_by, private, burn):
     """For 10,000 Hz they would be larger than what a user may lock in memory."""
     burner = burn(user=OTHER_USER, options=[FRAME_POINTERS])

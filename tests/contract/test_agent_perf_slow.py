@@ -22,7 +22,10 @@ from tests.contract.test_agent_perf_refuses import program, with_another
 from tests.lab import procs
 from tests.needed import lacking
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes"),
+]
 
 LATE = 6.0
 """Seconds that perf is held."""

@@ -18,7 +18,10 @@ from tests.contract.held import still
 from tests.contract.perf_engine import FRAME_POINTERS, Recorded, prepare, processes
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes"),
+]
 
 NAMELESS = "Java methods have no names"
 # What the agent gives a JVM, and its own work before and after on a busy machine.

@@ -14,7 +14,10 @@ from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import OTHER_USER, found, open_classes
 from tests.contract.test_agent_namespaces import burn_contained  # noqa: F401
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users"),
+]
 ATTACKER = OTHER_USER + 1
 
 

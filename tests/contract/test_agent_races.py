@@ -21,7 +21,10 @@ import pytest
 from tests.contract.conftest import OTHER_USER, found
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users"),
+]
 SWAPPING_USER = OTHER_USER + 5
 """Nobody else's files are touched."""
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")

@@ -205,6 +205,7 @@ def test_an_event_that_no_function_can_be_is_refused_before_anything_is_loaded(a
     assert "libasyncProfiler" not in Path(f"/proc/{burner.outer.pid}/maps").read_text()
 
 
+@pytest.mark.nightly
 def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, tmp_path):
     """Under another inode musl would load it once more. All of musl here is a library of its name."""
     mapped = Path("/proc/self/maps").read_text().split()

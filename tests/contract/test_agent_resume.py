@@ -72,6 +72,7 @@ def test_what_was_recorded_is_fetched_by_another_connection(keep, start_agent):
     end_together(kept, other)
 
 
+@pytest.mark.nightly
 def test_a_connection_is_replaced_before_its_end_is_seen(keep, start_agent):
     """As where a firewall forgot it: the recording goes on, on the new one."""
     kept, other = keep(duration=4), start_agent()
@@ -88,6 +89,7 @@ def open_in(process):
     return tuple(len(list(Path(f"/proc/{process.pid}/{what}").iterdir())) for what in ("task", "fd"))
 
 
+@pytest.mark.nightly
 def test_connections_of_whose_end_nobody_hears_cost_nothing(keep, start_agent):
     kept = keep()
     threads, files = open_in(kept.agent.process)
@@ -104,6 +106,7 @@ def test_connections_of_whose_end_nobody_hears_cost_nothing(keep, start_agent):
     end_together(kept, other)
 
 
+@pytest.mark.nightly
 def test_one_that_cannot_write_goes_on_by_a_new_connection(keep, start_agent):
     """Its coordinator reads no more, and has not noticed; a new connection is no loss."""
     kept = keep()
@@ -141,6 +144,7 @@ def unread(pipe):
     return count[0]
 
 
+@pytest.mark.nightly
 def test_it_may_be_lost_again(keep, start_agent):
     kept = keep()
     kept.burn_a_while()
@@ -157,6 +161,7 @@ def test_it_may_be_lost_again(keep, start_agent):
     end_together(kept, second)
 
 
+@pytest.mark.nightly
 def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
     kept = keep(lease=SHORT)
     kept.burn_a_while()
@@ -168,6 +173,7 @@ def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
     assert kept.agent.bye() == 0
 
 
+@pytest.mark.nightly
 def test_nobody_comes_back(keep):
     kept = keep(lease=SHORT)
     began = time.monotonic()
@@ -201,6 +207,7 @@ def test_told_to_end_it_keeps_nothing(keep, how):
     assert kept.is_let_go()
 
 
+@pytest.mark.nightly
 def test_an_agent_that_keeps_ends_by_a_signal(keep):
     kept = keep()
     kept.agent.close_stdin()
@@ -209,6 +216,7 @@ def test_an_agent_that_keeps_ends_by_a_signal(keep):
     assert kept.agent.wait() == 128 + signal.SIGTERM
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_agent_that_is_killed_keeps_nothing_and_the_next_one_cleans(keep, start_agent, number):
     kept, other = keep(), start_agent()
@@ -269,6 +277,7 @@ def ask_often(name, token):
         socket.socket(socket.AF_UNIX).bind(f"\0{name}")
 
 
+@pytest.mark.nightly
 def test_where_the_name_is_taken_the_recording_goes_on_and_nothing_is_kept(keep):
     token = secrets.token_hex(16)
     with socket.socket(socket.AF_UNIX) as taken:
@@ -293,6 +302,7 @@ def test_another_user_gets_nothing_even_with_the_token(keep, start_agent):
     end_together(kept, other)
 
 
+@pytest.mark.nightly
 @needs_root
 def test_an_impostor_who_took_the_name_is_told_nothing(start_agent):
     """Whoever knew the token could; not even then does the agent lend itself to another user."""
@@ -317,6 +327,7 @@ def test_an_impostor_who_took_the_name_is_told_nothing(start_agent):
     os.close(write)
 
 
+@pytest.mark.nightly
 def test_the_socket_is_there_only_while_something_is_recorded(keep, start_agent):
     idle = start_agent()
     idle.hello(resume=secrets.token_hex(16))

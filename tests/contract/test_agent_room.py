@@ -19,7 +19,10 @@ from tests.contract.perf_engine import prepare as prepare_perf
 from tests.contract.test_agent_namespaces import contained
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces, control groups")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces, control groups"),
+]
 
 MIB = 1 << 20
 LEASE = 200

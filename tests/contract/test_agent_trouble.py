@@ -19,6 +19,8 @@ from tests.contract.conftest import Burn, as_burnt, found, is_profiled
 from tests.lab import procs
 from tests.lab.procs import wait_for
 
+pytestmark = pytest.mark.nightly
+
 EVENTS = ("cpu", "alloc", "lock", "wall")
 SMALL = ["-Xmx24m", "-XX:+UseSerialGC"]
 TINY_CODE = ["-XX:ReservedCodeCacheSize=2496k", "-XX:-UseCodeCacheFlushing", "-XX:-SegmentedCodeCache"]

@@ -14,7 +14,10 @@ from tests.contract.agent_driver import Agent
 from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import OTHER_USER, Burn, StartAgent, found, is_profiled
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users"),
+]
 
 
 @pytest.fixture

@@ -15,7 +15,10 @@ from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_burnt, found, java_home
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the other recordings do")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the other recordings do"),
+]
 
 Burn = Callable[..., Burner]
 SILENT = ["-XX:-UsePerfData"]

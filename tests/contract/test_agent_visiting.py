@@ -21,6 +21,8 @@ from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
 
+pytestmark = pytest.mark.nightly
+
 ID = "0123456789abcdef" * 4
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 

@@ -19,6 +19,8 @@ from tests.contract import kdc as realm
 from tests.lab import procs
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, make_certificate, small_cluster
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 COOKIE = "hadoop.auth=u=etl&t=kerberos"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import signal
 from pathlib import Path
@@ -18,10 +17,11 @@ from tests.contract.sshd import SSHD
 from tests.lab.chaos import bombs
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
     pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
 ]
-HOSTS = 200 if os.environ.get("HPROFILER_CHAOS") else 30
+HOSTS = 200
 PAUSE = 1.0
 """Seconds of each answer of each host; of a run's five three come after all have connected."""
 PROFILE = bombs.flat([f"a.B.m{number}" for number in range(50)])

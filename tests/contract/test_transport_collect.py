@@ -128,6 +128,7 @@ def in_the_middle(act, hosts, transport_for, **options):
     return found
 
 
+@pytest.mark.nightly
 def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner, monkeypatch):
     limits = Limits(monkeypatch)
     frozen: list[int] = []
@@ -168,6 +169,7 @@ def freezing(server, agents, limits):
     return freeze
 
 
+@pytest.mark.nightly
 def test_an_agent_that_stands_still_is_not_left_behind(site, burner, monkeypatch):
     """Nothing that it keeps for itself runs in it: neither its lease nor its deadline."""
     monkeypatch.setattr(session, "LEASE_SECONDS", 10)
@@ -187,6 +189,7 @@ def test_an_agent_that_stands_still_is_not_left_behind(site, burner, monkeypatch
     assert not is_profiled(burner.pid) and set(leftovers()) <= before
 
 
+@pytest.mark.nightly
 def test_one_that_stands_still_for_long_is_told(site, burner, monkeypatch):
     """By what finds it once its lease is over; nobody waits for longer than a usual one."""
     monkeypatch.setattr(session, "LEASE_SECONDS", 600)
@@ -222,6 +225,7 @@ def test_ctrl_c_keeps_what_was_recorded(site, burner):
     assert 0.5 < results["a"].recordings[0].seconds < 50 and profiles["a"]
 
 
+@pytest.mark.nightly
 def test_many_hosts_and_flat_memory(site, burner):
     """Idle sessions on one sshd, more than MaxStartups likes: all get through."""
     server = site.server(extra="MaxStartups 10:30:40\nMaxSessions 10")

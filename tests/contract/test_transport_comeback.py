@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hprofiler.agent import session
-from hprofiler.app.run import coverage_of
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.model import Sampling, Status
@@ -23,6 +22,7 @@ from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
 from tests.lab.procs import Identity, wait_for
+from tests.viewer.made_run import coverage_of
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -87,7 +87,7 @@ def was_fetched(run, burner):
         r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
-    assert line.seconds is not None and not coverage_of([result]).complete, "time is missing"
+    assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
     assert as_burnt(run.sink.kept[result.host.name])
@@ -111,6 +111,7 @@ def test_the_session_is_killed(site, burner, become):
     assert not is_profiled(burner.pid)
 
 
+@pytest.mark.nightly
 def test_the_host_is_away_for_a_while(site, burner):
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
@@ -123,6 +124,7 @@ def test_the_host_is_away_for_a_while(site, burner):
     assert agents_ended(agents)
 
 
+@pytest.mark.nightly
 def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
@@ -157,6 +159,7 @@ def beside_a_stopped_jvm(site, burner):
         jvm.kill(signal.SIGCONT)
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_goes_on_in_a_while_is_waited_for(beside_a_stopped_jvm):
     run, jvm = beside_a_stopped_jvm
     wait_for("the asking", lambda: any("asked again" in step.detail for step in run.steps))
@@ -166,6 +169,7 @@ def test_a_jvm_that_goes_on_in_a_while_is_waited_for(beside_a_stopped_jvm):
     assert not is_profiled(jvm.pid)
 
 
+@pytest.mark.nightly
 def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_agent, monkeypatch):
     monkeypatch.setattr(session, "_UNTIL_KNOWN", 4.0)
     run, jvm = beside_a_stopped_jvm
@@ -183,6 +187,7 @@ def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_a
     assert not is_profiled(jvm.pid)
 
 
+@pytest.mark.nightly
 def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, library_file, burn):
     """Another run's agent was killed, and ours records its JVM by perf; a third one's stands still."""
     word = f"comeback{os.getpid()}"
@@ -239,6 +244,7 @@ def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
     assert "refused" in line.reason
 
 
+@pytest.mark.nightly
 def test_the_second_ctrl_c_ends_the_waiting(site, burner, monkeypatch):
     monkeypatch.setattr(comeback, "LEASE_SECONDS", 600)
     server = site.server()
@@ -251,6 +257,7 @@ def test_the_second_ctrl_c_ends_the_waiting(site, burner, monkeypatch):
     assert "interrupted" in line.reason
 
 
+@pytest.mark.nightly
 def test_ended_at_once_nothing_is_kept(site, burner, monkeypatch):
     monkeypatch.setattr(session, "LEASE_SECONDS", 600)
     server = site.server()
@@ -317,6 +324,7 @@ def test_a_transfer_that_breaks_goes_on_where_it_broke(site, burner, after):
     assert run.sink.kept["a"].startswith(b"HPT1")
 
 
+@pytest.mark.nightly
 def test_a_connection_that_breaks_before_anything_is_recorded_is_made_once_more(site, burner):
     server = site.server()
     connector = site.connector()

@@ -128,6 +128,7 @@ def test_a_proxy_command(site):
     assert logins(gate) == 1
 
 
+@pytest.mark.nightly
 def test_a_proxy_command_that_fails(site):
     site.config.write_text("ProxyCommand echo no way to %h >&2\n")
     with pytest.raises(
@@ -157,6 +158,7 @@ def turned_away(server) -> bool:
     return any("MaxStartups" in line for line in server.log)
 
 
+@pytest.mark.nightly
 def test_a_banner_that_stays_refused(site):
     server = site.server(extra="MaxStartups 1:100:1")
     with socket.create_connection((server.address, server.port)) as hog:
@@ -259,6 +261,7 @@ def far(site):
     holder.stdout.close()
 
 
+@pytest.mark.nightly
 def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     server, cut = far
     transport = connected(site, server, timeout=10.0)
@@ -272,6 +275,7 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     assert 1 < time.monotonic() - began < 100  # the kernel itself gives up after a quarter of an hour
 
 
+@pytest.mark.nightly
 def test_a_network_that_is_silent_from_the_start(site, far):
     server, cut = far
     cut()

@@ -12,6 +12,8 @@ from tests.contract.agent_driver import good
 from tests.engines.conftest import Zoo
 from tests.engines.measured import FREQUENCY, Runner, near, points
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -> None:

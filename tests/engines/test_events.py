@@ -26,7 +26,7 @@ def busy(zoo: Zoo) -> Truth:
 
 @pytest.fixture(scope="module")
 def memory(zoo: Zoo) -> Truth:
-    return zoo.jvm("memory=40", "live=20", jdk=21)
+    return zoo.jvm("memory=40", "live=20", jdk=25)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from tests.engines.measured import FREQUENCY, SIGMAS, Run, Runner, near, points,
 from tests.lab import jdks
 from tests.needed import lacking
 
+pytestmark = pytest.mark.nightly
+
 ENGINES = ("async-profiler", "perf")
 CPU = {"java": "Cpu.inJava", "native": "Cpu.inNative", "kernel": "Cpu.inKernel"}
 ALLOC = {"small": 24, "medium": 1016, "large": 50_016, "huge": 1_000_016}

@@ -8,6 +8,8 @@ from tests.burners.counting import Native
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner, near, points, share_of_unknown
 
+pytestmark = pytest.mark.nightly
+
 SHARES = {
     "c": {"hot": ["hot"], "warm": ["slice", "outer", "middle", "warm"], "kernel": ["kernel"]},
     "rust": {"hot": ["native_rust::hot"], "warm": ["Warm as", "burn"], "closure": ["through"]},

@@ -8,6 +8,8 @@ from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner, Stacks, near, share_of_unknown
 
+pytestmark = pytest.mark.nightly
+
 JDKS = (8, 17, 25)
 FRAME_POINTER = "-XX:+PreserveFramePointer"
 

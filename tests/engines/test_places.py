@@ -10,6 +10,8 @@ from tests.contract.test_agent_namespaces import OWN_TMP, contained
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner, Stacks, near, points
 
+pytestmark = pytest.mark.nightly
+
 READ_ONLY = f"{OWN_TMP} && mount -o remount,bind,ro /"
 NOEXEC = "mount -t tmpfs -o mode=1777,noexec tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /var/tmp"
 NOWHERE = "mount -o remount,bind,ro / && cd /"

@@ -14,6 +14,8 @@ from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner
 from tests.lab import attach
 
+pytestmark = pytest.mark.nightly
+
 CLOSED = {
     "attach disabled": ("-XX:+DisableAttachMechanism", "DisableAttachMechanism"),
     "agents disabled": ("-XX:-EnableDynamicAgentLoading", "EnableDynamicAgentLoading"),

@@ -15,6 +15,7 @@ BEFORE = b"main;a b;c  d 3\nmain;thread 12] 4\nmain;gone 1\n"
 AFTER = b"main;a b;c  d 5\nmain;thread 12] 4\nmain;new 2\n"
 
 
+@pytest.mark.nightly
 def test_a_differential_file_of_inferno(tmp_path: Path) -> None:
     paths = [tmp_path / "before.folded", tmp_path / "after.folded"]
     for path, text in zip(paths, (BEFORE, AFTER), strict=False):

@@ -28,6 +28,8 @@ from tests.exact.tiers import shown
 from tests.lab import jdks
 from tests.needed import lacking
 
+pytestmark = pytest.mark.nightly
+
 EVENTS = "event=cpu,interval=1ms,alloc=64k,live,lock=10us,nativemem=16k"
 CPU, WALL = ("--cpu", "samples"), ("--wall", "wall_samples")
 TIMES = {"cpu": ("samples", 1_000_000), "wall": ("wall_samples", 10_000_000)}

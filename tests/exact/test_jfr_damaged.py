@@ -11,6 +11,8 @@ from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 from tests.lab.procs import wait_for
 
+pytestmark = pytest.mark.nightly
+
 HEADER = 68
 SMALL = "event=cpu,interval=5ms,alloc=1m,chunktime=1s"
 

@@ -11,6 +11,8 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 
+pytestmark = pytest.mark.nightly
+
 WAITS = {
     "[sleep in monitor]": "[sleep]",
     "[sleep in lock]": "[sleep]",

@@ -13,6 +13,8 @@ from hprofiler._flamegraph import Profile
 from tests.exact import perf_recordings as recordings
 from tests.exact.perf_recordings import Sample
 
+pytestmark = pytest.mark.nightly
+
 CLOCK = ["-F", "499", "-e", "cpu-clock"]
 GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
 GXX = ["g++", "-O1", "-fno-omit-frame-pointer"]

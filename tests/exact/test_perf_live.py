@@ -11,6 +11,8 @@ import pytest
 
 from tests.exact import perf_recordings as recordings
 
+pytestmark = pytest.mark.nightly
+
 CLOCK = ["-F", "499", "-e", "cpu-clock"]
 OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events", "-m", "8M"]
 """With room for all that comes while a busy machine gives perf no time to write."""

@@ -14,6 +14,8 @@ from hprofiler._flamegraph import OptionError, Profile
 from tests.exact import recordings
 from tests.exact.peers import inferno, lines
 
+pytestmark = pytest.mark.nightly
+
 OPTIONS: list[tuple[list[str], dict[str, Any]]] = [
     ([], {}),
     (["--pid"], {"pid": True}),

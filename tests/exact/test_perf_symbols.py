@@ -13,6 +13,8 @@ import pytest
 from tests.exact import perf_recordings as recordings
 from tests.exact.peers import needs
 
+pytestmark = pytest.mark.nightly
+
 GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
 SOURCE = "int main(void) {{ for (volatile long i = 0; ; i++) {name}(); }}\n"
 FUNCTION = "__attribute__((noinline)) void {name}(void) {{ for (volatile int i = 0; i < 999; i++); }}\n"

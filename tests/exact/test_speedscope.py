@@ -12,6 +12,8 @@ from jsonschema import Draft7Validator
 from hprofiler._flamegraph import Profile
 from tests.exact import peers
 
+pytestmark = pytest.mark.nightly
+
 TEXTS = {
     "plain": b"main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n",
     "before and after": b"main;a 3 0\nmain;b 4 9\n",

@@ -44,6 +44,7 @@ BOTH: list[list[str]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", BOTH, ids=" ".join)
 def test_options_that_flamegraph_pl_has_too(folder: Path, words: list[str]) -> None:
     assert picture(folder, *words).counts() == by_flamegraph_pl(FOLDED, *words).counts()

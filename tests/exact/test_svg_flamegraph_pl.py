@@ -13,6 +13,8 @@ import pytest
 from hprofiler import Profile
 from tests.exact.pictures import Picture, by_flamegraph_pl, made_up, parse
 
+pytestmark = pytest.mark.nightly
+
 PIXEL = 1 / 1180
 
 

@@ -21,6 +21,8 @@ from tests.exact import recordings
 from tests.exact.peers import inferno
 from tests.exact.pictures import Picture, by_inferno, hue, made_up, parse
 
+pytestmark = pytest.mark.nightly
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "flamegraph" / "java.folded"
 
 

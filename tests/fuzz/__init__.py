@@ -1,1 +1,1 @@
-"""Fuzzing of whatever reads foreign bytes: `python -m tests.fuzz SECONDS [TARGET…]` is `make fuzz`."""
+"""Fuzzing of whatever reads foreign bytes: `python -m tests.fuzz SECONDS [TARGET…]` is `make test-fuzz`."""

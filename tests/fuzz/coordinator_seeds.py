@@ -64,7 +64,6 @@ _EVENTS = (
     {"type": "ready", "processes": [{"pid": 7}]},
     {"type": "outcome", **_OUTCOME},
     {"type": "outcome", **_OUTCOME, "status": "degraded", "ended": "cut", "seconds": 1.5},
-    {"type": "watched", **_OUTCOME, "left": ["/tmp/x"]},
     {"type": "started", "pid": 7, "engine": "perf", "sources": {"cpu": "perf_events"}},
     {"type": "recording", "processes": 1},
     {"type": "interrupted", "seconds": 2.5, "reason": "r"},
@@ -91,12 +90,7 @@ _EVENTS = (
         "findings": [_FINDING],
         "processes": [{**_OUTCOME, "engine": "perf", "sources": {"cpu": "cpu"}, "findings": [_FINDING]}],
     },
-    {
-        "type": "audited",
-        "entries": [{"time": 1.5, "what": "file", "pid": None, "detail": "d"}],
-        "dropped": 0,
-        "last": True,
-    },
+    {"type": "audit", "time": 1.5, "what": "file", "pid": None, "detail": "d"},
 )
 _OUTCOMES = (
     {

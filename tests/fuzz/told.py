@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from hprofiler.report.ledger import ledger_section
 from hprofiler.report.tables import hosts_section, run_section
 from hprofiler.report.words import coverage
 from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.schema import RunRecord, host_record
 from tests.fuzz.invariants import LONGEST, check_html, check_text, of_file, ours
 from tests.viewer.made_profile import made_profile
 
@@ -59,8 +59,7 @@ def _check_told(result: HostResult) -> None:
         print_reasons([result])
     for line in terminal.getvalue().split("\n"):
         check_text(line, _MOST_WORDS)
-    lines = [{**asdict(line), "status": line.status.value} for line in result.outcomes]
-    facts = read_facts({"sampling": {"duration": 60}, "hosts": [{"name": "h", "outcomes": lines}]})
+    facts = read_facts(RunRecord(hosts=(host_record(result),)))
     check_html(ledger_section(facts, ()))
     check_text(coverage(facts)[0])
 
@@ -72,7 +71,7 @@ def run_file(data: bytes) -> None:
 
 def _check_run(folder: Path) -> None:
     run = RunFolder.open(folder)
-    facts = read_facts(run.run)
+    facts = read_facts(run.record)
     for host in facts.hosts:
         assert folder in run.host_dir(host.key).resolve().parents
     recordings = [(host.key, one) for host in facts.hosts for one in host.recordings]
@@ -91,7 +90,7 @@ def _check_report(folder: Path) -> None:
     """The page has scripts and pictures of its own; what is told of the run has none."""
     report = make_report(folder)
     check_text(report.coverage, 1 << 20)
-    facts = read_facts(RunFolder.open(folder).run)
+    facts = read_facts(RunFolder.open(folder).record)
     check_html(run_section(facts, report.problems, report.coverage, list(facts.events)))
     for made in report.events:
         check_html(hosts_section(facts.of(made.event), [], made.compared))

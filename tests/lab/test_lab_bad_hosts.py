@@ -61,18 +61,21 @@ def test_a_host_that_does_not_answer_is_one_line_in_the_ledger(
     assert unplugged in result.err
 
 
+@pytest.mark.nightly
 def test_a_host_without_sshd_is_told_apart(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,host2:2222", *ROOT)
     assert result.code == 3, str(result)
     assert "refused" in failed_host(result, "host2")["reason"].lower()
 
 
+@pytest.mark.nightly
 def test_a_name_nobody_knows(coordinator: Coordinator, job: dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,nowhere.invalid", *ROOT)
     assert result.code == 3, str(result)
     failed_host(result, "nowhere.invalid")
 
 
+@pytest.mark.nightly
 def test_a_key_the_hosts_do_not_know(coordinator: Coordinator, lab: Lab, home: Path) -> None:
     (home / ".ssh/id_ed25519").write_bytes((lab.keys / "stranger").read_bytes())
     result = coordinator.run(*RUN, environment={"HOME": str(home)})
@@ -82,6 +85,7 @@ def test_a_key_the_hosts_do_not_know(coordinator: Coordinator, lab: Lab, home: P
     assert "Traceback" not in result.err
 
 
+@pytest.mark.nightly
 def test_an_unknown_host_key_names_the_option_that_accepts_it(
     coordinator: Coordinator, job: dict[str, Burner], home: Path
 ) -> None:
@@ -99,6 +103,7 @@ def test_an_unknown_host_key_names_the_option_that_accepts_it(
     assert remembered.code == 0, str(remembered)
 
 
+@pytest.mark.nightly
 def test_a_changed_host_key_is_refused_whatever_the_options(
     coordinator: Coordinator, lab: Lab, job: dict[str, Burner], home: Path
 ) -> None:
@@ -126,6 +131,7 @@ def test_a_jvm_that_refuses_attach_is_told_and_left_in_peace(
     assert not [line for line in deaf.other_lines if "thread dump" in line], "SIGQUIT was sent all the same"
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     coordinator: Coordinator, lab: Lab, burn: Burn
 ) -> None:
@@ -147,6 +153,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     assert stacks.share(HOT["beta"]) == pytest.approx(70, abs=stacks.tolerance())
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_is_killed_in_the_middle_is_told(
     coordinator: Coordinator, lab: Lab, burn: Burn, witness: Witness
 ) -> None:
@@ -163,6 +170,7 @@ def test_a_jvm_that_is_killed_in_the_middle_is_told(
     witness.wait_until_clean()
 
 
+@pytest.mark.nightly
 def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:
     started: dict[int, Burner] = {}
     homes = jdks.everything()

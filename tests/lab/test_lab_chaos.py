@@ -1,4 +1,4 @@
-"""Runs in which something goes wrong: a few of the trials of `make chaos`, and the judge's own eyes."""
+"""Runs in which something goes wrong: a few pairs of faults, and what the judge of `make test-chaos` sees."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from tests.lab.conftest import Burn
 from tests.lab.coordinator import Running
 from tests.lab.hosts import Lab
 from tests.lab.witness import Witness, sockets
+
+pytestmark = pytest.mark.nightly
 
 TRIALS = [
     ("agent killed", "packets lost"),
@@ -80,7 +82,6 @@ def test_the_judge_sees_what_is_lost(ground: Ground) -> None:
     assert f"{fault.host}: its JVM is gone" in complaints
 
 
-@pytest.mark.skipif("HPROFILER_CHAOS" not in os.environ, reason="takes a minute, make chaos does it")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_trials_that_are_ended_leave_nothing(lab: Lab, tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "tests.lab.chaos", "--only", "host frozen, for long", "--runs", "1"]

@@ -128,9 +128,29 @@ def by_ssh(hprofiler: Profiling, by_exec: Result) -> Result:
     return hprofiler("-f", "300", "-t", "8", "-j", SHAPES, "--via", "ssh", *ROOT)
 
 
+# One pod, as an account that may do what the documentation says
+
+
+def test_a_pod(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
+    """Its shares and labels; and nothing stays in its container."""
+    labels = {"app": "alone"}
+    kube.create(pods.pod("alone", pods.container(pods.burner("alpha", 0.8)), labels=labels))
+    kube.wait_until_running("alone")
+    before = Left(kube, ["alone"])
+    result = hprofiler("-f", "300", "-t", "6", "-j", "k8s:app=alone", kubeconfig=allowed)
+    assert result.code == 0, str(result)
+    assert result.run["target"] == {"kind": "kubernetes", "name": "k8s:app=alone"}
+    ((container, process),) = recorded(result).items()
+    assert process["labels"]["namespace"] == "default" and process["labels"]["app"] == "alone"
+    check_shares(stacks_of(result, container), "alpha")
+    before.check()
+    kube.remove("alone")
+
+
 # Pods of every shape
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "container",
     [f"{name}/main" for name in ("plain", "hardened", "two", "tini", "shell", "host-network")] + ["two/side"],
@@ -139,6 +159,7 @@ def test_every_shape_by_exec(by_exec: Result, container: str) -> None:
     assert container in recorded(by_exec), str(by_exec)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["by_exec", "by_ssh"])
 def test_the_hot_methods(request: pytest.FixtureRequest, way: str) -> None:
     result: Result = request.getfixturevalue(way)
@@ -146,6 +167,7 @@ def test_the_hot_methods(request: pytest.FixtureRequest, way: str) -> None:
     check_shares(stacks_of(result, "elsewhere/main"), "gamma")
 
 
+@pytest.mark.nightly
 def test_the_two_ways_see_the_same(by_exec: Result, by_ssh: Result) -> None:
     seen = set(recorded(by_exec))
     assert seen <= set(recorded(by_ssh)) and len(seen) > 6
@@ -156,6 +178,7 @@ def test_the_two_ways_see_the_same(by_exec: Result, by_ssh: Result) -> None:
             assert abs(one.share(method) - other.share(method)) < one.tolerance() + other.tolerance(), method
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["by_exec", "by_ssh"])
 def test_labels(request: pytest.FixtureRequest, way: str) -> None:
     result: Result = request.getfixturevalue(way)
@@ -167,6 +190,7 @@ def test_labels(request: pytest.FixtureRequest, way: str) -> None:
     assert result.run["target"] == {"kind": "kubernetes", "name": SHAPES}
 
 
+@pytest.mark.nightly
 def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
     """From the node those too can be recorded that cannot be entered, if there is a place for the library."""
     expected = {f"{name}/main" for name in shapes if name != "sealed"} | {"two/side"}
@@ -174,6 +198,7 @@ def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
     assert "writable folder" in ledger(by_ssh)["host1"]
 
 
+@pytest.mark.nightly
 def test_why_some_were_not_recorded(by_exec: Result) -> None:
     said = ledger(by_exec)
     assert "no sh" in said["shell-less"] and "--debug-container" in said["shell-less"]
@@ -185,6 +210,7 @@ def test_why_some_were_not_recorded(by_exec: Result) -> None:
     assert by_exec.code == 3, str(by_exec)
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_in_any_container(
     kube: KubeCluster, shapes: Shapes, before: Left, by_ssh: Result
 ) -> None:
@@ -193,12 +219,14 @@ def test_nothing_is_left_in_any_container(
     before.check()
 
 
+@pytest.mark.nightly
 def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Shapes) -> None:
     result = hprofiler("-t", "2", "-e", "wall", "-j", "k8s:pod/two", "--container", "side")
     assert result.code == 0, str(result)
     assert set(recorded(result)) == {"two/side"}
 
 
+@pytest.mark.nightly
 def test_several_pods_and_containers(hprofiler: Profiling, shapes: Shapes) -> None:
     """One of three is left by a pipe, though the image has no grep."""
     chosen = ["-j", "k8s:pod/two", "-j", "k8s:shape in (plain, two)"]
@@ -209,6 +237,7 @@ def test_several_pods_and_containers(hprofiler: Profiling, shapes: Shapes) -> No
     assert "2 processes in 2 of 3 containers" in result.err
 
 
+@pytest.mark.nightly
 def test_by_ssh_processes_are_called_by_their_pods(
     hprofiler: Profiling, by_ssh: Result, shapes: Shapes
 ) -> None:
@@ -218,12 +247,14 @@ def test_by_ssh_processes_are_called_by_their_pods(
     assert {line.split()[5] for line in listed.out.splitlines()[1:]} == {"two/main", "two/side"}, str(listed)
 
 
+@pytest.mark.nightly
 def test_selectors_that_are_none(hprofiler: Profiling, kube: KubeCluster) -> None:
     for words in (["k8s:a b="], ["k8s:a=b", "--field-selector", "no.such=field"]):
         result = hprofiler("ps", "-j", *words)
         assert result.code == 2 and "does not understand" in result.err, str(result)
 
 
+@pytest.mark.nightly
 def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
     """Its own pods, and not one that has the same labels."""
     labels = {"app": "spread"}
@@ -250,6 +281,7 @@ def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) ->
     kube.remove("stray")
 
 
+@pytest.mark.nightly
 def test_other_workloads(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
     """Their own pods, of many that have the same labels."""
     one = pods.pod("", pods.container(pods.burner("beta", 0.02)), labels={"app": "work"})
@@ -267,6 +299,7 @@ def test_other_workloads(kube: KubeCluster, hprofiler: Profiling, allowed: Path)
     kube.drop(*made.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["shell-less", "strict"])
 def test_a_debug_container(
     kube: KubeCluster, hprofiler: Profiling, allowed: Path, shapes: Shapes, name: str
@@ -289,6 +322,7 @@ def test_a_debug_container(
 # What may be done, and what was done
 
 
+@pytest.mark.nightly
 def test_an_account_that_may_do_nothing(kube: KubeCluster, hprofiler: Profiling) -> None:
     result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.account("nobody"))
     assert result.code == 4 and result.folder is None, str(result)
@@ -296,6 +330,7 @@ def test_an_account_that_may_do_nothing(kube: KubeCluster, hprofiler: Profiling)
         assert word in result.err, result.err
 
 
+@pytest.mark.nightly
 def test_an_account_that_may_only_look(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
     reader = kube.account("reader", [TO_LOOK])
     result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=reader)
@@ -307,6 +342,7 @@ def test_an_account_that_may_only_look(kube: KubeCluster, hprofiler: Profiling, 
     assert "exec is refused" in result.err
 
 
+@pytest.mark.nightly
 def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
     result = hprofiler(
         "-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.write_kubeconfig("stale", {"token": "nonsense"})
@@ -314,6 +350,7 @@ def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
     assert result.code == 4 and re.search("401|Unauthorized|token", result.err), str(result)
 
 
+@pytest.mark.nightly
 def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
     """The program that the kubeconfig names tells the token."""
     token = json.loads((kube.folder / "tokens.json").read_text())["admin"]
@@ -325,6 +362,7 @@ def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Sh
     assert result.code == 0 and "Burner" in result.out, str(result)
 
 
+@pytest.mark.nightly
 def test_the_account_of_the_pod_that_hprofiler_runs_in(
     kube: KubeCluster, coordinator: Coordinator, allowed: Path, shapes: Shapes
 ) -> None:
@@ -333,6 +371,7 @@ def test_the_account_of_the_pod_that_hprofiler_runs_in(
     assert done.returncode == 0 and "Burner" in done.stdout, done.stderr
 
 
+@pytest.mark.nightly
 def test_nothing_is_asked_for_but_to_get_list_and_exec(
     kube: KubeCluster, hprofiler: Profiling, shapes: Shapes
 ) -> None:
@@ -350,6 +389,7 @@ def test_nothing_is_asked_for_but_to_get_list_and_exec(
 # What changes under way
 
 
+@pytest.mark.nightly
 def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube: KubeCluster, start: Starting, shapes: Shapes
 ) -> None:
@@ -378,6 +418,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube.remove("crashed", "spared")
 
 
+@pytest.mark.nightly
 def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starting, before: Left) -> None:
     """The agent lives on in the container for a lease, and another one that is sent there fetches it all."""
     running = start("-t", "200", "-f", "300", "-j", "k8s:pod/plain")
@@ -391,6 +432,7 @@ def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starti
     before.check()
 
 
+@pytest.mark.nightly
 def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(kube: KubeCluster, start: Starting) -> None:
     """It ends by itself when it is told to, and the engine with it writes what it has."""
     one = pods.container(pods.burner("gamma", 0.5))
@@ -405,6 +447,7 @@ def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(kube: KubeCluste
     assert "deleted during the recording" in ledger(result)["host1"], str(result)
 
 
+@pytest.mark.nightly
 def test_an_interrupt_while_the_agent_is_sent(kube: KubeCluster, start: Starting, shapes: Shapes) -> None:
     """The image has no rm by which what had arrived could be deleted."""
     (java,) = (one for one in kube.processes("shell", "main") if "java" in one.command.partition(" ")[0])
@@ -422,6 +465,7 @@ def test_an_interrupt_while_the_agent_is_sent(kube: KubeCluster, start: Starting
     assert result.code == 130, str(result)
 
 
+@pytest.mark.nightly
 def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> None:
     app = spark.Application(kube, spark.software()).submit("cpu", "600", "2")
     try:
@@ -439,6 +483,7 @@ def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> No
         app.kill()
 
 
+@pytest.mark.nightly
 def test_many_pods_are_listed_with_few_requests(kube: KubeCluster, hprofiler: Profiling) -> None:
     pods.pretend(kube.api, 200)
     account = kube.account("lister", [TO_LOOK, TO_EXEC], namespace="pretended")

@@ -70,6 +70,7 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     assert active_profilers(job.values()) == []
 
 
+@pytest.mark.nightly
 def test_ctrl_c_before_anything_was_recorded(
     coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
@@ -105,6 +106,7 @@ def test_after_the_coordinator_was_killed(
     witness.wait_until_clean(LEASE + procs.PATIENCE)
 
 
+@pytest.mark.nightly
 def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
     lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness, cable: str
 ) -> None:
@@ -145,6 +147,7 @@ def kill_agent(lab: Lab, name: str) -> None:
             identity.kill()
 
 
+@pytest.mark.nightly
 def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
     lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
@@ -161,6 +164,7 @@ def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
     witness.wait_until_clean()
 
 
+@pytest.mark.nightly
 def test_cleanup_stops_a_profiler_whose_agent_was_killed(
     lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
@@ -179,6 +183,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
     witness.wait_until_clean()
 
 
+@pytest.mark.nightly
 def test_cleanup_takes_the_private_folder_too(
     lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:

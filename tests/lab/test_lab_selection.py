@@ -61,6 +61,7 @@ def test_pids_are_those_of_the_host(coordinator: Coordinator, job: dict[str, Bur
     assert result.pids("host2") == [job["host2"].pid]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("selector", [JOB, f"grep {JOB}", "re:Burner --role alpha"])
 def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
     coordinator: Coordinator, job: dict[str, Burner], wrapper: subprocess.Popen[str], selector: str
@@ -69,6 +70,7 @@ def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
     assert found(result) == {"host1": [job["host1"].pid]}, str(result)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("user", "code"), [("prof", 0), ("root", 4)])
 def test_the_pipe_runs_as_the_user_who_connected(
     coordinator: Coordinator, job: dict[str, Burner], user: str, code: int
@@ -90,6 +92,7 @@ def test_hosts_without_a_match_are_idle_not_failed(coordinator: Coordinator, lab
     assert result.run["coverage"]["hosts"]["failed"] == 0
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_does_nothing_is_recorded_without_samples(
     coordinator: Coordinator, lab: Lab, burn: Burn
 ) -> None:
@@ -111,12 +114,14 @@ def test_no_match_anywhere_says_what_was_searched_and_where(coordinator: Coordin
         assert re.search(r"\d+ process(es)? searched", outcome["reason"])
 
 
+@pytest.mark.nightly
 def test_a_misspelt_name_lists_its_neighbours(coordinator: Coordinator) -> None:
     result = coordinator.run("-t", "1", "-j", "spark-executer", "-h", "host1", *ROOT)
     assert result.code == 2, str(result)
     assert "spark-executor" in result.err
 
 
+@pytest.mark.nightly
 def test_a_host_without_a_jvm_is_idle(coordinator: Coordinator, lab: Lab) -> None:
     host: Host = lab.coord
     result = coordinator.run("-t", "1", "-j", "java", "-h", host.name, *ROOT)
@@ -124,6 +129,7 @@ def test_a_host_without_a_jvm_is_idle(coordinator: Coordinator, lab: Lab) -> Non
     assert [outcome["status"] for outcome in result.host(host.name)["outcomes"]] == ["idle"]
 
 
+@pytest.mark.nightly
 def test_several_jvms_on_a_host_are_told_apart(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:
     burners = [burn(lab.hosts["host2"], role=role, load=0.2, extra=["twins"]) for role in ("alpha", "alloc")]
     result = coordinator.run("-t", "3", "-f", "200", "-j", "twins", "-h", "host2", *ROOT)

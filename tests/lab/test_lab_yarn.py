@@ -182,6 +182,7 @@ def test_executors_only(coordinator: Coordinator, job: Application) -> None:
     assert {process["main_class"] for process in found} == {EXECUTOR}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("target", ["yarn:name=SPARKBURN,user=yarn", "yarn:queue=default", "spark-executor"])
 def test_applications_that_run(coordinator: Coordinator, job: Application, target: str) -> None:
     result = coordinator.run("ps", "-j", target, *CLUSTER, "--json")
@@ -191,6 +192,7 @@ def test_applications_that_run(coordinator: Coordinator, job: Application, targe
     assert len(found) == (3 if target == "spark-executor" else 4)
 
 
+@pytest.mark.nightly
 def test_the_originals_address_and_the_configuration(
     yarn: YarnCluster, coordinator: Coordinator, job: Application
 ) -> None:
@@ -223,6 +225,7 @@ def test_apps(coordinator: Coordinator, job: Application) -> None:
     assert line.split()[1:5] == ["SPARK", "yarn", "root.default", "4"] and line.endswith("  SparkBurn")
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_down(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
     """Its sshd is not to be reached; the others' data are whole."""
     down = sorted({process["host"] for process in processes(ps(coordinator, job)) if is_executor(process)})[0]
@@ -252,6 +255,7 @@ def is_executor(process: dict[str, Any]) -> bool:
     return bool(process["labels"].get("role") == "executor")
 
 
+@pytest.mark.nightly
 def test_executors_that_go_and_come(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
     """One is killed during the recording; the driver asks for another one, which is not in it."""
     executors = [process for process in processes(ps(coordinator, job)) if is_executor(process)]
@@ -276,6 +280,7 @@ def has_executor(yarn: YarnCluster, app: Application, identity: str) -> bool:
     return any(executor.get("id") == identity for executor in found)
 
 
+@pytest.mark.nightly
 def test_an_application_that_ends_during_the_recording(coordinator: Coordinator, job: Application) -> None:
     """Its executors' last profiles are whole; each process has a line that says what became of it."""
     running = coordinator.start("-t", "120", "-j", job.id, *CLUSTER)
@@ -289,6 +294,7 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
     assert len(lines) == 4 and all("ended" in line["reason"] for line in lines), lines
 
 
+@pytest.mark.nightly
 def test_an_application_that_is_over(coordinator: Coordinator, job: Application) -> None:
     job.finish()
     job.wait_until_over()
@@ -297,6 +303,7 @@ def test_an_application_that_is_over(coordinator: Coordinator, job: Application)
     assert f"{job.id} is FINISHED (SUCCEEDED): only a running application can be profiled" in result.err
 
 
+@pytest.mark.nightly
 def test_an_application_that_is_not_known(coordinator: Coordinator) -> None:
     result = coordinator.run("-t", "1", "-j", "application_1700000000000_0042", *CLUSTER)
     assert result.code == 4
@@ -317,6 +324,7 @@ def running(app: Application) -> Iterator[Application]:
         app.kill()
 
 
+@pytest.mark.nightly
 def test_one_executor_that_allocates_and_no_other_node_is_asked(
     yarn: YarnCluster, coordinator: Coordinator
 ) -> None:
@@ -333,6 +341,7 @@ def test_one_executor_that_allocates_and_no_other_node_is_asked(
     assert allocated.share("SparkBurn.hotAlloc") > 80
 
 
+@pytest.mark.nightly
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
         wait_for("two busy map tasks", lambda: busy_maps(yarn, app) == 2, UP_SECONDS)
@@ -356,6 +365,7 @@ def busy_maps(yarn: YarnCluster, app: Application) -> int:
 # The last one
 
 
+@pytest.mark.nightly
 def test_a_resource_manager_that_is_down(yarn: YarnCluster, coordinator: Coordinator) -> None:
     yarn.kill_daemon(yarn.lab.coord, "resourcemanager")
     for command in (["-t", "1", "-j", "spark-executor"], ["ps", "-j", "yarn:"]):

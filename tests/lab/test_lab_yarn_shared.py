@@ -22,7 +22,10 @@ ROOT = ["--user", "root"]
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
 BOTH = ["--yarn", f"{RESOURCE_MANAGER},{STANDBY}", *ROOT]
 
-pytestmark = pytest.mark.timeout(600)  # the cluster and its jobs come up within the first test
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.timeout(600),  # the cluster and its jobs come up within the first test
+]
 
 
 @pytest.fixture(scope="module")

@@ -98,12 +98,14 @@ def lambdas(names: set[str]) -> list[str]:
     return [name for name in names if re.fullmatch(r"Lambdas\$\$Lambda\S+\.applyAsLong", name)]
 
 
+@pytest.mark.nightly
 def test_a_jvm_that_compiles_everything(java, start, take):
     program = start(java, "Inlined", ["-Xcomp"])
     assert len(take(program.pid).codes) > 2000
     assert program.finish()[0] == 0
 
 
+@pytest.mark.nightly
 def test_the_jvm_holds_no_more_after_fifty_maps(java, start, take):
     program = start(java, "Inlined", ["-XX:CICompilerCount=2"])
     for _ in range(5):

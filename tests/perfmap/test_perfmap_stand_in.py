@@ -37,7 +37,10 @@ class StandIn:
         return map_file.read(path, self.machine)
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(
+    scope="module",
+    params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
+)
 def anywhere(request, tmp_path_factory) -> StandIn:
     for tool in [*BUILDS[request.param][1], *BUILDS[request.param][2][:1]]:
         if not shutil.which(tool):
@@ -125,6 +128,7 @@ def test_an_event_that_is_on_its_way_is_waited_for(here, tmp_path):
     assert [code.start for code in found.codes] == [0x1000, 0x10000]
 
 
+@pytest.mark.nightly
 def test_an_event_that_never_ends_takes_only_the_map_with_it(here, tmp_path):
     (tmp_path / "map").touch()
     first, second, _ = here.run(tmp_path / "map", "stuck event")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.perfmap.program import Holdings
+
+pytestmark = pytest.mark.nightly
 
 MAPS = 50
 LONGEST_SECONDS = 240

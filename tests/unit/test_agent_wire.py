@@ -9,7 +9,6 @@ import tracemalloc
 import pytest
 
 from hprofiler.agent import fields
-from hprofiler.agent.checks import parse_audited
 from hprofiler.agent.events import parse_found, parse_hello, parse_record_event, parse_sources
 from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent, Wire, decode
@@ -179,10 +178,9 @@ def test_reasons_are_cut():
         (parse_cleaned, {**CLEANED, "failed": [{}] * 10_001}),
         (parse_leftovers, {**LEFTOVERS, "entries": [{}] * 10_001}),
         (parse_leftovers, {**LEFTOVERS, "out_of_reach": [{}] * 10_001}),
-        (parse_audited, {"entries": [{}] * 10_001}),
         (lambda event: parse_found(event, "h"), {"processes": [{}] * 10_001}),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_lists_have_an_end(parse, event):
     with pytest.raises(BadEvent, match=r"more than \d+ members|SHA-256"):

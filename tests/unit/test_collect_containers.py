@@ -157,7 +157,7 @@ outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
 
 def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
     result, host = lost(tmp_path, ALL)
-    assert result.coverage.processes_found == result.coverage.recordings_expected == 8
+    assert result.coverage.processes.found == result.coverage.recordings.expected == 8
     assert result.report.coverage == "0 of 8 processes on 0 of 2 hosts"
     (line,) = host.outcomes
     assert line.status is Status.FAILED
@@ -167,5 +167,5 @@ def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
 
 def test_of_what_a_selector_means_on_a_lost_host_nothing_is_known(tmp_path):
     result, host = lost(tmp_path, Selector("Executor", "text", {"kind": "text", "text": "Executor"}))
-    assert result.coverage.processes_found == 1 and "missing" not in host.outcomes[0].reason
+    assert result.coverage.processes.found == 1 and "missing" not in host.outcomes[0].reason
     assert result.report.coverage == "0 of 1 process on 0 of 2 hosts"

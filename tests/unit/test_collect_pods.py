@@ -141,7 +141,7 @@ def test_a_long_cell_hides_no_other(
 
 
 def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
-    """The container has cat and chmod, and no grep; the list is filtered here."""
+    """The container has no grep: the list is filtered here."""
     body = f"""hello(); read()
 say("processes", processes=[process(5), process(6, command="java Other")], ignored=[])
 request = read()
@@ -149,7 +149,7 @@ assert request["selector"] == dict(kind="pids", pids=[6]), request
 say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
     host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
     (tmp_path / "bin").mkdir()
-    for tool in ("sh", "cat", "chmod", "uname", "env", "python3"):
+    for tool in ("sh", "cat", "chmod", "head", "rm", "wc", "mv", "mkdir", "uname", "env", "python3"):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     with serving() as server:
         server.environment = {"PATH": str(tmp_path / "bin")}
@@ -264,8 +264,8 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
     body = f"MAIN, SENT = {MAIN!r}, {(tmp_path / 'sent').read_bytes()!r}\n{RECORDS}"
     hosts = [
-        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True),
-        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True),
+        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True, inside=True),
+        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True, inside=True),
     ]
     with serving() as server, serving() as shut:
         shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
@@ -294,6 +294,6 @@ def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: 
     request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
     result = run(request, fleet.reach, lambda progress: None)
     coverage = result.coverage
-    assert (coverage.hosts_all, coverage.hosts_failed, coverage.hosts_idle) == (3, 2, 1)
+    assert (coverage.hosts.all, coverage.hosts.failed, coverage.hosts.idle) == (3, 2, 1)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the pod is Pending" in page and "the pod has ended" in page

@@ -14,7 +14,7 @@ from hprofiler.report.diff import compare_paths, two_runs, write_picture
 from hprofiler.report.words import duration_in_words, part_of_time
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> 
     hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
     hosts[1].fails("failed", "no room", pid=13)
     folder = make_run(path, hosts)
-    run = folder.run
+    run = content_of(folder)
     for host in run["hosts"]:
         for one in host["recordings"]:
             one["seconds"] = seconds[one["process"]["pid"]]
-    folder.write_run({**run, "interrupted": interrupted})
+    rewrite(folder, {**run, "interrupted": interrupted})
     return folder
 
 
@@ -82,7 +82,7 @@ def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) 
 
 def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
     folder = run_of(tmp_path / "run", {11: 60.0, 12: 5.0})
-    run = folder.run
+    run = content_of(folder)
     line = {
         "status": "degraded",
         "pid": 12,
@@ -91,7 +91,7 @@ def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> 
         "seconds": 5,
     }
     run["hosts"][1]["outcomes"].append(line)
-    folder.write_run(run)
+    rewrite(folder, run)
     page = make_report(folder.path).page
     told = {name: subtitle((folder.host_dir(name) / "cpu.svg").read_text()) for name in ("n1", "n2")}
     assert "300 Hz for 60 s" in told["n1"] and "300 Hz for 5 of 60 s" in told["n2"]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from hprofiler.agent import Ended, ProcessOutcome
-from hprofiler.app.run import coverage_of
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 from hprofiler.report.facts import read_facts
 from hprofiler.report.words import coverage
+from tests.viewer.made_run import coverage_of, record_of
 
 PROCESS = Process("n1", 7, 1, 0, "u", "web")
 WHOLE = Recording(PROCESS, "cpu", "perf", "perf_events", 1, Samples(9, 9, 0), 60.0)
@@ -45,14 +45,14 @@ def test_it_is_known_how_long_it_lasted(
     (line,) = lines_of(status, ended)
     assert (line.gone, line.seconds) == (gone, seconds)
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
-    covered = coverage_of([result])
-    assert (covered.processes_short, covered.complete) == (int(seconds is not None), seconds is None)
+    covered = coverage_of(result)
+    assert (covered.processes.short, covered.complete) == (int(seconds is not None), seconds is None)
 
 
 def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
     (line,) = lines_of(Status.DEGRADED, Ended.CUT, recorded=False)
-    covered = coverage_of([HostResult(Host("n1", "n1"), None, (), (line,))])
-    assert (covered.processes_recorded, covered.processes_short, covered.complete) == (0, 0, False)
+    covered = coverage_of(HostResult(Host("n1", "n1"), None, (), (line,)))
+    assert (covered.processes.recorded, covered.processes.short, covered.complete) == (0, 0, False)
 
 
 def host(name: str, *seconds: float | None) -> dict[str, Any]:
@@ -81,12 +81,14 @@ def host(name: str, *seconds: float | None) -> dict[str, Any]:
     ],
 )
 def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
-    facts = read_facts({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts})
+    facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts) == (told, False)
 
 
 def test_what_was_recorded_for_all_of_the_time_is_complete() -> None:
-    facts = read_facts({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": [host("n1", None)]})
+    facts = read_facts(
+        record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": [host("n1", None)]})
+    )
     assert coverage(facts) == ("1 of 1 process on 1 of 1 host", True)
     damaged = replace(facts.hosts[0], outcomes=(Outcome("n1", Status.OK, "record", pid=99, seconds=1.0),))
     assert coverage(replace(facts, hosts=(damaged,)))[1]

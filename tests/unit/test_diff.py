@@ -15,7 +15,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.report.diff import compare_paths, lines, told_apart
 from tests.unit.test_outliers import USUAL, identical, sampled
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOT = "com/acme/Job.m2"
@@ -121,9 +121,9 @@ def test_processes_are_compared_with_those_of_their_kind(tmp_path):
             tmp_path / name,
             [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(["main;plan 5000\n", *executors])],
         )
-        content = folder.run
+        content = content_of(folder)
         content["hosts"][0]["recordings"][0]["process"]["label"] = "driver"
-        folder.write_run(content)
+        rewrite(folder, content)
         return folder.path
 
     changes = compare(run("a", 500), run("b", 1000))
@@ -148,9 +148,9 @@ def test_events_are_compared_in_what_their_pictures_show(tmp_path):
         folded = f"main;a;byte[]_[i] {kib << 10}\nmain;b;byte[]_[i] {1000 << 10}\n"
         hosts = [MadeHost("h", {1: "main;x 10\n"}, events={"alloc": {1: folded}})]
         folder = make_run(tmp_path / name, hosts, events=("cpu", "alloc"))
-        content = folder.run
+        content = content_of(folder)
         content["hosts"][0]["recordings"][1]["samples"]["taken"] = 4000
-        folder.write_run(content)
+        rewrite(folder, content)
         return folder.path
 
     changes = compare(run("a", 1000), run("b", 3000), "alloc")
@@ -310,9 +310,9 @@ def test_a_driver_does_not_keep_its_executors_from_failing(tmp_path):
                 *(MadeHost(f"h{n}", {n: text}) for n, text in enumerate(texts, 1)),
             ],
         )
-        record = folder.run
+        record = content_of(folder)
         record["hosts"][0]["recordings"][0]["process"]["main_class"] = "org.apache.spark.deploy.SparkSubmit"
-        folder.write_run(record)
+        rewrite(folder, record)
         return folder.path
 
     worse = compare(run("a", 300, 100), run("b", 3000, 100))

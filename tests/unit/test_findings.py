@@ -15,7 +15,7 @@ from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import read_facts
 from hprofiler.report.findings import MOST, Evidence, findings, plain_findings
 from tests.unit.test_outliers import USUAL, identical, sampled
-from tests.viewer.made_run import MadeHost, make_run, spark_folded, spark_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
 GC_THREAD = "start_thread;GangWorker::run_task(WorkData);G1ParScanThreadState::trim_queue()"
@@ -24,7 +24,7 @@ JIT_THREAD = "start_thread;CompileBroker::compiler_thread_loop();Compile::Compil
 
 def of(folder, event="cpu"):
     """The findings of an event of a run folder, as a report has them."""
-    facts = read_facts(folder.run).of(event)
+    facts = read_facts(folder.record).of(event)
     comparison, evidence, cluster = Comparison(event), Evidence(facts), None
     for host in facts.hosts:
         whole, behind = None, 0
@@ -123,7 +123,7 @@ def test_garbage_collection_is_told_when_it_is_surely_a_tenth(tmp_path, gc, told
 def test_threads_of_the_jvm_are_known_by_name_where_their_frames_are_not(tmp_path):
     """A libjvm without symbols; with `--threads` the groups are the outermost frames."""
     folder = run_of(tmp_path, "x 1\n")
-    facts = read_facts(folder.run).of("cpu")
+    facts = read_facts(folder.record).of("cpu")
     evidence, (host,) = Evidence(facts), facts.hosts
     text = b"[GC Thread#N];libjvm.so 30\n[C2 CompilerThre];libjvm.so 25\n[main];a_[j];b_[k] 45\n"
     evidence.add(host, host.recordings[0], Profile.from_bytes(text, "folded"))
@@ -217,10 +217,10 @@ def test_alloc_and_locks_tell_who_and_what(tmp_path):
     lock = f"{JOB};com/acme/Pool.take_[j];com.acme.Pool_[i] 9000000\n{JOB};java.lang.Object_[i] 1000000\n"
     hosts = [MadeHost("h", events={"alloc": {1: alloc}, "lock": {1: lock}})]
     folder = make_run(tmp_path / "run", hosts, events=("alloc", "lock"))
-    run = folder.run
+    run = content_of(folder)
     for recording in run["hosts"][0]["recordings"]:
         recording["samples"]["taken"] = 1000
-    folder.write_run(run)
+    rewrite(folder, run)
     assert texts(of(folder, "alloc")) == [
         "70.0 % of allocated memory goes to byte[].",
         "Allocated most by Row.copy: 70.0 %.",

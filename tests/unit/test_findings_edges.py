@@ -12,7 +12,7 @@ from hprofiler.report import findings as rooms
 from hprofiler.report import make_report, write_page
 from hprofiler.report.findings import plain_findings, rules
 from tests.unit.test_findings import JOB, of, run_of, texts
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
 
@@ -37,9 +37,9 @@ def test_time_that_waits_below_a_library_is_not_said_to_be_its_work(tmp_path, ev
     """Below the library a thread waits for the other end: it does not encrypt all the time."""
     waits = f"{TLS};sun/nio/ch/SocketDispatcher.read0_[0];__libc_read 6000000000\n{JOB} 4000000000\n"
     folder = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: waits}})], events=(event,))
-    run = folder.run
+    run = content_of(folder)
     run["hosts"][0]["recordings"][0]["samples"]["taken"] = 1000
-    folder.write_run(run)
+    rewrite(folder, run)
     assert not [text for text in texts(of(folder, event)) if "goes to" in text]
     busy = f"{TLS} 600\n{JOB} 400\n"
     assert [text for text in texts(of(run_of(tmp_path, busy))) if "goes to" in text or "encrypt" in text]
@@ -215,10 +215,10 @@ def test_perf_samples_its_counters_by_the_frequency_too(tmp_path):
         )
 
     assert asked() == ", ".join(events), "async-profiler takes a sample every so many"
-    run = folder.run
+    run = content_of(folder)
     for recording in run["hosts"][0]["recordings"]:
         recording["engine"] = "perf"
-    folder.write_run(run)
+    rewrite(folder, run)
     told = {"cycles": "cycles at 300 Hz", "cache-misses:u": "cache-misses:u at 300 Hz"}
     assert asked() == ", ".join(told.get(event, event) for event in events)
 

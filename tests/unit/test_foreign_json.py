@@ -9,7 +9,6 @@ import pytest
 from hprofiler.base import bounded_json as foreign_json
 from hprofiler.kubernetes.problems import said
 from hprofiler.resolve.yarn import rest
-from hprofiler.runfolder import RunFolder
 
 DIGITS = b"9" * 5000
 """More than Python 3.11 reads as a whole number, and earlier ones in less than the square of their time."""
@@ -48,11 +47,3 @@ def test_every_reader_is_bounded() -> None:
     body = b'{"RemoteException": {"message": "no"}, "reason": "r", "n": ' + DIGITS + b"}"
     assert rest._said(body) == "no"
     assert said(body).reason == "r"
-
-
-def test_a_run_of_a_day_is_read_again(tmp_path) -> None:
-    """It has a number for each second of each recording."""
-    folder = RunFolder.create(tmp_path / "run")
-    timelines = [[0] * 86_400] * (foreign_json.MOST_VALUES // 86_400 + 1)
-    folder.write_run({"format": 2, "timelines": timelines})
-    assert RunFolder.open(folder.path).run["timelines"] == timelines

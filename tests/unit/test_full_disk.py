@@ -17,7 +17,7 @@ from hprofiler.cli.commands.run import record
 from hprofiler.cli.options.parser import parse
 from hprofiler.model import Target
 from hprofiler.resolve import Located
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import RunFolder, RunRecord
 from hprofiler.runfolder import disk_reserve as room
 from tests.unit.stand_in import ANY, Fleet, StandIns
 from tests.viewer.made_profile import made_profile
@@ -59,7 +59,7 @@ def test_room_is_kept_until_run_json_is_written(
         return replacing(path)
 
     monkeypatch.setattr(store, "replacing", noting)
-    folder.write_run({"format": 2})
+    folder.write(RunRecord())
     assert kept_meanwhile == [0] and names(folder) == ["run.json"]
     folder.release()
 
@@ -85,8 +85,8 @@ def test_a_disk_that_cannot_give_it_is_written_to_without(
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     folder = RunFolder.create(tmp_path / "run")
-    folder.write_run({"format": 2, "hosts": []})
-    assert folder.run["hosts"] == [] and names(folder) == ["run.json"]
+    folder.write(RunRecord())
+    assert folder.record.hosts == () and names(folder) == ["run.json"]
 
 
 @pytest.fixture
@@ -94,13 +94,13 @@ def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A run over a host, whose record finds no room on the disk."""
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
 
-    def written(folder: RunFolder, content: object) -> None:
-        if content != {"format": 2}:
+    def written(folder: RunFolder, record: RunRecord) -> None:
+        if record != RunRecord():
             raise store.RunFolderError(f"cannot write the run folder {folder.path}: No space left on device")
-        write(folder, content)
+        write(folder, record)
 
-    write = RunFolder.write_run
-    monkeypatch.setattr(RunFolder, "write_run", written)
+    write = RunFolder.write
+    monkeypatch.setattr(RunFolder, "write", written)
 
     def run(body: str) -> int:
         fleet = Fleet(stand_ins, 60.0, {"n1": body.format(sent=str(tmp_path / "sent"))})

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Outliers, Profile
-from hprofiler.app.run import RunResult, coverage_of
+from hprofiler.app.run import RunResult
 from hprofiler.base.errors import RunFolderError, UsageError
 from hprofiler.cli.commands.run import print_json, print_summary
 from hprofiler.model import Selector
 from hprofiler.report import find_outliers, make_report, outliers_table
-from tests.viewer.made_run import MadeHost, make_run
+from hprofiler.runfolder import Coverage
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = 30
@@ -159,10 +160,10 @@ def test_bytes_are_no_more_certain_than_the_samples_behind_them(tmp_path):
         stretched = re.sub(r" (\d+)$", lambda found: f" {int(found[1]) << 20}", samples, flags=re.M)
         hosts.append(MadeHost(f"host{number}", events={"alloc": {number + 1: stretched}}))
     folder = make_run(tmp_path / "run", hosts, events=("alloc",))
-    run = folder.run
+    run = content_of(folder)
     for host in run["hosts"]:
         host["recordings"][0]["samples"]["taken"] = 300
-    folder.write_run(run)
+    rewrite(folder, run)
     ((_, compared),) = find_outliers(folder.path, None, trim=False).events
     assert [one.samples for one in compared.hosts] == [300] * 6
     assert not compared.odd_hosts
@@ -247,10 +248,10 @@ def test_processes_of_one_name_have_their_pids(tmp_path):
     dice = random.Random(12)
     hosts = [MadeHost("h", {pid: sampled(dice, USUAL, 400) for pid in (7, 8, 9)})]
     folder = make_run(tmp_path / "run", hosts)
-    run = folder.run
+    run = content_of(folder)
     for recording in run["hosts"][0]["recordings"]:
         recording["process"]["label"] = "YarnChild"
-    folder.write_run(run)
+    rewrite(folder, run)
     ((event, compared),) = find_outliers(folder.path, None, trim=False).events
     table = outliers_table(event, compared)
     assert all(f"YarnChild on h (pid {pid})" in table for pid in (7, 8, 9))
@@ -258,7 +259,7 @@ def test_processes_of_one_name_have_their_pids(tmp_path):
 
 def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp_path, capsys):
     folder = make_run(tmp_path / "run", cluster(random.Random(11)))
-    result = RunResult(folder, coverage_of(()), (), False, make_report(folder.path))
+    result = RunResult(folder, Coverage(), (), False, make_report(folder.path))
     selector = Selector("spark-executor", "rule", {})
     print_summary(result, selector, outliers=False)
     out = capsys.readouterr().out

@@ -14,7 +14,7 @@ from hprofiler.report import make_report, write_page
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_diff import hprofiler as compare
 from tests.viewer.block import Stacks, carried, described, read_block
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 EXECUTOR = "[Executor task N];Job.run_[j];Job.{} {}\n"
 GC = "[GC Thread#N];gc {}\n"
@@ -120,10 +120,10 @@ SHOWN = HOSTILE.replace("\u202e", "\ufffd")
 def test_names_may_be_anything(tmp_path):
     host = MadeHost(HOSTILE, {1: f"[{HOSTILE}];{HOSTILE} 5\n"})
     folder = make_run(tmp_path / "run", [host], selector=HOSTILE)
-    run = folder.run
+    run = content_of(folder)
     process = run["hosts"][0]["recordings"][0]["process"]
-    process["labels"] = {"__proto__": HOSTILE, HOSTILE: "x", "number": 7, "": "nothing", "ok": "\ud800\x00"}
-    folder.write_run({**run, "hosts": run["hosts"]})
+    process["labels"] = {"__proto__": HOSTILE, HOSTILE: "x", "": "nothing", "ok": "\ud800\x00"}
+    rewrite(folder, {**run, "hosts": run["hosts"]})
     page = make_report(folder.path).page
     record = described(page)
     assert record["title"] == SHOWN and record["hosts"][0]["name"] == SHOWN
@@ -176,7 +176,7 @@ def test_threads_asked_for_are_frames_too(folder):
 
 
 def test_a_trimmed_page_has_the_job_s_own_frames_only(folder):
-    folder.write_run({**folder.run, "roots": ["Job.run"]})
+    rewrite(folder, {**content_of(folder), "roots": ["Job.run"]})
     columns = by_column(make_report(folder.path, trim=True).page)
     assert {key[3] for key in columns if key[0] == "cpu"} == {"Executor task N"}
 

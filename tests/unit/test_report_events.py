@@ -13,7 +13,7 @@ from hprofiler.cli.commands.run import why_empty
 from hprofiler.report import make_report
 from hprofiler.runfolder import RUN_FILE, RunFolder
 from tests.viewer.block import described
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 MIB = 1 << 20
 EVENTS = ("cpu", "alloc", "lock", "page-faults")
@@ -177,7 +177,7 @@ def test_an_event_without_the_samples_that_there_should_be_does_not_say_that_not
     folder = make_run(tmp_path / "run", [MadeHost("a", {1: ""})])
     (idle,) = make_report(folder.path).events
     assert why_empty(idle) == "no samples: 1 process ran the whole time without using the CPU once"
-    record = folder.run
+    record = content_of(folder)
     (recording,) = record["hosts"][0]["recordings"]
     recording["samples"] = {"expected": 1504, "taken": 0, "lost": 1504}
     (folder.path / RUN_FILE).write_text(json.dumps(record))
@@ -248,9 +248,9 @@ def test_an_event_s_name_stays_inside_the_folder(tmp_path):
 
 
 def test_a_run_of_another_format_is_refused(folder):
-    run = folder.run
-    folder.write_run({**run, "format": 1})
-    with pytest.raises(RunFolderError, match="run format 1, this hprofiler reads 2"):
+    run = content_of(folder)
+    rewrite(folder, {**run, "format": 1})
+    with pytest.raises(RunFolderError, match="run format 1, this hprofiler reads 2 and 3"):
         make_report(folder.path)
 
 

@@ -14,8 +14,9 @@ from hprofiler.model.measures import (
     size,
     summed,
 )
-from hprofiler.report.facts import clean, read_facts
+from hprofiler.report.facts import read_facts
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, package_length, percent
+from tests.viewer.made_run import record_of
 
 
 @pytest.mark.parametrize(
@@ -144,15 +145,24 @@ def host(name, recorded=(), failed=(), status=None):
     }
 
 
+def facts(hosts):
+    return read_facts(record_of({"hosts": hosts}))
+
+
 def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
     hosts = [host("a", [1, 2], [3]), host("b", [4]), host("c", status="idle"), host("d", status="failed")]
-    assert coverage(read_facts({"hosts": hosts})) == ("3 of 4 processes on 2 of 3 hosts, 1 idle", False)
-    assert coverage(read_facts({"hosts": [host("b", [4])]})) == ("1 of 1 process on 1 of 1 host", True)
-    pods = {"target": {"kind": "kubernetes"}, "hosts": [{**host("b", [4]), "address": "ns/pod/main"}]}
-    assert coverage(read_facts(pods))[0] == "1 of 1 process in 1 of 1 container"
-    assert coverage(read_facts({"hosts": [host("b", [4])]}), unreadable=1)[0].startswith("0 of 1 process")
+    assert coverage(facts(hosts)) == (
+        "3 of 4 processes on 2 of 3 hosts, 1 idle",
+        False,
+    )
+    assert coverage(facts([host("b", [4])])) == (
+        "1 of 1 process on 1 of 1 host",
+        True,
+    )
+    assert coverage(facts([{**host("b", [4]), "inside": True}]))[0] == "1 of 1 process in 1 of 1 container"
+    assert coverage(facts([host("b", [4])]), unreadable=1)[0].startswith("0 of 1 process")
     beside = [host("b", [4]), host("b/proxy", status="degraded")]
-    assert coverage(read_facts({"hosts": beside})) == (
+    assert coverage(facts(beside)) == (
         "1 of 1 process on 1 of 1 host, 1 without a shell",
         True,
     )
@@ -174,17 +184,3 @@ def test_the_next_methods_are_told_by_short_names():
         followed_by([("org.Foo.bar", 0.2), ("org.Foo.baz", 0)]).replace("\u202f", " ")
         == "Then Foo.bar (20.0 %)."
     )
-
-
-@pytest.mark.parametrize(
-    "run", [{}, {"hosts": 5}, {"hosts": [7, {"recordings": {}, "outcomes": [3]}]}, {"sampling": []}]
-)
-def test_damaged_facts_are_empty_not_an_error(run):
-    facts = read_facts(run)
-    assert facts.event == "cpu"
-    assert coverage(facts)[0].startswith("0 of ")
-
-
-def test_text_loses_what_cannot_be_written():
-    assert clean("a\ud800b\x1b[0m\x00\x9b31m") == "a\ufffdb\ufffd[0m\ufffd\ufffd31m"
-    assert clean(None) == ""

@@ -72,19 +72,19 @@ def test_ctrl_c_ends_the_wait_for_a_target_that_hangs_and_nothing_is_lost(tmp_pa
 def test_ctrl_c_while_run_json_is_written_counts(tmp_path, stand_ins, monkeypatch):
     """Nothing of the recording is missing by it."""
 
-    def interrupted(folder, content):
-        write(folder, content)
-        if "hosts" in content:
+    def interrupted(folder, record):
+        write(folder, record)
+        if record.hosts:
             os.kill(os.getpid(), signal.SIGINT)
 
-    write = RunFolder.write_run
-    monkeypatch.setattr(RunFolder, "write_run", interrupted)
+    write = RunFolder.write
+    monkeypatch.setattr(RunFolder, "write", interrupted)
     fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
     located = Located(Target("hosts", "x"), fleet.hosts)
     request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
     result = run(request, fleet.reach, fleet.listener)
     assert result.interrupted and exit_code(result) == 130 and result.report.page.exists()
-    assert result.folder.run["interrupted"] is False
+    assert result.folder.record.interrupted is False
 
 
 def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):

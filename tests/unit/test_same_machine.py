@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.app.run import coverage_of
 from hprofiler.cli.commands.doctor import verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import check_only, find_only
 from hprofiler.collect.machines import Machines, Visitor
 from hprofiler.model import HostFacts, Process, Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+from tests.viewer.made_run import coverage_of
 
 AGENT = {"label": f"agent-{'0' * 64}"}
 """What a machine tells of the agent of another visit to it."""
@@ -60,8 +60,8 @@ def test_a_machine_with_two_names_is_recorded_once(fleet):
     assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE) and not other.recordings
     assert note.reason == f"1 process is left to {first.host.name}, which is the same machine"
     assert f"{first.host.name} is the same machine and has it" in idle.reason
-    coverage = coverage_of([*results.values()])
-    assert coverage.complete and (coverage.hosts_idle, coverage.processes_found) == (1, 1)
+    coverage = coverage_of(*results.values())
+    assert coverage.complete and (coverage.hosts.idle, coverage.processes.found) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ say("ready", processes=[]); read()
     assert [len(results[name].recordings) for name in ("alice", "root")] == [0, 1]
     told = [(one.pid, one.status) for one in results["alice"].outcomes]
     assert told == [(None, Status.DEGRADED), (None, Status.IDLE)]
-    assert coverage_of([*results.values()]).complete
+    assert coverage_of(*results.values()).complete
 
 
 def test_ps_and_doctor_name_the_one_who_may(fleet, tmp_path):

@@ -6,13 +6,25 @@ import subprocess
 import sys
 import tracemalloc
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hprofiler.base.errors import RunFolderError
-from hprofiler.model import Outcome, Status
-from hprofiler.runfolder import RunFolder, replacing, safe_name
+from hprofiler.model import (
+    HostFacts,
+    Note,
+    Outcome,
+    Process,
+    Recording,
+    Samples,
+    Sampling,
+    Status,
+    Target,
+)
+from hprofiler.runfolder import Coverage, HostRecord, RunFolder, RunRecord, replacing, safe_name
 
 
 def test_new_run_goes_beside_an_old_one(tmp_path):
@@ -131,43 +143,91 @@ def test_containers_of_old_runs_keep_their_folders(tmp_path):
     assert folder.host_dir("web/app").name == "web~app"
 
 
-def test_run_json_holds_dataclasses(tmp_path):
-    folder = RunFolder.create(tmp_path / "out")
-    outcome = Outcome("h", Status.FAILED, "connect", "refused")
-    folder.write_run({"format": 2, "hosts": [{"name": "h", "recordings": [], "outcomes": [outcome]}]})
-    assert json.loads((folder.path / "run.json").read_text())["hosts"][0]["outcomes"][0]["status"] == "failed"
-    assert RunFolder.open(folder.path).run["format"] == 2
+def recorded(timeline: Sequence[int], pid: int = 7) -> Recording:
+    process = Process("h", pid, 1, 1000, "app", "executor 1", labels={"executor": "1"}, is_jvm=True)
+    samples = Samples(60, 59, 1)
+    return Recording(
+        process, "cpu", "perf", "perf_events", 10, samples, 60.0, timeline=timeline, totals={"samples": 59}
+    )
 
 
-def test_run_json_is_what_was_to_be_written_with_a_line_for_each_list_of_numbers(tmp_path):
+def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
+    line = Outcome(
+        "h", Status.FAILED, "connect", "refused", "start sshd", seconds=1.5,
+        code="refused", params={"port": 22},
+        notes=(Note("refused", "refused", "", {"port": 22}), Note("other", "and late")),
+    )  # fmt: skip
+    facts = HostFacts("h", "x86_64", "6.1", 2, 1 << 30, "root", load=0.5)
+    host = HostRecord(
+        name="h", inside=True, facts=facts, timings={"connect": 0.25}, recordings=(recorded([59]),),
+        outcomes=(line,), unseen=("executor 2",),
+    )  # fmt: skip
+    record = RunRecord(
+        command=("hprofiler", "-t", "60"), target=Target("hosts", "h"), roots=("a.*",), care={"busy": True},
+        sampling=Sampling(("cpu", "alloc"), 99, 60.0, alloc_interval=512),
+        coverage=Coverage.of([host], 2), hosts=(host,),
+    )  # fmt: skip
     folder = RunFolder.create(tmp_path / "out")
-    long = list(range(10_000))
-    content = {
-        "format": 2, "empty": [{}, [], (), array("Q")], "words": ["\udcff", 'a "b"\n', None, True, 1.5, -3],
-        "hosts": [{"name": "ü", "path": tmp_path, "timeline": array("Q", long)}, [[1, 2], [3.5, -4]]],
-    }  # fmt: skip
-    folder.write_run(content)
-    plain = {
-        **content, "empty": [{}, [], [], []],
-        "hosts": [{"name": "ü", "path": str(tmp_path), "timeline": long}, [[1, 2], [3.5, -4]]],
-    }  # fmt: skip
+    folder.write(record)
+    read = RunFolder.open(folder.path).record
+    assert msgspec.to_builtins(read) == msgspec.to_builtins(record)
     text = (folder.path / "run.json").read_text()
-    assert json.loads(text) == plain and list(json.loads(text)) == list(content)
-    assert f'\n      "timeline": {long}\n' in text and "\n      [3.5, -4]\n" in text
-    assert text.startswith('{\n  "format": 2,\n') and text.endswith("\n}\n")
+    assert text.startswith('{\n"format": 3,\n') and '\n"hosts": [\n{"name":"h",' in text
 
 
-def test_to_write_run_json_takes_less_memory_than_what_it_tells(tmp_path):
+def test_what_no_terminal_shows_is_taken_out_of_run_json(tmp_path):
+    folder = RunFolder.create(tmp_path / "out")
+    host = HostRecord(name="h", outcomes=(Outcome("h", Status.OK, "find", "\x1b[2J", code="x"),))
+    folder.write(RunRecord(command=("\udcff",), hosts=(host,)))
+    assert folder.open(folder.path).record.command == ("\ufffd",)
+    hostile = '{"format": 2, "hosts": [{"name": "h", "labels": {"\\u001b": "\\u202e"}}]}'
+    (folder.path / "run.json").write_text(hostile)
+    assert folder.open(folder.path).record.hosts[0].labels == {"\ufffd": "\ufffd"}
+
+
+def test_a_day_of_many_processes_is_written_host_by_host_and_read_again(tmp_path):
     timelines = [array("Q", [0, 7, 99, 100] * 900) for _ in range(560)]
+    hosts = tuple(HostRecord(name=f"h{n}", recordings=(recorded(one),)) for n, one in enumerate(timelines))
     folder = RunFolder.create(tmp_path / "out")
     tracemalloc.start()
     try:
-        folder.write_run({"format": 2, "hosts": [{"timeline": timeline} for timeline in timelines]})
+        folder.write(RunRecord(hosts=hosts))
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert most < sum(len(timeline) * timeline.itemsize for timeline in timelines) / 4
-    assert folder.run["hosts"][559]["timeline"] == list(timelines[559])
+    last = RunFolder.open(folder.path).record.hosts[559].recordings[0]
+    assert last.timeline == list(timelines[559])
+
+
+def test_a_run_of_format_2_opens(tmp_path):
+    (tmp_path / "run.json").write_text((Path(__file__).parent / "run_format_2.json").read_text())
+    record = RunFolder.open(tmp_path).record
+    (node, pod) = record.hosts
+    assert (record.sampling.events, record.target.kind, record.coverage.hosts.all) == (
+        ("cpu",),
+        "kubernetes",
+        2,
+    )
+    assert [one.process.pid for one in node.recordings] == [7] and not node.inside and pod.inside
+    assert [(one.code, one.reason) for one in pod.outcomes] == [("unknown", "connection refused")]
+
+
+@pytest.mark.parametrize(
+    ("damage", "where"),
+    [
+        ({"hosts": 5}, "Expected `array`, got `int` - at `$.hosts`"),
+        ({"hosts": [7]}, "got `int` - at `$.hosts[0]`"),
+        ({"hosts": [{"name": "h", "bytes_sent": -1}]}, "`$.hosts[0].bytes_sent`"),
+        ({"sampling": []}, "`$.sampling`"),
+        ({"roots": ["a"] * 101}, "`$.roots`"),
+    ],
+)
+def test_a_damaged_run_json_is_an_error_that_says_where(tmp_path, damage, where):
+    (tmp_path / "run.json").write_text(json.dumps({"format": 3, **damage}))
+    with pytest.raises(RunFolderError) as caught:
+        RunFolder.open(tmp_path)
+    assert where in str(caught.value) and str(tmp_path) in str(caught.value)
 
 
 def test_open_refuses_what_is_no_run_folder(tmp_path):
@@ -175,7 +235,7 @@ def test_open_refuses_what_is_no_run_folder(tmp_path):
         RunFolder.open(tmp_path)
     for other in (1, 99):
         (tmp_path / "run.json").write_text(f'{{"format": {other}}}')
-        with pytest.raises(RunFolderError, match=f"format {other}, this hprofiler reads 2"):
+        with pytest.raises(RunFolderError, match=f"format {other}, this hprofiler reads 2 and 3"):
             RunFolder.open(tmp_path)
 
 

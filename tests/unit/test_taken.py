@@ -10,7 +10,7 @@ from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_cli import hprofiler
 from tests.unit.test_covered import subtitle
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 OTHER = "main;other 5\n"
 
@@ -23,7 +23,7 @@ def run_in(path: Path, interrupted: bool = False) -> RunFolder:
         MadeHost("n3").fails("failed", "no answer"),
     ]
     folder = make_run(path, hosts)
-    folder.write_run({**folder.run, "interrupted": interrupted})
+    rewrite(folder, {**content_of(folder), "interrupted": interrupted})
     make_report(folder.path)
     return folder
 
@@ -141,10 +141,10 @@ def test_of_a_damaged_run_the_picture_is_drawn_and_the_lack_is_said(tmp_path, te
 
 def test_names_of_a_hostile_run_are_text_in_the_picture(tmp_path):
     folder = run_in(tmp_path / "run")
-    name, record = "</text><script>\x1b", folder.run
+    name, record = "</text><script>\x1b", content_of(folder)
     record["hosts"][0]["name"] = name
-    record["sampling"]["events"] += ["../../etc", 7]
-    folder.write_run(record)
+    record["sampling"]["events"] += ["../../etc"]
+    rewrite(folder, record)
     (folder.path / "hosts/n1").rename(folder.host_dir(name))
     said = told(tmp_path, folder.host_dir(name) / "cpu.pb.gz")
     assert said == "</text><script>\ufffd: 2 of 2 processes · 300 Hz for 60 s"

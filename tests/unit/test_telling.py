@@ -10,6 +10,7 @@ import pytest
 from hprofiler import Profile
 from hprofiler.report.facts import read_facts
 from hprofiler.report.telling import Telling, plain_telling, telling
+from tests.viewer.made_run import record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
 PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait_common64;{KERNEL}"
@@ -22,7 +23,9 @@ def of_run(event: str, profile: Profile, *engines: str) -> Telling:
         {"process": {"pid": pid}, "event": event, "engine": engine}
         for pid, engine in enumerate(engines or ["async-profiler"], 1)
     ]
-    facts = read_facts({"sampling": {"events": [event]}, "hosts": [{"name": "h", "recordings": recordings}]})
+    facts = read_facts(
+        record_of({"sampling": {"events": [event]}, "hosts": [{"name": "h", "recordings": recordings}]})
+    )
     return telling(facts, profile)
 
 
@@ -125,7 +128,7 @@ def test_where_all_threads_are_idle_they_are_told() -> None:
 
 
 def test_the_methods_are_those_of_the_off_cpu_time() -> None:
-    source = Path(__file__).parents[2] / "flamegraph" / "src" / "jfr" / "waits.rs"
+    source = Path(__file__).parents[2] / "flamegraph" / "src" / "formats" / "jfr" / "waits.rs"
     table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
     assert table
     methods = re.findall(r'"(.*)"', table[1])

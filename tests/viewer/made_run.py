@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hprofiler._flamegraph import Profile
-from hprofiler.runfolder import FORMAT, RunFolder
+from hprofiler.model import HostResult
+from hprofiler.runfolder import FORMAT, Coverage, RunFolder, RunRecord
+from hprofiler.runfolder.schema import host_record, read
 from tests.viewer.made_profile import made_profile
 
 FREQUENCY = 300
@@ -41,9 +45,55 @@ def make_run(
     """A run folder with these hosts; no report yet."""
     folder = RunFolder.create(path)
     made = [_host(host, _stored(folder, host, events)) for host in hosts]
-    folder.write_run(_record(made, selector, events))
+    rewrite(folder, _record(made, selector, events))
     folder.release()
     return folder
+
+
+def content_of(folder: RunFolder) -> dict[str, Any]:
+    """What run.json says, to be changed and written again."""
+    content: dict[str, Any] = json.loads((folder.path / "run.json").read_bytes())
+    return content
+
+
+def rewrite(folder: RunFolder, content: Mapping[str, Any]) -> None:
+    """Put this into run.json, whatever it is; what a test does not care about is filled in."""
+    (folder.path / "run.json").write_text(json.dumps(_filled(content)))
+    folder._record = None
+
+
+def record_of(content: Mapping[str, Any]) -> RunRecord:
+    return read(json.dumps(_filled(content)).encode())
+
+
+def coverage_of(*results: HostResult) -> Coverage:
+    return Coverage.of(list(map(host_record, results)), 1)
+
+
+def _filled(content: Mapping[str, Any]) -> dict[str, Any]:
+    hosts = content.get("hosts", [])
+    return {
+        "format": FORMAT,
+        **content,
+        "sampling": {"events": ["cpu"], "frequency": 99, "duration": 60, **content.get("sampling", {})},
+        "target": {"kind": "hosts", "name": "", **content.get("target", {})},
+        "hosts": [_filled_host(one) if isinstance(one, dict) else one for one in hosts],
+    }
+
+
+def _filled_host(host: dict[str, Any]) -> dict[str, Any]:
+    process = {"host": "", "pid": 1, "start_time": 1, "uid": 0, "user": "", "label": ""}
+    made = {"event": "cpu", "engine": "", "source": "", "interval": 0, "seconds": 0}
+    made["samples"] = {"expected": 0, "taken": 0, "lost": 0}
+    line = {"host": "", "status": "ok", "stage": "record", "code": "recorded"}
+    return {
+        **host,
+        "recordings": [
+            {**made, **one, "process": {**process, **one.get("process", {})}}
+            for one in host.get("recordings", [])
+        ],
+        "outcomes": [{**line, **one} for one in host.get("outcomes", [])],
+    }
 
 
 def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[dict[str, object]]:

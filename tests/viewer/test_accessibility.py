@@ -15,6 +15,8 @@ from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 
+pytestmark = pytest.mark.nightly
+
 METHOD = quote("com/example/etl/AvroUtil.toAvroIdentifier")
 VIEWS = {
     "graph": "",

@@ -10,7 +10,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 from tests.viewer.test_export import SVG, downloads, save
 
 __all__ = ["downloads"]
@@ -30,11 +30,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hosts[1].fails("failed", "no room", pid=14)
     hosts[2].fails("failed", "no route to host")
     folder = make_run(tmp_path_factory.mktemp("covered") / "run", hosts)
-    run = folder.run
+    run = content_of(folder)
     for host in run["hosts"]:
         for one in host["recordings"]:
             one["seconds"] = 5.0 if one["process"]["pid"] == 12 else 20.0
-    folder.write_run({**run, "interrupted": True})
+    rewrite(folder, {**run, "interrupted": True})
     return make_report(folder.path).page
 
 

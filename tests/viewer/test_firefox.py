@@ -10,6 +10,8 @@ import pytest
 from tests.needed import lacking
 from tests.viewer.firefox import Firefox, firefox, firefox_program
 
+pytestmark = pytest.mark.nightly
+
 READY = """new Promise((ready) => {
   const root = document.documentElement;
   const look = () => root.dataset.ready && ready(true);

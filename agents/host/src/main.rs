@@ -1,27 +1,16 @@
 //! The agent: finds processes on one host, profiles them for one session, and leaves nothing behind.
 //!
-//! It speaks `agents/PROTOCOL.md` on stdin and stdout. The story: `main` → `session` (the event loop) →
-//! `recording` (one process, one thread) → `engine` (start, stop, profiles).
-//!
-//! | what for | modules |
-//! |---|---|
-//! | talking | `protocol` `inbox` `output` `backlog` `resume` `lease` `audit` `told` `outcome` |
-//! | finding processes | `finding` `selector` `proc` `hsperf` `containers` `own_group` `listening` `rivals` `crowd` |
-//! | looking before touching | `doctor` `preflight` `host` `room` |
-//! | getting beside a process | `identity` `foothold` `files` `store` `shipped` |
-//! | into a JVM | `attach` `attaches` `peer` `loaded` |
-//! | recording | `sampling` `recordings` `recording` `engine` `clock` `turns` `folding` `threads` |
-//! | not being a burden | `limits` `modest` |
-//! | what others left | `clean` |
+//! It speaks `agents/PROTOCOL.md` on stdin and stdout. Each folder is a room, and a room uses only rooms to its right:
+//! `session → commands → recording → engine → {discovery, resources} → jvm → staging → os → wire`.
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 
-mod engine;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 
 mod commands;
 mod discovery;
+mod engine;
 mod jvm;
 mod os;
 mod recording;
@@ -48,7 +37,7 @@ fn main() -> ExitCode {
     os::audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
-        staging::beside::leave_nothing();
+        staging::folders::leave_nothing();
         arguments.next().as_deref().map(remove_own);
     }
     if once || wanted.as_deref() == Some("--any-library".as_ref()) {

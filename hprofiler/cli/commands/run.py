@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def record(
             result = run(request, reach, listener)
     except RecordLost as lost:
         _print_what_nothing_else_tells(lost)
-        kind = PicturesError if lost.coverage.processes_recorded else HprofilerError
+        kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
         raise kind(lost.reason, lost.remedy) from lost
     if options.json:
         print_json(result, selector)
@@ -111,9 +112,9 @@ def _print_ledger(results: Sequence[HostResult], page: str) -> None:
 
 def _print_what_nothing_else_tells(lost: RecordLost) -> None:
     _print_ledger(lost.results, "")
-    all_of = lost.coverage
-    processes = f"{all_of.processes_recorded} of {all_of.processes_found} processes"
-    print(f"recorded {processes} on {all_of.hosts_recorded} of {all_of.hosts_all} hosts", file=sys.stderr)
+    processes, hosts = lost.coverage.processes, lost.coverage.hosts
+    told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
+    print(f"recorded {told}", file=sys.stderr)
 
 
 def _print_event(event: EventReport) -> None:
@@ -138,15 +139,15 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     searched = [one.host.name for one in result.results if one.found_nothing]
     what = _why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
-    if not result.coverage.processes_found:
+    if not result.coverage.processes.found:
         for hint in _next_steps(result, selector, searched):
             print(f"  {hint}", file=sys.stderr)
     print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
 def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
-    found = result.coverage.processes_found
-    if result.coverage.processes_recorded:
+    found = result.coverage.processes.found
+    if result.coverage.processes.recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
         return f"{result.report.coverage}, without one sample to show: {why}"
     if found:
@@ -192,15 +193,15 @@ def print_json(result: RunResult, selector: Selector) -> None:
     """The outcome for scripts: where the files are, coverage, failures, and what each event came to."""
     from hprofiler.app.run import failures
 
-    record = result.folder.run
+    record = result.folder.record
     print(
         json.dumps(
             {
                 "folder": str(Path(result.folder.path).resolve()),
                 "report": str(Path(result.report.page).resolve()),
                 "interrupted": result.interrupted,
-                "target": record["target"],
-                "coverage": record["coverage"],
+                "target": asdict(record.target),
+                "coverage": asdict(record.coverage),
                 "failures": [
                     dict(zip(("where", "reason", "remedy"), f, strict=False))
                     for f in failures(result.results)

@@ -31,7 +31,7 @@ def begin(options: argparse.Namespace, located: Located) -> Audit | None:
         past_its_lock(sys.stderr).write(told)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
-    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located), options.timeout / 2)
+    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located))
     options.begun_audit = begun
     return begun
 

@@ -112,7 +112,7 @@ class RunSource:
     def __init__(self, path: Path) -> None:
         self._folder = RunFolder.open(path)
         self.name = printable(str(self._folder.path))
-        self.facts = read_facts(self._folder.run)
+        self.facts = read_facts(self._folder.record)
         self.events: dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
 
     def has(self, event: str) -> bool:

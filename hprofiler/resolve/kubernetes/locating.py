@@ -137,6 +137,7 @@ def _containers(pods: Pods) -> list[Host]:
             labels={"node": container.node} if container.node else {},
             containers={container.id: container.labels},
             optional=not container.alone,
+            inside=True,
         )
         for container, name in zip(pods.running, _names(pods.running, pods.home), strict=False)
     ]

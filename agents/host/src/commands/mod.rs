@@ -1,4 +1,4 @@
-//! commands
+//! What a session does besides recording: check a host (`doctor`), remove leftovers (`clean`).
 
 pub mod clean;
 pub mod doctor;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::discovery::listening;
-use crate::os::proc::scan::{environment, Seen};
+use crate::discovery::scan::{environment, Seen};
 use crate::os::proc::target::Target;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::Failure;
@@ -187,9 +187,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::proc::cmdline;
+    use crate::jvm::command_line;
     use crate::os::proc::stat;
-    use crate::wire::protocol::JvmFacts;
+    use crate::wire::events::JvmFacts;
     use std::net::TcpListener;
 
     const YARN: &str = "container_e17_1700000000000_0042_01_000003";
@@ -327,7 +327,7 @@ mod tests {
                 uid: 0,
                 user: String::new(),
                 program: "java".to_owned(),
-                launch: cmdline::parse(&command, |_| None),
+                launch: command_line::parse(&command, |_| None),
                 command,
                 jvm: Some(JvmFacts {
                     version: String::new(),

@@ -7,10 +7,12 @@ use rustix::process::geteuid;
 use crate::discovery::containers::{helper, is_wrapper, Containers, Home, Word};
 use crate::discovery::own_group::OwnGroup;
 use crate::discovery::rivals::{self, Vouched};
-use crate::discovery::selector::{Query, Selector};
-use crate::os::proc::scan::{Overlooked, Scanned, Seen};
+use crate::discovery::scan::{Overlooked, Scanned, Seen};
+use crate::discovery::selector::Selector;
+use crate::wire::events::{Event, Ignored, Process};
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, Find, Ignored, Process};
+use crate::wire::requests::Find;
+use crate::wire::requests::Query;
 
 /// Commands are cut at this many bytes.
 const COMMAND: usize = 4096;

@@ -1,8 +1,10 @@
-//! discovery
+//! Which processes are meant: a scan of the host, selectors, containers, and claims that processes make of themselves.
 
+pub mod attempt;
 pub mod containers;
 pub mod find;
 pub mod listening;
 pub mod own_group;
 pub mod rivals;
+pub mod scan;
 pub mod selector;

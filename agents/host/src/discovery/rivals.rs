@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::discovery::containers::{mentions, Home, Word};
 use crate::discovery::listening;
-use crate::os::proc::scan::Seen;
+use crate::discovery::scan::Seen;
 
 /// What root starts the containers of YARN by, where each runs as its application's user.
 const EXECUTOR: &str = "container-executor";

@@ -3,71 +3,17 @@
 use std::collections::{BTreeMap, HashSet};
 
 use regex::{Regex, RegexBuilder};
-use serde::Deserialize;
 
-use crate::os::proc::cmdline::Launch;
-use crate::os::proc::scan::{environment, Seen};
+use crate::discovery::scan::{environment, Seen};
+use crate::jvm::command_line::Launch;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::Failure;
+use crate::wire::requests::{Alternative, Capture, Query, Source};
 
 /// A compiled regex may take this much memory, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
 /// A label is cut at this many characters.
 const LABEL_LENGTH: usize = 200;
-
-/// The selector as the coordinator sends it.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Query {
-    Pids {
-        pids: Vec<i32>,
-    },
-    Text {
-        text: String,
-    },
-    Regex {
-        regex: String,
-    },
-    Rule {
-        any: Vec<Alternative>,
-        #[serde(default)]
-        labels: BTreeMap<String, Capture>,
-        #[serde(default)]
-        process_label: String,
-    },
-}
-
-/// Every member given must hold.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Alternative {
-    main_class: Vec<String>,
-    arguments: Option<String>,
-    options: Option<String>,
-    environment: BTreeMap<String, String>,
-    user: Vec<String>,
-    cgroup: Option<String>,
-    program: Vec<String>,
-}
-
-/// Where a label's value is found: the regex's only group.
-#[derive(Debug, Deserialize)]
-pub struct Capture {
-    from: Source,
-    #[serde(default)]
-    name: String,
-    regex: String,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Source {
-    Arguments,
-    Options,
-    Environment,
-    Cgroup,
-    MainClass,
-}
 
 /// A selector ready to match.
 pub enum Selector {
@@ -318,11 +264,11 @@ fn compile_glob(glob: &str) -> Result<Regex, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::proc::cmdline;
+    use crate::jvm::command_line;
 
     fn seen(line: &str) -> Seen {
         let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let launch = cmdline::parse(&command, |_| None);
+        let launch = command_line::parse(&command, |_| None);
         let (user, jvm) = ("yarn".to_owned(), None);
         Seen {
             pid: 7,

@@ -1,10 +1,10 @@
 //! How a process was started, by its own word.
 
-use crate::os::proc::attempt::Attempt;
-use crate::os::proc::cmdline::{self, Launch};
+use crate::discovery::attempt::Attempt;
+use crate::jvm::command_line::{self, Launch};
+use crate::jvm::preflight::last_set;
 use crate::os::proc::mask;
-use crate::os::proc::scan::split_zero;
-use crate::recording::preflight::last_set;
+use crate::os::proc::split_zero;
 
 const SECRET: &str = "hunter2";
 
@@ -15,7 +15,7 @@ pub fn command_line(bytes: &[u8]) {
     let files: Vec<String> = parts
         .map(|text| String::from_utf8_lossy(text).into_owned())
         .collect();
-    let launch = cmdline::parse(&command, |name| files.get(name.len()).cloned());
+    let launch = command_line::parse(&command, |name| files.get(name.len()).cloned());
     let words = launch.options.len() + launch.arguments.len();
     assert!(words <= command.len() + bytes.len() * command.len());
     looked_at(&launch);

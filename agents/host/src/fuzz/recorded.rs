@@ -2,9 +2,9 @@
 
 use flamegraph::{read, read_jfr, Format, Limits, ReadOptions};
 
+use crate::engine::api::{EventProfile, Folded, Stopped};
 use crate::engine::async_profiler::plan::{Intervals, Plan};
 use crate::engine::async_profiler::results;
-use crate::engine::{EventProfile, Folded, Stopped};
 
 const EVENTS: [&str; 8] = [
     "cpu",

@@ -1,11 +1,13 @@
 //! What the coordinator asks.
 
 use crate::discovery::containers::Containers;
+use crate::discovery::scan::Seen;
 use crate::discovery::selector::Selector;
 use crate::engine::perf::events::{arguments, Event};
-use crate::os::proc::cmdline;
-use crate::os::proc::scan::Seen;
-use crate::wire::protocol::{read_input, Find, Input, JvmFacts, Request};
+use crate::jvm::command_line;
+use crate::session::inbox::{read_input, Input};
+use crate::wire::events::JvmFacts;
+use crate::wire::requests::{Find, Request};
 use crate::wire::sampling::Sampling;
 
 /// Requests one after the other, as they come out of stdin.
@@ -34,7 +36,7 @@ fn found(find: Find) {
         uid: 0,
         user: "yarn".to_owned(),
         program: "java".to_owned(),
-        launch: cmdline::parse(&command, |_| None),
+        launch: command_line::parse(&command, |_| None),
         command,
         jvm: Some(JvmFacts {
             version: "17.0.9".to_owned(),

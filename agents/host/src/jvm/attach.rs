@@ -19,17 +19,18 @@ use crate::os::files::could_make_files;
 use crate::os::identity::Shoes;
 use crate::os::peer;
 use crate::os::proc::target::Target;
-use crate::os::turns::Turns;
 use crate::wire::outcome::Failure;
 
 mod reply;
 mod socket;
 mod trigger;
+mod turns;
 mod unread;
 
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
+use self::turns::Turns;
 pub use self::unread::{left, see_off};
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

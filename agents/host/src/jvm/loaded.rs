@@ -16,7 +16,6 @@ use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 use crate::os::identity::Shoes;
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::target::Target;
-use crate::recording::preflight::is_musl;
 
 /// Enough to see what the kernel calls a file that is mapped; none of it is read.
 const MAPPED: usize = 1;
@@ -107,6 +106,12 @@ fn is_closed_to_others(shoes: &Shoes, path: &str) -> bool {
         }
         Err(error) => error == Errno::NOENT,
     }
+}
+
+/// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
+/// library of glibc has a version at its end.)
+pub fn is_musl(name: &str) -> bool {
+    name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
-//! jvm
+//! HotSpot from outside: attaching, performance data, command lines, loaded libraries, crash files.
 
 pub mod attach;
 pub mod attach_queue;
+pub mod command_line;
 pub mod hsperf;
 pub mod loaded;
+pub mod preflight;
 pub mod symbols;
+pub mod version;

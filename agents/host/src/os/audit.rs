@@ -1,98 +1,50 @@
-//! What the agent did on the host, for those who must show it: kept from the beginning on, and told as it happens,
-//! where the greeting asks for it.
+//! What the agent does on the host: each action is an event, which the coordinator writes to its audit file.
+//!
+//! Actions are queued by any thread. The session sends them before whatever answer follows from them.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use crate::wire::events::Action;
 
-/// More than this is only counted, and no text is longer, in characters.
-const MOST: usize = 10_000;
+/// The most actions that wait to be sent, and the longest text of one, in characters.
+const MAX_QUEUED: usize = 10_000;
 const LONGEST: usize = 500;
-/// All texts together, in bytes: as JSON each may become six, and a line of the protocol has 16 MiB.
-const ALL: usize = 2 << 20;
-/// What stands before paths of a process whose files are seen through a descriptor.
+/// Begins paths of a process whose files are seen through a descriptor.
 const SEEN_THROUGH: &str = "/proc/self/fd/";
 
-static NOTES: Mutex<Option<Notes>> = Mutex::new(None);
+static QUEUE: Mutex<Option<Queue>> = Mutex::new(None);
 
 thread_local! {
     /// The process for which the thread works, if for one only.
     static ABOUT: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// What was done; paths are as the process `pid` sees them, or as the host does where there is none.
-#[derive(Debug, Serialize)]
-pub struct Entry {
-    time: f64,
-    what: &'static str,
-    pid: Option<i32>,
-    detail: String,
-}
-
-/// What was not told yet, and how many more there were. After the `last` nothing is done any more.
-#[derive(Debug, Default, Serialize)]
-pub struct Kept {
-    entries: Vec<Entry>,
-    dropped: u64,
-    last: bool,
-    #[serde(skip)]
-    bytes: usize,
-}
-
-impl Kept {
-    fn add(&mut self, entry: Entry) {
-        if self.entries.len() >= MOST || self.bytes + entry.detail.len() > ALL {
-            self.dropped += 1;
-            return;
-        }
-        self.bytes += entry.detail.len();
-        self.entries.push(entry);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.dropped == 0
-    }
-}
-
-/// Whoever tells what is kept, once there is somebody to be told.
+/// Called when the queue is no longer empty.
 type Wake = Box<dyn Fn() + Send>;
 
 #[derive(Default)]
-struct Notes {
-    kept: Kept,
-    /// Whose the files are whose names begin with these words, up to the first dot.
-    owners: HashMap<String, i32>,
+struct Queue {
+    actions: Vec<Action>,
     wake: Option<Wake>,
 }
 
-impl Notes {
-    /// The process whose file this is by its name.
-    fn owner(&self, what: &str, path: &str) -> Option<i32> {
-        let name = path.rsplit('/').next()?;
-        let stem = name.split('.').next()?;
-        let is_file = matches!(what, "file" | "removed");
-        self.owners.get(stem).copied().filter(|_| is_file)
-    }
-}
-
-/// From now on all is kept.
+/// From now on actions are queued.
 pub fn begin() {
-    notes().get_or_insert_default();
+    queue().get_or_insert_default();
 }
 
-/// From now on what is kept is told: `wake` is called when there is something again.
-pub fn tell(wake: impl Fn() + Send + 'static) {
-    if let Some(notes) = &mut *notes() {
-        notes.wake = Some(Box::new(wake));
+/// From now on `take` returns actions, and `wake` is called when there are some.
+pub fn send_with(wake: impl Fn() + Send + 'static) {
+    if let Some(queue) = &mut *queue() {
+        queue.wake = Some(Box::new(wake));
     }
 }
 
-/// From now on nothing is kept.
+/// From now on nothing is queued.
 pub fn end() {
-    *notes() = None;
+    *queue() = None;
 }
 
 /// From now on the calling thread works for this process.
@@ -100,50 +52,42 @@ pub fn about(pid: i32) {
     ABOUT.set(Some(pid));
 }
 
-/// From now on files of this name, whatever follows its first dot, are known as this process's: in a folder that several
-/// share the thread of any of them may be the one that removes them.
-pub fn files_of(pid: i32, stem: String) {
-    if let Some(notes) = &mut *notes() {
-        notes.owners.insert(stem, pid);
-    }
-}
-
-/// Keep what was done (`folder`, `file`, `removed`), or is about to be (`attach`, `signal`, `program`).
+/// Queue what was done (`folder`, `file`, `removed`), or is about to be done (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
-    if let Some(notes) = &mut *notes() {
-        let first = notes.kept.is_empty();
-        let detail = plain(&detail());
-        notes.kept.add(Entry {
-            time: now(),
-            what,
-            pid: notes.owner(what, &detail).or(ABOUT.get()),
-            detail,
-        });
-        if let Some(wake) = notes.wake.as_ref().filter(|_| first) {
-            wake();
-        }
+    let mut queue = queue();
+    let Some(queue) = queue
+        .as_mut()
+        .filter(|queue| queue.actions.len() < MAX_QUEUED)
+    else {
+        return;
+    };
+    let (what, detail) = match queue.actions.len() + 1 == MAX_QUEUED {
+        true => (
+            "dropped",
+            "the coordinator does not take what is done".to_owned(),
+        ),
+        false => (what, plain(&detail())),
+    };
+    queue.actions.push(Action {
+        time: now(),
+        what,
+        pid: ABOUT.get(),
+        detail,
+    });
+    if let (1, Some(wake)) = (queue.actions.len(), &queue.wake) {
+        wake();
     }
 }
 
-/// What was kept since this was last asked for, if there is anything to tell.
-pub fn take() -> Option<Kept> {
-    let mut notes = notes();
-    let notes = notes.as_mut().filter(|notes| notes.wake.is_some())?;
-    (!notes.kept.is_empty()).then(|| std::mem::take(&mut notes.kept))
+/// What was queued since the last call, once somebody wants to hear of it.
+pub fn take() -> Vec<Action> {
+    let mut queue = queue();
+    let queue = queue.as_mut().filter(|queue| queue.wake.is_some());
+    queue.map_or(Vec::new(), |queue| std::mem::take(&mut queue.actions))
 }
 
-/// The rest of it: all is done. None where nobody is told.
-pub fn last() -> Option<Kept> {
-    let kept = take();
-    let notes = notes().take()?;
-    notes.wake.map(|_| Kept {
-        last: true,
-        ..kept.unwrap_or_default()
-    })
-}
-
-fn notes() -> MutexGuard<'static, Option<Notes>> {
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner)
+fn queue() -> MutexGuard<'static, Option<Queue>> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Seconds since 1970.
@@ -167,51 +111,5 @@ mod tests {
         assert_eq!(plain("/proc/self/fd/12/tmp/x"), "/tmp/x");
         assert_eq!(plain("/tmp/x"), "/tmp/x");
         assert_eq!(plain(&"x".repeat(900)).len(), LONGEST);
-    }
-
-    #[test]
-    fn a_file_is_that_of_the_process_in_its_name() {
-        let mut notes = Notes::default();
-        notes.owners.insert("4026531836-7-99".to_owned(), 7007);
-        for (what, path, want) in [
-            (
-                "removed",
-                "/tmp/.hprofiler-run-1-2-0/4026531836-7-99.perf.map",
-                Some(7007),
-            ),
-            (
-                "file",
-                "/tmp/.hprofiler-run-1-2-0/4026531836-7-99.map",
-                Some(7007),
-            ),
-            (
-                "removed",
-                "/tmp/.hprofiler-run-1-2-0/4026531836-8-99.map",
-                None,
-            ),
-            ("removed", "/tmp/.hprofiler-run-1-2-0", None),
-            (
-                "attach",
-                "1 load /tmp/x/4026531836-7-99.jfr,log=/tmp/x/4026531836-7-99.log",
-                None,
-            ),
-        ] {
-            assert_eq!(notes.owner(what, path), want, "{path}");
-        }
-    }
-
-    #[test]
-    fn what_is_kept_fits_into_a_line() {
-        let mut kept = Kept::default();
-        for _ in 0..MOST {
-            kept.add(Entry {
-                time: 1e9,
-                what: "attach",
-                pid: Some(1 << 22),
-                detail: "\u{1}".repeat(LONGEST),
-            });
-        }
-        assert_eq!(kept.entries.len() as u64 + kept.dropped, MOST as u64);
-        assert!(serde_json::to_vec(&kept).unwrap().len() < 16 << 20);
     }
 }

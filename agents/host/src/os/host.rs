@@ -7,7 +7,7 @@ use rustix::system::uname;
 
 use crate::os::proc::read_text;
 use crate::os::proc::users::Users;
-use crate::wire::protocol::HostFacts;
+use crate::wire::events::HostFacts;
 
 /// Facts of this machine; what cannot be told is empty or 0.
 pub fn facts() -> HostFacts {

@@ -1,4 +1,4 @@
-//! os
+//! The operating system: `/proc`, files, users and identity, threads with a time limit, the agent's lease.
 
 pub mod audit;
 pub mod files;
@@ -10,5 +10,4 @@ pub mod low_priority;
 pub mod peer;
 pub mod proc;
 pub mod threads;
-pub mod turns;
 pub mod worker_pool;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::param::clock_ticks_per_second;
 
-use crate::engine::Engine;
+use crate::engine::api::Engine;
 use crate::os::proc::stat::Stat;
 use crate::os::proc::target::Target;
 use crate::recording::process::Order;

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::Shared;
+use crate::engine::api::Shared;
+use crate::engine::api::{Job, Libraries};
 use crate::os::threads::{self, STACK};
-use crate::recording::process::{self, Job, Libraries, Order, Over, Report};
+use crate::recording::process::{self, Order, Over, Report};
 use crate::resources::folding::Folding;
 use crate::resources::limits::used;
-use crate::session::inbox::{Happening, Inbox};
+use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Failure, Stage};
-use crate::wire::protocol::{Event, Pid, Prepare};
+use crate::wire::requests::{Prepare, MAX_PROCESSES};
 
-/// A host with more JVMs than this is to be profiled in parts.
-pub const MAX_PROCESSES: usize = 512;
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
 /// How long nothing may come of recordings whose time is over, whatever else goes wrong: longer than any step takes.
@@ -96,13 +95,13 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// Begin to prepare, each process on its own thread.
-    pub fn prepare(
+    /// Begin to prepare, each process on its own thread. What they report is sent to `reports`.
+    pub fn prepare<T: From<(i32, Report)> + Send + 'static>(
         request: Prepare,
         libraries: Libraries,
         host: &str,
         session: &str,
-        inbox: &Inbox,
+        reports: &Sender<T>,
     ) -> Result<Self, Failure> {
         if request.processes.len() > MAX_PROCESSES {
             return Err(too_many(request.processes.len()));
@@ -131,7 +130,7 @@ impl Recordings {
         let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
         shared.limits.set_backstop(asked, duration);
         Ok(Self {
-            all: jobs.map(|job| launch(job, inbox)).collect(),
+            all: jobs.map(|job| launch(job, reports)).collect(),
             step: Step::Prepare,
             duration,
             limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
@@ -357,15 +356,19 @@ impl Recordings {
         self.those(Phase::Over).count() == self.all.len()
     }
 
-    /// Have all end now and wait for it, in vain no longer than a while. What could not be deleted or ended.
-    pub fn abandon(mut self, inbox: &Inbox) -> Vec<String> {
+    /// End all now, and wait for that a limited time. `next_report` waits for the next report until an instant. Returns
+    /// what could not be deleted or ended.
+    pub fn abandon(
+        mut self,
+        mut next_report: impl FnMut(Instant) -> Option<(i32, Report)>,
+    ) -> Vec<String> {
         self.order(Order::Abort);
         self.folding.end();
         self.shared.attaches.end();
         let until = Instant::now() + FAREWELL;
         while self.all.iter().any(|recording| !recording.ended) {
-            match inbox.next(until) {
-                Some(Happening::Report(pid, Report::Over(mut over))) => {
+            match next_report(until) {
+                Some((pid, Report::Over(mut over))) => {
                     self.left.append(&mut over.left);
                     self.all.retain(|recording| recording.pid != pid);
                 }
@@ -399,10 +402,10 @@ pub fn too_many(processes: usize) -> Failure {
 }
 
 /// Prepare one process on a thread of its own.
-fn launch(job: Job, inbox: &Inbox) -> Recording {
+fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>) -> Recording {
     let (orders, to_follow) = channel();
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let tell = process::tagged(pid, inbox.sender.clone());
+    let tell = process::tagged(pid, reports.clone());
     let thread = thread::Builder::new()
         .name(format!("process {pid}"))
         .stack_size(STACK);
@@ -412,7 +415,7 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
     };
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
-        let tell = process::tagged(pid, inbox.sender.clone());
+        let tell = process::tagged(pid, reports.clone());
         tell(Report::Over(Over::failed(outcome)));
     }
     Recording {

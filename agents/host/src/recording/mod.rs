@@ -1,7 +1,6 @@
-//! recording
+//! Recording: one process on a thread of its own, and the group of all processes of a session.
 
 pub mod clock;
 pub mod group;
-pub mod preflight;
 pub mod process;
 pub mod profile_message;

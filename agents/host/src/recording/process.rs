@@ -4,23 +4,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::engine;
+use crate::engine::api::{Engine, Folded, Job, Note, Raw, Stopped, Way};
 use crate::engine::perf::Share;
-use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
-use crate::os::audit;
+use crate::jvm::preflight;
 use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
 use crate::recording::clock::{Clock, End};
-use crate::recording::preflight;
 use crate::recording::profile_message::{
     began_before, cpu_seconds, judge, remark, sealed, told, HEARD_LATE,
 };
-use crate::resources::folding::{Folding, Waiting};
+use crate::resources::folding::Waiting;
+use crate::wire::events::{ProfileHead, RawHead};
 use crate::wire::outcome::{Ended, Failure, Outcome, Stage, Status};
-use crate::wire::protocol::{Chosen, ProfileHead, RawHead};
-use crate::wire::sampling::Sampling;
 
 /// What an engine takes to start, where neither it nor the agent is held up.
 const AT_ONCE: Duration = Duration::from_millis(250);
@@ -73,33 +71,6 @@ impl Over {
     }
 }
 
-/// A file that an engine loads into processes. Of one that is only told of there are no bytes.
-pub struct Library {
-    pub sha256: String,
-    pub version: Option<String>,
-    pub bytes: Vec<u8>,
-}
-
-/// The files that engines may load; one that no engine needs may be missing.
-#[derive(Clone, Default)]
-pub struct Libraries {
-    pub async_profiler: Option<Arc<Library>>,
-    pub perfmap: Option<Arc<Library>>,
-}
-
-/// What to record; the same for all processes of a session but for `chosen`.
-#[derive(Clone)]
-pub struct Job {
-    pub chosen: Chosen,
-    pub sampling: Sampling,
-    pub libraries: Libraries,
-    pub session: String,
-    pub host: String,
-    /// The turn to read and fold one process's output.
-    pub folding: Arc<Folding>,
-    pub shared: Arc<Shared>,
-}
-
 /// What a recording of a process would come to: `engine` is empty where there is none.
 pub struct Prospect {
     pub engine: &'static str,
@@ -127,7 +98,6 @@ fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
     job.sampling.check()?;
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    audit::files_of(target.pid, target.file_stem());
     let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
     engine::choose(asked, &preflight::look(&target))
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use flamegraph::Profile;
 
-use crate::engine::{EventProfile, Note, Raw, USER_CODE};
+use crate::engine::api::Job;
+use crate::engine::api::{EventProfile, Note, Raw, USER_CODE};
 use crate::os::files::{hash_of, sha256};
 use crate::recording::clock::Clock;
-use crate::recording::process::Job;
 use crate::resources::folding::Waiting;
+use crate::wire::events::{ProfileHead, RawHead, Samples};
 use crate::wire::outcome::{each_once, Failure, Outcome, Stage, Status};
-use crate::wire::protocol::{ProfileHead, RawHead, Samples};
 
 /// Of the samples a process should have, this share is taken for granted before a result is called degraded.
 const ENOUGH: f64 = 0.8;

@@ -1,7 +1,7 @@
 //! Everything the session waits for comes by one channel: requests, signals, reports of recordings.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use signal_hook::iterator::Signals;
 use crate::os::threads::STACK;
 use crate::recording::process::Report;
 use crate::session::resume::Successor;
-use crate::wire::protocol::{read_input, Input, Request};
+use crate::wire::requests::{Request, MAX_LINE, MAX_PAYLOAD};
 
 /// What can happen.
 pub enum Happening {
@@ -147,6 +147,15 @@ impl Inbox {
         }
     }
 
+    /// The next report of a recording, or None at `until`.
+    pub fn next_report(&self, until: Instant) -> Option<(i32, Report)> {
+        loop {
+            if let Happening::Report(pid, report) = self.next(until)? {
+                return Some((pid, report));
+            }
+        }
+    }
+
     /// When something was last read from the coordinator.
     pub fn heard(&self) -> Instant {
         self.begin + Duration::from_millis(self.heard.load(Ordering::Relaxed))
@@ -220,6 +229,57 @@ impl Read for Listener {
     }
 }
 
+/// What came out of stdin.
+#[derive(Debug)]
+pub enum Input {
+    Request(Request, Vec<u8>),
+    /// Not the protocol: the session cannot go on.
+    Bad(String),
+    /// The coordinator is gone, perhaps in the middle of a line or payload.
+    Closed,
+}
+
+/// Read the next request and its payload; never more than the protocol's limits.
+pub fn read_input(from: &mut impl BufRead) -> Input {
+    let mut line = Vec::new();
+    match from
+        .by_ref()
+        .take(MAX_LINE as u64 + 1)
+        .read_until(b'\n', &mut line)
+    {
+        Err(_) | Ok(0) => return Input::Closed,
+        Ok(_) if line.len() > MAX_LINE => {
+            return Input::Bad("a request line is longer than 16 MiB".into())
+        }
+        Ok(_) if line.last() != Some(&b'\n') => return Input::Closed,
+        Ok(_) => {}
+    }
+    let request: Request = match serde_json::from_slice(&line) {
+        Ok(request) => request,
+        Err(error) => return Input::Bad(format!("a request cannot be understood: {error}")),
+    };
+    match request.payload_size() {
+        size if size > MAX_PAYLOAD => Input::Bad(format!(
+            "a payload of {size} bytes is over the limit of 64 MiB"
+        )),
+        size => match read_payload(from, size) {
+            Ok(payload) => Input::Request(request, payload),
+            Err(_) => Input::Closed,
+        },
+    }
+}
+
+/// Grows with what really comes, so that a lying size reserves nothing.
+fn read_payload(from: &mut impl BufRead, size: u64) -> io::Result<Vec<u8>> {
+    let mut payload = Vec::new();
+    from.by_ref().take(size).read_to_end(&mut payload)?;
+    if payload.len() as u64 == size {
+        Ok(payload)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,5 +299,39 @@ mod tests {
             inbox.next(until),
             Some(Happening::Input(2, Input::Bad(_)))
         ));
+    }
+
+    fn read(bytes: &[u8]) -> Input {
+        read_input(&mut BufReader::new(bytes))
+    }
+
+    #[test]
+    fn a_request_and_its_payload() {
+        let input =
+            read(b"{\"type\":\"put\",\"name\":\"l\",\"sha256\":\"ab\",\"size\":3}\nxyzrest");
+        assert!(
+            matches!(input, Input::Request(Request::Put { size: 3, .. }, payload) if payload == b"xyz")
+        );
+    }
+
+    #[test]
+    fn what_ends_in_the_middle_is_a_closed_connection() {
+        assert!(matches!(read(b""), Input::Closed));
+        assert!(matches!(read(b"{\"type\":\"pi"), Input::Closed));
+        assert!(matches!(
+            read(b"{\"type\":\"put\",\"sha256\":\"ab\",\"size\":9}\nxyz"),
+            Input::Closed
+        ));
+    }
+
+    #[test]
+    fn what_is_not_the_protocol_is_refused() {
+        assert!(matches!(read(b"hello\n"), Input::Bad(_)));
+        assert!(matches!(read(b"{\"type\":\"dance\"}\n"), Input::Bad(_)));
+        assert!(matches!(
+            read(b"{\"type\":\"put\",\"sha256\":\"ab\",\"size\":999999999999}\n"),
+            Input::Bad(_)
+        ));
+        assert!(matches!(read(&vec![b' '; MAX_LINE + 2]), Input::Bad(_)));
     }
 }

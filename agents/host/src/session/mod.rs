@@ -1,4 +1,4 @@
-//! session
+//! One session: requests in, events out. It holds the lease, and resumes over a second connection.
 
 pub mod backlog;
 pub mod inbox;

@@ -18,7 +18,7 @@ use crate::recording::group::Audience;
 use crate::recording::process::Over;
 use crate::resources::folding::Waiting;
 use crate::session::backlog::Backlog;
-use crate::wire::protocol::Event;
+use crate::wire::events::Event;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
@@ -139,17 +139,15 @@ impl Output {
 
     /// Send what was done since this was last sent; that is told before whatever follows from it.
     pub fn send_noted(&mut self) {
-        if let Some(noted) = audit::take() {
-            self.put(&Event::Audited(noted), |_| ());
+        for action in audit::take() {
+            self.put(&Event::Audit(action), |_| ());
         }
     }
 
     /// Send the rest of it: nothing is done any more.
     pub fn send_last_noted(&mut self) {
         self.patience = self.patience.min(LAST_WORD);
-        if let Some(noted) = audit::last() {
-            self.put(&Event::Audited(noted), |_| ());
-        }
+        self.send_noted();
     }
 
     /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.

@@ -9,21 +9,23 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
+use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
-use crate::os::proc::scan;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
 use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
+use crate::session::inbox::Input;
 use crate::session::inbox::{Happening, Inbox};
 use crate::session::output::Output;
 use crate::session::resume::{Control, Token};
 use crate::staging::store::Store;
+use crate::wire::events::{Event, HostFacts};
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, HostFacts, Input, Request};
+use crate::wire::requests::Request;
 
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
@@ -266,7 +268,8 @@ impl Session {
     fn close(mut self, end: End) -> u8 {
         lease::show(Instant::now());
         let of_all = self.recordings.take();
-        let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
+        let of_all =
+            of_all.map(|recordings| recordings.abandon(|until| self.inbox.next_report(until)));
         let left = of_all.into_iter().flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
         for path in &left {

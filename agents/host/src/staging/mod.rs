@@ -1,5 +1,5 @@
-//! staging
+//! The files that the agent keeps on a host: those beside a JVM during a recording, and the cache between recordings.
 
-pub mod beside;
+pub mod folders;
 pub mod shipped;
 pub mod store;

@@ -1,37 +1,41 @@
 //! The libraries that this agent was built with: those of its own package.
 //!
-//! Who may have sudo run this agent, and nothing else, can talk to it as he likes; and what a JVM loads acts as the JVM's
-//! user. So the agent has JVMs load these alone. An argument lets it take any: whoever may give it one has all its rights
-//! by other ways, for sudo is to refuse arguments (docs/sudo.md).
+//! A user whom sudo allows to run this agent, and nothing else, can send it any request, and a library acts as the user
+//! of the JVM that loads it. So the agent loads only the libraries of its package. The argument `--any-library` lifts
+//! this; sudo refuses arguments (docs/guides/sudo.md), so whoever can give it has root's rights by other ways.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::Blobs;
+use crate::wire::requests::Blobs;
 
-/// Their SHA-256, which setup.py tells the compiler. What the package lacks, and an agent that was built without a
-/// package, has none.
-const ASYNC_PROFILER: Option<&str> = option_env!("HPROFILER_SHIPPED_ASYNC_PROFILER");
-const PERFMAP: Option<&str> = option_env!("HPROFILER_SHIPPED_PERFMAP");
+/// SHA-256 of the libraries, for all architectures, separated by spaces. setup.py sets it for the compiler; an agent
+/// that was built without a package has none.
+const SHIPPED: Option<&str> = option_env!("HPROFILER_SHIPPED_LIBRARIES");
 
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// From now on whatever library is sent will do.
+/// Accept any library from now on.
 pub fn take_any() {
     ANY.store(true, Ordering::Relaxed);
 }
 
-/// Refuse libraries that are not to be loaded into any process.
+/// Refuse libraries that no process may load.
 pub fn check(blobs: &Blobs) -> Result<(), Failure> {
     if ANY.load(Ordering::Relaxed) {
         return Ok(());
     }
-    refuse_others("async-profiler", &blobs.async_profiler, ASYNC_PROFILER)?;
-    refuse_others("perfmap", &blobs.perfmap, PERFMAP)
+    refuse_others("async-profiler", &blobs.async_profiler, SHIPPED)?;
+    refuse_others("perfmap", &blobs.perfmap, SHIPPED)
 }
 
-fn refuse_others(name: &str, asked: &Option<String>, own: Option<&str>) -> Result<(), Failure> {
-    if asked.is_none() || asked.as_deref() == own {
+fn refuse_others(name: &str, asked: &Option<String>, shipped: Option<&str>) -> Result<(), Failure> {
+    let Some(asked) = asked else { return Ok(()) };
+    if shipped
+        .unwrap_or_default()
+        .split(' ')
+        .any(|hash| hash == asked)
+    {
         return Ok(());
     }
     Err(Failure::new(
@@ -45,10 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_very_library_is_taken() {
-        let refused = |asked: &str, own| refuse_others("x", &Some(asked.to_owned()), own).is_err();
-        assert!(!refused("ab", Some("ab")));
-        assert!(refused("ab", Some("cd")) && refused("ab", None));
+    fn only_shipped_libraries_are_accepted() {
+        let refused =
+            |asked: &str, shipped| refuse_others("x", &Some(asked.to_owned()), shipped).is_err();
+        assert!(!refused("ab", Some("ab")) && !refused("cd", Some("ab cd")));
+        assert!(
+            refused("ab", Some("cd")) && refused("ab cd", Some("ab cd")) && refused("ab", None)
+        );
         assert!(refuse_others("x", &None, None).is_ok());
     }
 }

@@ -1,6 +1,8 @@
-//! wire
+//! The protocol's data (`agents/PROTOCOL.md`): what the coordinator requests, what the agent answers, and the outcome of
+//! each process. This room imports nothing of the agent's own.
 
+pub mod events;
 pub mod leftovers;
 pub mod outcome;
-pub mod protocol;
+pub mod requests;
 pub mod sampling;

@@ -15,7 +15,7 @@ use crate::os::audit;
 use crate::os::files::sha256;
 use crate::os::lease;
 use crate::os::proc::maps::file_name;
-use crate::os::proc::scan::split_zero;
+use crate::os::proc::split_zero;
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::{read_bounded, read_text, status};

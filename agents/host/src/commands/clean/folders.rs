@@ -23,7 +23,7 @@ use crate::os::files::check_private;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
-use crate::staging::beside::{is_free, is_usual, USUAL};
+use crate::staging::folders::{is_free, is_usual, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
 /// A folder of ours has no more files, and one with more is not read to its end.

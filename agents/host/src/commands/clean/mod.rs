@@ -16,10 +16,8 @@ use std::time::Duration;
 use rustix::fs::stat;
 use rustix::process::{getegid, geteuid};
 
-pub use profilers::{is_in_use, runs_of};
-
+use crate::discovery::scan::{self, Overlooked, Seen};
 use crate::os::audit;
-use crate::os::proc::scan::{self, Overlooked, Seen};
 use crate::os::proc::users::Users;
 use crate::os::worker_pool::{self, NoResult};
 use crate::wire::leftovers::{Clean, Done, Kind, Leftover, Leftovers, OutOfReach, State, Unseen};

@@ -1,7 +1,7 @@
 //! Every name that any version has given to what it puts on a host.
 
 use crate::os::files::{is_sha256, is_temporary};
-use crate::staging::beside::{is_library_file, is_library_folder, RUN_FOLDER};
+use crate::staging::folders::{is_library_file, is_library_folder, RUN_FOLDER};
 
 const PRIVATE: &str = ".hprofiler-";
 const ONCE: &str = ".hprofiler-once-";

@@ -1,31 +1,23 @@
 //! Profilers that broken-off sessions left running in JVMs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{openat, stat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
-use rustix::io::Errno;
+use rustix::fs::stat;
 
 use super::{FileId, Sweep};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
-use crate::engine::async_profiler::writing::writes_recording;
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::loaded::Loaded;
-use crate::os::files::{could_make_files, open_private, read_regular};
+use crate::jvm::preflight::writes_recording;
+use crate::os::files::read_regular;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::recording::preflight;
-use crate::staging::beside::{is_free, run_folder, RUN_FOLDER, USUAL};
+use crate::staging::folders::{is_in_use, is_ours, run_folder, users_of, RUN_FOLDER, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
 use crate::wire::outcome::Failure;
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// More folders of one user's runs are not looked into: there is one a session.
-const MOST_RUNS: usize = 10_000;
-/// How long a folder that all may write to is read.
-const TO_READ: Duration = Duration::from_secs(3);
-
 /// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
 const PROBE: &str = "clean-";
 
@@ -62,7 +54,7 @@ pub fn sweep(sweep: &Sweep, pid: i32, start_time: u64) -> Option<Swept> {
     };
     let loaded = Loaded::of(&target).unwrap_or_default();
     let paths = loaded.paths().into_iter();
-    let libraries: Vec<String> = paths.filter(|path| preflight::is_ours(path)).collect();
+    let libraries: Vec<String> = paths.filter(|path| is_ours(path)).collect();
     if libraries.is_empty() {
         return Some(swept);
     }
@@ -174,100 +166,5 @@ impl Jvm<'_> {
                 "{library} does not answer: {reply:?}"
             ))),
         }
-    }
-}
-
-/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
-pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
-    match users_of(shoes, file) {
-        (users, _) if !users.is_empty() => Ok(true),
-        (_, unseen) => unseen.map_or(Ok(false), Err),
-    }
-}
-
-/// The run folders with this file that somebody holds, and why there may be more that were not seen.
-fn users_of(shoes: &Shoes, file: &str) -> (Vec<String>, Option<String>) {
-    let usual = USUAL.into_iter().map(str::to_owned);
-    let (mut users, mut unseen) = (Vec::new(), None);
-    for base in usual.chain(shoes.cwd_path.clone()) {
-        let seen_as = shoes.path(&base);
-        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
-            unseen.get_or_insert(format!(
-                "whether a session is at work on it is not known: {base} {why}"
-            ));
-            Vec::new()
-        });
-        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
-        users.extend(folders.filter(|folder| is_held(shoes, folder, file)));
-    }
-    (users, unseen)
-}
-
-fn is_held(shoes: &Shoes, folder: &str, file: &str) -> bool {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    open_private(folder, shoes.uid)
-        .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
-}
-
-/// The folders of this user's runs. Err says why they are not known.
-pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
-    runs(base, owner, MOST_RUNS)
-}
-
-/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
-/// so: those do not count.
-fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let unread = |error: Errno| format!("cannot be read: {error}");
-    let dir = match openat(CWD, base, flags, Mode::empty()) {
-        Ok(dir) => dir,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
-        // Where this user cannot make one there is none of this user's.
-        Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
-        Err(error) => return Err(unread(error)),
-    };
-    let end = Instant::now() + TO_READ;
-    let mut found = Vec::new();
-    for entry in Dir::read_from(&dir).map_err(unread)? {
-        let entry = entry.map_err(unread)?;
-        let name = entry.file_name().to_str().unwrap_or_default();
-        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
-            found.push(name.to_owned());
-        }
-        if found.len() > most || Instant::now() > end {
-            return Err("has too many files to look through".to_owned());
-        }
-    }
-    Ok(found)
-}
-
-fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
-    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustix::process::geteuid;
-
-    #[test]
-    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
-        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
-        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
-        for number in 0..2 {
-            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
-        }
-        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
-        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
-        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
-        assert_eq!(
-            runs(path, me + 1, 1),
-            Ok(Vec::new()),
-            "others' do not count"
-        );
-        std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
     }
 }

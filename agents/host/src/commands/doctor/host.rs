@@ -3,14 +3,15 @@
 use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
 
-use super::Severity::{Error, Info, Ok as Fine, Warning};
-use super::{Finding, Severity};
+use crate::engine::api::{Note, Shared};
 use crate::engine::counters::may_sample_itself;
-use crate::engine::{async_profiler, perf, Note, Shared};
+use crate::engine::{async_profiler, perf};
 use crate::os::host;
 use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
+use crate::wire::events::Severity::{Error, Info, Ok as Fine, Warning};
+use crate::wire::events::{Finding, Severity};
 use crate::wire::sampling::Sampling;
 
 /// Where engines and JVMs write, best first.

@@ -1,17 +1,17 @@
 //! What is worth knowing of a process beside what its line of the ledger would say.
 
-use super::Finding;
-use super::Severity::{Info, Ok as Fine, Warning};
+use crate::engine::api::Job;
 use crate::engine::async_profiler::able::{feature, refuse_known_bad};
 use crate::engine::perf;
 use crate::jvm::hsperf;
+use crate::jvm::preflight::{self, last_set, Findings};
+use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
-use crate::os::proc::scan::jvm_version;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
-use crate::recording::preflight::{self, last_set, Findings};
-use crate::recording::process::Job;
-use crate::staging::beside::{bases, could_stage, is_usual, ASYNC_PROFILER};
+use crate::staging::folders::{bases, could_stage, is_usual, ASYNC_PROFILER};
+use crate::wire::events::Finding;
+use crate::wire::events::Severity::{Info, Ok as Fine, Warning};
 use crate::wire::outcome::Failure;
 
 /// Options by which JVMs are more or less easily profiled.

@@ -9,17 +9,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
+use crate::engine::api::Shared;
+use crate::engine::api::{Job, Libraries, Library};
 use crate::engine::perf::Share;
-use crate::engine::Shared;
 use crate::os::audit;
 use crate::os::threads::{hangs, no_thread, STACK};
-use crate::recording::group::{too_many, MAX_PROCESSES};
-use crate::recording::process::{self, Job, Libraries, Library, Prospect};
+use crate::recording::group::too_many;
+use crate::recording::process::{self, Prospect};
 use crate::resources::folding::Folding;
-use crate::wire::outcome::{Failure, Outcome, Stage};
-use crate::wire::protocol::{Blobs, Chosen, Prepare};
+use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
+use crate::wire::outcome::{Failure, Stage};
+use crate::wire::requests::MAX_PROCESSES;
+use crate::wire::requests::{Blobs, Chosen, Prepare};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
@@ -28,43 +29,6 @@ const LONGEST: usize = 1000;
 
 /// Of one process, or of the host, no more is told.
 const MOST: usize = 100;
-
-/// All that was seen. `time` is this host's clock, in seconds since 1970.
-#[derive(Debug, Serialize)]
-pub struct Checked {
-    time: f64,
-    findings: Vec<Finding>,
-    processes: Vec<CheckedProcess>,
-}
-
-/// One process: what its line of the ledger would be before anything is recorded, and what else is worth knowing.
-#[derive(Debug, Serialize)]
-struct CheckedProcess {
-    engine: &'static str,
-    sources: BTreeMap<String, String>,
-    #[serde(flatten)]
-    outcome: Outcome,
-    findings: Vec<Finding>,
-}
-
-/// How much it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Ok,
-    Info,
-    Warning,
-    Error,
-}
-
-/// One thing that was seen; `about` is one word.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    severity: Severity,
-    about: &'static str,
-    text: String,
-    remedy: String,
-}
 
 impl Finding {
     fn new(severity: Severity, about: &'static str, text: impl Into<String>) -> Self {

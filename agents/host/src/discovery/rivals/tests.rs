@@ -1,5 +1,5 @@
 use super::*;
-use crate::os::proc::cmdline;
+use crate::jvm::command_line;
 use std::net::TcpListener;
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
@@ -17,7 +17,7 @@ fn process(pid: i32, ppid: i32, uid: u32, command: &str) -> Seen {
         uid,
         user: format!("u{uid}"),
         program: command[0].clone(),
-        launch: cmdline::parse(&command, |_| None),
+        launch: command_line::parse(&command, |_| None),
         command,
         jvm: None,
     }

@@ -5,14 +5,13 @@ use super::loading::{already_profiled, bases, cannot_load, others_profile, out_o
 use super::plan::{Choice, Plan};
 use super::rate::Rate;
 use super::{look, place, plan, Looked};
-use crate::commands::clean::is_in_use;
+use crate::engine::api::Job;
+use crate::engine::api::{Foreseen, Note, USER_CODE};
 use crate::engine::counters::may_sample_itself;
-use crate::engine::{Foreseen, Note, USER_CODE};
 use crate::jvm::attach::Attach;
+use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
-use crate::recording::preflight::Findings;
-use crate::recording::process::Job;
-use crate::staging::beside::{could_stage, ASYNC_PROFILER};
+use crate::staging::folders::{could_stage, is_in_use, ASYNC_PROFILER};
 use crate::wire::outcome::Failure;
 
 const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";

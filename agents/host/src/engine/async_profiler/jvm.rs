@@ -19,20 +19,20 @@ use super::loading::{bases, refuse_others, stage_and_load};
 use super::pieces::Pieces;
 use super::place::Place;
 use super::plan::{Choice, Plan};
+use crate::engine::api::{Job, Library};
+use crate::engine::api::{Shared, Stopped};
 use crate::engine::tracepoints::is_tracepoint;
-use crate::engine::{Shared, Stopped};
 use crate::jvm::attach::{Attach, Reply};
+use crate::jvm::preflight::Findings;
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Shoes;
 use crate::os::lease::since_boot;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
-use crate::recording::group::MAX_PROCESSES;
-use crate::recording::preflight::Findings;
-use crate::recording::process::{Job, Library};
 use crate::resources::limits::Limits;
-use crate::staging::beside::{let_library_go, library_folder, Held, ASYNC_PROFILER};
+use crate::staging::folders::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::wire::outcome::Failure;
+use crate::wire::requests::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);

@@ -6,13 +6,13 @@ use rustix::fd::AsFd;
 
 use super::commands;
 use super::jvm::{status_file, ANSWER, MAX_LOG};
+use crate::engine::api::Library;
 use crate::jvm::attach::{Attach, Reply};
+use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::recording::preflight::Findings;
-use crate::recording::process::Library;
-use crate::staging::beside::{
+use crate::staging::folders::{
     self, is_library_file, let_library_go, library_folder, stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::Failure;
@@ -25,7 +25,7 @@ pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<Strin
         .iter()
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
     let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
-    bases.extend(beside::bases(shoes));
+    bases.extend(folders::bases(shoes));
     // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();

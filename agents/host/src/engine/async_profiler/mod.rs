@@ -13,7 +13,6 @@ mod place;
 pub mod plan;
 mod rate;
 pub mod results;
-pub mod writing;
 
 use std::time::{Duration, Instant};
 
@@ -23,13 +22,13 @@ use self::foresee::is_sampled;
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
-use crate::engine::{Engine, Folded, Note, Raw, Started, Stopped};
+use crate::engine::api::{Engine, Folded, Note, Raw, Started, Stopped};
+use crate::engine::api::{Job, Library};
 use crate::jvm::hsperf;
+use crate::jvm::preflight::{refuse_disabled, Findings};
+use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
-use crate::os::proc::scan::jvm_version;
 use crate::os::proc::target::Target;
-use crate::recording::preflight::{refuse_disabled, Findings};
-use crate::recording::process::{Job, Library};
 use crate::wire::outcome::Failure;
 
 /// The engine's name in a sampling.

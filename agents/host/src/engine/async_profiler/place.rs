@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use super::budget::{part_of, Budget, Share};
 use crate::os::free_space::{Memory, Room};
 use crate::os::identity::Shoes;
-use crate::staging::beside::{could_make_run_folder, is_usual, run_folder_in, Held};
+use crate::staging::folders::{could_make_run_folder, is_usual, run_folder_in, Held};
 use crate::wire::outcome::Failure;
 
 /// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.

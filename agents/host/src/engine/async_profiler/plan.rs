@@ -1,7 +1,7 @@
 //! Which commands record the events that are asked for.
 
 use super::events::counted;
-use crate::engine::{Note, USER_CODE};
+use crate::engine::api::{Note, USER_CODE};
 use crate::wire::outcome::Failure;
 use crate::wire::sampling::Sampling;
 

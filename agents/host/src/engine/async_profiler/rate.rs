@@ -6,7 +6,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::engine::Note;
+use crate::engine::api::Note;
 use crate::jvm::hsperf;
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;

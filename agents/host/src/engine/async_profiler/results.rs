@@ -8,7 +8,7 @@ use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threa
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
-use crate::engine::{share, EventProfile, Folded, Note, Raw, Stopped};
+use crate::engine::api::{share, EventProfile, Folded, Note, Raw, Stopped};
 use crate::resources::limits;
 use crate::wire::outcome::Failure;
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::companion::Companion;
+use crate::engine::api::Job;
 use crate::os::threads::{hangs, no_thread, unbroken};
-use crate::recording::process::Job;
 use crate::wire::outcome::Failure;
 
 type Work = Box<dyn FnOnce(&mut Companion) + Send>;

@@ -10,11 +10,11 @@ use super::heard::Heard;
 use super::java_map::{Asked, Java, NO_NAMES};
 use super::placeholder::Late;
 use super::written::Written;
-use crate::engine::{Note, Shared};
+use crate::engine::api::{Job, Library};
+use crate::engine::api::{Note, Shared};
+use crate::jvm::preflight::{self, Findings};
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::recording::preflight::{self, Findings};
-use crate::recording::process::{Job, Library};
 use crate::resources::folding::Folding;
 use crate::wire::outcome::Failure;
 

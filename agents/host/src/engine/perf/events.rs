@@ -4,9 +4,9 @@ use std::path::Path;
 
 use flamegraph::perf_data::{Counted, Wanted};
 
+use crate::engine::api::USER_CODE;
 use crate::engine::perf::command::FOLDER;
 use crate::engine::tracepoints::is_modifier;
-use crate::engine::USER_CODE;
 use crate::wire::outcome::Failure;
 
 /// What perf itself calls the clock that counts CPU time.

@@ -11,7 +11,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::stream::Progress;
-use crate::engine::Shared;
+use crate::engine::api::Shared;
 
 /// How far a recording has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Read for Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::limits::Asked;
+    use crate::wire::sampling::AgentLimits;
     use std::process::{Command, Stdio};
     use std::sync::mpsc::channel;
 
@@ -110,7 +110,7 @@ mod tests {
         command.args(["-c", "printf 12345678; exec sleep 600"]);
         let mut program = command.stdout(Stdio::piped()).spawn().unwrap();
         let (cut, until) = UnixStream::pair().unwrap();
-        let shared = Arc::new(Shared::within(&Asked::default()));
+        let shared = Arc::new(Shared::within(&AgentLimits::default()));
         let (began, begin) = channel();
         let stream = program.stdout.take().unwrap();
         let mut heard = Heard::new(stream, until, shared, began, Arc::default());

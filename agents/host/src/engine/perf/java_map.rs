@@ -11,15 +11,15 @@ use rustix::fs::{openat, Mode, OFlags, CWD};
 
 use super::placeholder::{self, Late, Placeholder};
 use super::written::{Form, Written};
-use crate::engine::Note;
+use crate::engine::api::Library;
+use crate::engine::api::Note;
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::hsperf;
+use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
-use crate::recording::preflight::{last_set, refuse_disabled, Findings};
-use crate::recording::process::Library;
-use crate::staging::beside::{
+use crate::staging::folders::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
 use crate::wire::outcome::Failure;

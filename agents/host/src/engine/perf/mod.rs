@@ -35,15 +35,17 @@ use self::java_map::Java;
 use self::record::Command;
 use self::recording::Recording;
 use self::rights::Rights;
+use crate::engine::api::Job;
+use crate::engine::api::{
+    Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped,
+};
 use crate::engine::counters::refuse_missing;
 use crate::engine::tracepoints::refuse_unmounted;
-use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped};
 use crate::jvm::attach::Attach;
+use crate::jvm::preflight::Findings;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::recording::preflight::Findings;
-use crate::recording::process::Job;
 use crate::wire::outcome::Failure;
 use crate::wire::sampling::Sampling;
 

@@ -12,10 +12,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::written::{Form, Written};
-use crate::commands::clean::runs_of;
 use crate::os::audit;
 use crate::os::files::open_private;
-use crate::staging::beside::{Held, PLACEHOLDER};
+use crate::staging::folders::{runs_of, Held, PLACEHOLDER};
 use crate::wire::outcome::Failure;
 
 /// Deleted when this is dropped, however that comes, unless it stays.
@@ -198,7 +197,7 @@ pub fn is_same(dir: impl AsFd, name: &str, other_dir: impl AsFd, other: &str) ->
 mod tests {
     use super::*;
     use crate::os::identity::Shoes;
-    use crate::staging::beside::run_folder_in;
+    use crate::staging::folders::run_folder_in;
     use rustix::process::{getegid, geteuid};
     use std::fs::{create_dir, read_to_string, remove_dir_all, remove_file, write, File};
     use std::path::{Path, PathBuf};

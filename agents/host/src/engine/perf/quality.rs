@@ -3,7 +3,7 @@
 use flamegraph::perf_data::{Recorded, RecordedEvent};
 
 use super::java_map::Java;
-use crate::engine::{share, Note};
+use crate::engine::api::{share, Note};
 use crate::wire::outcome::Failure;
 
 /// What a user should know before he believes the picture. `better`: async-profiler would do in perf's place.

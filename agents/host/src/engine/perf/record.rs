@@ -13,7 +13,7 @@ use super::find::Perf;
 use super::shared::Shared;
 use super::stream;
 use super::words;
-use crate::engine::Note;
+use crate::engine::api::Note;
 use crate::os::proc::read_text;
 use crate::wire::outcome::Failure;
 use crate::wire::sampling::Sampling;

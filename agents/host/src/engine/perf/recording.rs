@@ -15,7 +15,7 @@ use super::heard::Heard;
 use super::often::Often;
 use super::record::{names, Command};
 use super::words;
-use crate::engine::{Note, Shared};
+use crate::engine::api::{Note, Shared};
 use crate::wire::outcome::Failure;
 
 /// How long perf may take to open its events, until they count, and to end:

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::engine::Note;
+use crate::engine::api::Note;
 use crate::os::proc::read_text;
 use crate::os::proc::status::Status;
 use crate::os::proc::target::Target;

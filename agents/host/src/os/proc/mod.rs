@@ -1,12 +1,9 @@
 //! What `/proc` tells of processes. They vanish at any time, which is never an error here.
 
-pub mod attempt;
-pub mod cmdline;
 pub mod maps;
 pub mod mask;
 pub mod named;
 pub mod open_files;
-pub mod scan;
 pub mod stat;
 pub mod status;
 pub mod target;
@@ -15,6 +12,8 @@ pub mod users;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+const MAX_WORDS: usize = 20_000;
 
 /// Read at most `limit` bytes; None where the file cannot be read (gone, or not ours to see).
 pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
@@ -30,4 +29,21 @@ pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
 /// As `read_bounded`, for text that a host made: what is not UTF-8 is replaced.
 pub fn read_text(path: impl AsRef<Path>, limit: u64) -> Option<String> {
     read_bounded(path, limit).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Split what the kernel separates by zero bytes; of more words than there are in practice the first.
+pub fn split_zero(bytes: &[u8]) -> Vec<String> {
+    first_words(bytes).0
+}
+
+/// As `split_zero`, and whether these are all.
+pub fn first_words(bytes: &[u8]) -> (Vec<String>, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches('\0');
+    if text.is_empty() {
+        return (Vec::new(), true);
+    }
+    let mut words = text.split('\0');
+    let first = words.by_ref().take(MAX_WORDS).map(str::to_owned);
+    (first.collect(), words.next().is_none())
 }

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::os::proc::stat;
-use crate::resources::limits::Asked;
-use crate::session::output::Output;
 use crate::wire::outcome::Ended;
+use crate::wire::sampling::AgentLimits;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
     let recording = |(pid, &phase)| Recording {
@@ -23,7 +22,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600))),
-        shared: Arc::new(Shared::within(&Asked::default())),
+        shared: Arc::new(Shared::within(&AgentLimits::default())),
         worked: None,
         early: Vec::new(),
         left: Vec::new(),
@@ -79,14 +78,19 @@ fn what_hangs_does_not_hold_up_the_others() {
         ),
     ] {
         let mut recordings = recordings(step, &before);
-        recordings.give_up(&mut Output::unheard());
+        recordings.give_up(&mut Nobody);
         assert_eq!(phases(&recordings), after);
-        assert_eq!(
-            recordings.advance(&mut Output::unheard()),
-            step == Step::Record
-        );
+        assert_eq!(recordings.advance(&mut Nobody), step == Step::Record);
         assert_eq!(recordings.step, next);
     }
+}
+
+struct Nobody;
+
+impl Audience for Nobody {
+    fn tell(&mut self, _: &Event) {}
+
+    fn result(&mut self, _: Over) {}
 }
 
 /// Hears how processes ended.
@@ -114,8 +118,8 @@ fn of_one_that_hangs_and_is_gone_its_end_is_told() {
 #[test]
 fn one_that_was_given_up_is_not_heard_again() {
     let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.give_up(&mut Output::unheard());
-    recordings.hear(1, Report::Prepared, &mut Output::unheard());
+    recordings.give_up(&mut Nobody);
+    recordings.hear(1, Report::Prepared, &mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over]);
     assert_eq!(recordings.left_by_now().len(), 1);
 }
@@ -125,8 +129,8 @@ fn each_that_is_folded_gives_time_to_the_next() {
     let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
     let outcome = Failure::plain("ended").at(1, Stage::Record);
     let over = Report::Over(Over::failed(outcome));
-    recordings.hear(1, over, &mut Output::unheard());
-    recordings.give_up(&mut Output::unheard());
+    recordings.hear(1, over, &mut Nobody);
+    recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
     assert!(recordings.limit > Instant::now() + END_TIME / 2);
     assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
@@ -136,13 +140,13 @@ fn each_that_is_folded_gives_time_to_the_next() {
 fn who_waits_for_others_to_be_received_is_not_given_up() {
     let mut recordings = recordings(Step::Record, &[Phase::Running]);
     let others = recordings.without_room(0).wait(vec![0]);
-    recordings.give_up(&mut Output::unheard());
+    recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     drop(others);
     // From now on it could have been folded.
     let now = Instant::now();
     (recordings.limit, recordings.deadline) = (now, Some(now));
-    recordings.give_up(&mut Output::unheard());
+    recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + END_TIME);
     assert!(recordings.deadline() > Some(now + PATIENCE / 2));
@@ -153,13 +157,13 @@ fn who_may_begin_by_a_loss_has_its_time_from_then_on() {
     let mut recordings = recordings(Step::Record, &[Phase::Running]);
     let _others = recordings.without_room(1).wait(vec![0]);
     recordings.set_heard(false);
-    recordings.give_up(&mut Output::unheard());
+    recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
 }
 
-/// A recording that waits for another to be folded, and tells the inbox once it need not any more.
-fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
-    let (folding, sender) = (recordings.folding.clone(), inbox.sender.clone());
+/// A recording that waits for another to be folded, and reports its end once it need not any more.
+fn waits(recordings: &Recordings, sender: Sender<(i32, Report)>) -> thread::JoinHandle<bool> {
+    let folding = recordings.folding.clone();
     thread::spawn(move || {
         let unwanted = folding.turn().is_none();
         let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
@@ -171,14 +175,14 @@ fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
 #[test]
 fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
     for given_up in [false, true] {
-        let inbox = Inbox::silent();
+        let (sender, reports) = channel();
         let mut recordings = recordings(Step::Record, &[Phase::Running]);
         let folding = recordings.folding.clone();
         let _of_another = folding.turn().unwrap();
-        let waits = waits(&recordings, &inbox);
+        let waits = waits(&recordings, sender);
         match given_up {
-            true => recordings.give_up(&mut Output::unheard()),
-            false => assert!(recordings.abandon(&inbox).is_empty()),
+            true => recordings.give_up(&mut Nobody),
+            false => assert!(recordings.abandon(|_| reports.recv().ok()).is_empty()),
         }
         assert!(waits.join().unwrap());
     }
@@ -188,7 +192,7 @@ fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
 fn nothing_is_given_up_while_there_is_time() {
     let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
     recordings.limit = Instant::now() + Duration::from_secs(60);
-    recordings.give_up(&mut Output::unheard());
+    recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Preparing]);
 }
 
@@ -209,7 +213,7 @@ fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
             recordings.stop();
         }
         recordings.all[0].phase = Phase::Running;
-        recordings.advance(&mut Output::unheard());
+        recordings.advance(&mut Nobody);
         let soon = Instant::now() + END_TIME + recordings.queue() + PATIENCE;
         assert_eq!(recordings.limit() < Some(soon), stopped);
         assert_eq!(recordings.deadline() < Some(soon), stopped);

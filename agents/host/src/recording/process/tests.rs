@@ -1,10 +1,14 @@
 use super::*;
-use crate::engine::{Foreseen, Started};
+use crate::engine::api::{Foreseen, Libraries, Shared, Started};
 use crate::os::proc::stat;
 use crate::os::threads::broken;
-use crate::resources::limits::Asked;
+use crate::resources::folding::Folding;
+use crate::wire::requests::Chosen;
+use crate::wire::sampling::AgentLimits;
+use crate::wire::sampling::Sampling;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::Arc;
 use std::time::Duration;
 
 static LEFT: AtomicBool = AtomicBool::new(false);
@@ -52,7 +56,7 @@ fn of_this_process() -> Job {
         session: "test".to_owned(),
         host: "test".to_owned(),
         folding: Arc::new(Folding::new(Duration::from_secs(1))),
-        shared: Arc::new(Shared::within(&Asked::default())),
+        shared: Arc::new(Shared::within(&AgentLimits::default())),
     }
 }
 

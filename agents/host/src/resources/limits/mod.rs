@@ -7,19 +7,15 @@ mod pace;
 use std::io::{self, Read};
 use std::time::Duration;
 
-use serde::Deserialize;
-
 pub use self::backstop::{raise_for_programs, usual_for_programs};
 use self::memory::{Bound, LESS};
 pub use self::pace::used;
 use self::pace::Pace;
 use crate::wire::outcome::Failure;
+use crate::wire::sampling::AgentLimits;
 
-/// The usual processors, on average; and what may be asked for.
+/// The usual processors, on average.
 const CORES: f64 = 1.0;
-const CORES_ASKED: (f64, f64) = (0.1, 1024.0);
-/// What may be asked for of memory, in bytes.
-const MEMORY_ASKED: (u64, u64) = (16 << 20, 1 << 40);
 
 /// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
 const CELL: u64 = 40;
@@ -32,37 +28,6 @@ pub fn set_first_backstop() {
     backstop::set_memory(Bound::new(None).bytes, 0);
 }
 
-/// What the coordinator asks for; what it leaves open follows from the host.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub struct Asked {
-    #[serde(default)]
-    agent_cpu: Option<f64>,
-    #[serde(default)]
-    agent_memory: Option<u64>,
-}
-
-impl Asked {
-    /// Refuse what would be no limit.
-    pub fn check(&self) -> Result<(), Failure> {
-        let (least, most) = CORES_ASKED;
-        match self.agent_cpu {
-            Some(cores) if !(least..=most).contains(&cores) => {
-                return Err(Failure::plain(format!(
-                    "{cores} processors for the agent are not between {least} and {most}"
-                )));
-            }
-            _ => {}
-        }
-        let (least, most) = MEMORY_ASKED;
-        match self.agent_memory {
-            Some(bytes) if !(least..=most).contains(&bytes) => Err(Failure::plain(format!(
-                "{bytes} bytes of memory for the agent are not between {least} and {most}"
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// The limits of one session's recordings.
 pub struct Limits {
     cores: f64,
@@ -72,7 +37,7 @@ pub struct Limits {
 
 impl Limits {
     /// Those that are asked for, or the usual ones of this host.
-    pub fn new(asked: &Asked) -> Self {
+    pub fn new(asked: &AgentLimits) -> Self {
         let cores = asked.agent_cpu.unwrap_or(CORES);
         Self {
             cores,
@@ -184,25 +149,10 @@ impl<R: Read> Read for Within<'_, R> {
 mod tests {
     use super::*;
 
-    fn asked(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> Asked {
-        Asked {
+    fn asked(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> AgentLimits {
+        AgentLimits {
             agent_cpu,
             agent_memory,
-        }
-    }
-
-    #[test]
-    fn what_would_be_no_limit_is_refused() {
-        assert!(Asked::default().check().is_ok());
-        assert!(asked(Some(0.1), Some(16 << 20)).check().is_ok());
-        for wrong in [
-            asked(Some(0.0), None),
-            asked(Some(f64::NAN), None),
-            asked(Some(f64::INFINITY), None),
-            asked(None, Some(1 << 20)),
-            asked(None, Some(u64::MAX)),
-        ] {
-            assert!(wrong.check().is_err(), "{wrong:?}");
         }
     }
 
@@ -220,7 +170,7 @@ mod tests {
         let mut buffer = [0; 4];
         let error = little.reading(&b"1234"[..]).read(&mut buffer).unwrap_err();
         assert!(error.to_string().contains("memory"), "{error}");
-        let usual = Limits::new(&Asked::default());
+        let usual = Limits::new(&AgentLimits::default());
         assert_eq!(usual.reading(&b"1234"[..]).read(&mut buffer).unwrap(), 4);
     }
 }

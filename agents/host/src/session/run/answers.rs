@@ -9,19 +9,20 @@ use super::Session;
 use crate::commands::clean;
 use crate::commands::doctor;
 use crate::discovery::find::{may_be_meant, that_fit, Finding};
+use crate::discovery::scan::{self, Scanned, Seen};
+use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
 use crate::os::files::{read_regular, sha256};
-use crate::os::proc::scan::{self, Scanned, Seen};
 use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
-use crate::recording::process::{Libraries, Library};
 use crate::session::inbox::Happening;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
+use crate::wire::events::Event;
 use crate::wire::leftovers::Clean;
 use crate::wire::outcome::Failure;
-use crate::wire::protocol::{Event, Exclude, Find, Greeting, Prepare, PROTOCOL};
+use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
@@ -71,7 +72,7 @@ impl Session {
     fn tell_noted(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
-            audit::tell(move || {
+            audit::send_with(move || {
                 let _ = inbox.send(Happening::Noted);
             });
             self.output.send_noted();
@@ -118,7 +119,7 @@ impl Session {
             libraries,
             &self.host.name,
             &self.name,
-            &self.inbox,
+            &self.inbox.sender,
         )?);
         self.advance();
         Ok(())

@@ -6,7 +6,7 @@ use super::{complain, End, Session};
 use crate::os::lease;
 use crate::recording::group::Recordings;
 use crate::session::resume::{self, Successor, Token};
-use crate::wire::protocol::Event;
+use crate::wire::events::Event;
 
 impl Session {
     /// Until when the coordinator is waited for.

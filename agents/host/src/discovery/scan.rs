@@ -9,22 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::attempt::Attempt;
-use super::cmdline::{self, Launch};
-use super::maps::{self, file_name, Mapped};
-use super::named::Named;
-use super::stat::{self, Stat};
-use super::target::Target;
-use super::users::Users;
-use super::{mask, read_bounded, read_text, status};
+use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
-use crate::jvm::symbols::jre_version;
+use crate::jvm::version::jvm_version;
 use crate::os::identity::{as_its_user, Unread};
+use crate::os::proc::maps::{self, file_name, Mapped};
+use crate::os::proc::named::Named;
+use crate::os::proc::stat::{self, Stat};
+use crate::os::proc::target::Target;
+use crate::os::proc::users::Users;
+use crate::os::proc::{first_words, mask, read_bounded, read_text, split_zero, status};
 use crate::os::worker_pool::{self, NoResult};
-use crate::wire::protocol::{JvmFacts, Process};
+use crate::wire::events::{JvmFacts, Process};
 
 /// A command line, or an environment, is never longer than this in practice; what is over is left out.
 const MAX_COMMAND: usize = 1 << 20;
-const MAX_WORDS: usize = 20_000;
 /// What all command lines of one scan may take, in bytes, and what each may take where the others have taken that: any
 /// user can start many processes with very many words.
 const ALL_COMMANDS: usize = 64 << 20;
@@ -200,7 +199,7 @@ impl Memory {
             return None;
         }
         room.store(
-            left.saturating_sub(cmdline::size(&command)),
+            left.saturating_sub(command_line::size(&command)),
             Ordering::Relaxed,
         );
         Some(Self {
@@ -277,14 +276,14 @@ impl Told {
     fn by(command: &[String], signs: &Signs, named: &Named) -> Self {
         let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
-            launch: cmdline::parse(command, |name| named.text(name)),
+            launch: command_line::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),
         }
     }
 
     /// By the command line alone. Most name no file of arguments, and then all of the launch is known.
     fn without_files(command: &[String], why: Unread) -> Self {
-        let mut launch = cmdline::parse(command, |_| None);
+        let mut launch = command_line::parse(command, |_| None);
         if why == Unread::NotSoon {
             launch.missing = launch
                 .missing
@@ -295,41 +294,6 @@ impl Told {
             version: String::new(),
         }
     }
-}
-
-/// The version of a JVM with this `libjvm.so`, where it can be told from outside.
-pub fn jvm_version(named: &Named, library: Option<&str>, data: &[Mapped]) -> Option<String> {
-    let released = library.and_then(|library| version(named, library));
-    let published = released.or_else(|| hsperf::version(named, data));
-    published.or_else(|| jre_version(named, library?))
-}
-
-/// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home, which not every JDK 8 has.
-fn version(named: &Named, library: &str) -> Option<String> {
-    let (home, _) = library.rsplit_once("/lib/")?;
-    let home = home.strip_suffix("/jre").unwrap_or(home);
-    let text = named.text(&format!("{home}/release"))?;
-    let version = text
-        .lines()
-        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
-    Some(version.trim_matches('"').to_owned())
-}
-
-/// Split what the kernel separates by zero bytes; of more words than there are in practice the first.
-pub fn split_zero(bytes: &[u8]) -> Vec<String> {
-    first_words(bytes).0
-}
-
-/// As `split_zero`, and whether these are all.
-fn first_words(bytes: &[u8]) -> (Vec<String>, bool) {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_end_matches('\0');
-    if text.is_empty() {
-        return (Vec::new(), true);
-    }
-    let mut words = text.split('\0');
-    let first = words.by_ref().take(MAX_WORDS).map(str::to_owned);
-    (first.collect(), words.next().is_none())
 }
 
 /// The environment of a process, empty where it is not ours to read.

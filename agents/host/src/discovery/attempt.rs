@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cmdline::Launch;
+use crate::jvm::command_line::Launch;
 
 const TASK: &str = "org.apache.hadoop.mapred.YarnChild";
 
@@ -55,11 +55,11 @@ fn parse(argument: &str) -> Option<Attempt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::proc::cmdline;
+    use crate::jvm::command_line;
 
     fn told(line: &str) -> Option<(String, Vec<String>)> {
         let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let attempt = Attempt::of(&cmdline::parse(&command, |_| None))?;
+        let attempt = Attempt::of(&command_line::parse(&command, |_| None))?;
         let label = attempt.label();
         let labels = attempt.labels().into_iter();
         Some((label, labels.map(|(k, v)| format!("{k}={v}")).collect()))

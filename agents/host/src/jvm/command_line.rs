@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::mask;
+use crate::os::proc::{maps, mask};
 
 /// What was started and how. `main` is a class, a jar's path (`is_jar`), or empty where nothing can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ const MAX_ARGUMENTS: usize = 20_000;
 pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> Launch {
     let jsvc = command
         .first()
-        .is_some_and(|program| super::maps::file_name(program).starts_with("jsvc"));
+        .is_some_and(|program| maps::file_name(program).starts_with("jsvc"));
     let takes_value = |option: &str| {
         TAKES_VALUE.contains(&option) || (jsvc && JSVC_TAKES_VALUE.contains(&option))
     };
@@ -213,7 +213,7 @@ impl Launch {
     /// What selectors call the main class: the class, or the jar's file name.
     pub fn main_class(&self) -> &str {
         if self.is_jar {
-            super::maps::file_name(&self.main)
+            maps::file_name(&self.main)
         } else {
             &self.main
         }

@@ -6,12 +6,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{panicking, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, lstat, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags,
+    flock, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
+    OFlags, StatVfsMountFlags, CWD,
 };
+use rustix::io::Errno;
 
 use crate::os::audit;
 use crate::os::files::{
@@ -19,12 +21,15 @@ use crate::os::files::{
     write_whole,
 };
 use crate::os::identity::Shoes;
-use crate::recording::preflight::OUR_LIBRARY;
 
+/// The folder of an async-profiler library begins with this.
+const OUR_LIBRARY: &str = ".hprofiler-ap-";
 /// The folders of runs begin with this.
 pub const RUN_FOLDER: &str = ".hprofiler-run-";
 /// In them, files whose name ends so have a second one in `/tmp` (engine/perf/placeholder.rs). Whoever made one deletes it.
 pub const PLACEHOLDER: &str = ".perf.map";
+/// The extension of async-profiler's recordings.
+pub const RECORDING: &str = "jfr";
 /// What a library that JVMs load is called on a host.
 pub struct Named {
     /// What its folder's name begins with.
@@ -44,6 +49,10 @@ const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
 /// Where a JVM may look for files, best first.
 pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
+/// More folders of one user's runs are not looked into: there is one a session.
+const MOST_RUNS: usize = 10_000;
+/// How long a folder that all may write to is read.
+const TO_READ: Duration = Duration::from_secs(3);
 /// How often it is tried to hold a folder alone, and the time between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -163,6 +172,13 @@ pub fn is_library_folder(name: &str) -> bool {
     libraries.any(|library| name.starts_with(library.folder))
 }
 
+/// Whether a library's path is one that a session of this tool uses.
+pub fn is_ours(path: &str) -> bool {
+    path.rsplit('/')
+        .nth(1)
+        .is_some_and(|folder| folder.starts_with(OUR_LIBRARY))
+}
+
 /// The usual places and the JVM's working directory, as the JVM sees them.
 pub fn bases(shoes: &Shoes) -> Vec<String> {
     let cwd = shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path));
@@ -275,6 +291,76 @@ fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
     format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
 }
 
+/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
+pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
+    match users_of(shoes, file) {
+        (users, _) if !users.is_empty() => Ok(true),
+        (_, unseen) => unseen.map_or(Ok(false), Err),
+    }
+}
+
+/// The paths of the run folders with this file that somebody holds, and why there may be more that were not seen.
+pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<String>, Option<String>) {
+    let usual = USUAL.into_iter().map(str::to_owned);
+    let (mut users, mut unseen) = (Vec::new(), None);
+    for base in usual.chain(shoes.cwd_path.clone()) {
+        let seen_as = shoes.path(&base);
+        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
+            unseen.get_or_insert(format!(
+                "whether a session is at work on it is not known: {base} {why}"
+            ));
+            Vec::new()
+        });
+        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
+        users.extend(folders.filter(|folder| is_held(shoes, folder, file)));
+    }
+    (users, unseen)
+}
+
+fn is_held(shoes: &Shoes, folder: &str, file: &str) -> bool {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    open_private(folder, shoes.uid)
+        .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
+}
+
+/// The folders of this user's runs. Err says why they are not known.
+pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
+    runs(base, owner, MOST_RUNS)
+}
+
+/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
+/// so: those do not count.
+fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let unread = |error: Errno| format!("cannot be read: {error}");
+    let dir = match openat(CWD, base, flags, Mode::empty()) {
+        Ok(dir) => dir,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        // Where this user cannot make one there is none of this user's.
+        Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
+    };
+    let end = Instant::now() + TO_READ;
+    let mut found = Vec::new();
+    for entry in Dir::read_from(&dir).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let name = entry.file_name().to_str().unwrap_or_default();
+        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
+            found.push(name.to_owned());
+        }
+        if found.len() > most || Instant::now() > end {
+            return Err("has too many files to look through".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,5 +381,24 @@ mod tests {
         };
         assert!(std::thread::spawn(breaks).join().is_err());
         assert!(std::fs::metadata(told.recv().unwrap()).is_err());
+    }
+
+    #[test]
+    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
+        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
+        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
+        for number in 0..2 {
+            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
+        }
+        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
+        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
+        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
+        assert_eq!(
+            runs(path, me + 1, 1),
+            Ok(Vec::new()),
+            "others' do not count"
+        );
+        std::fs::remove_dir_all(&base).unwrap();
+        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
     }
 }

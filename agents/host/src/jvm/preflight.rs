@@ -1,22 +1,22 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::async_profiler::writing::writes_recording;
+use crate::jvm::command_line;
 use crate::jvm::hsperf;
-use crate::jvm::loaded::Loaded;
+use crate::jvm::loaded::{is_musl, Loaded};
 use crate::jvm::symbols;
 use crate::os::free_space::Memory;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
-use crate::os::proc::scan::split_zero;
+use crate::os::proc::read_text;
+use crate::os::proc::split_zero;
 use crate::os::proc::target::Target;
-use crate::os::proc::{cmdline, read_text};
+use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
 use crate::wire::outcome::Failure;
 
-/// The folder of a library that an hprofiler session put there begins with this.
-pub const OUR_LIBRARY: &str = ".hprofiler-ap-";
 const ASYNC_PROFILER: &str = "libasyncProfiler";
 /// What every async-profiler offers the JVM or other programs, whatever its file is called.
 const OF_ASYNC_PROFILER: [&str; 2] = ["Java_one_profiler_AsyncProfiler_", "asprof_"];
@@ -133,19 +133,6 @@ fn is_of_interest(name: &str) -> bool {
             .any(|(prefix, _)| name.starts_with(prefix))
 }
 
-/// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
-/// library of glibc has a version at its end.)
-pub fn is_musl(name: &str) -> bool {
-    name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
-}
-
-/// Whether a library's path is one that a session of this tool uses.
-pub fn is_ours(path: &str) -> bool {
-    path.rsplit('/')
-        .nth(1)
-        .is_some_and(|folder| folder.starts_with(OUR_LIBRARY))
-}
-
 fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure> {
     if libraries
         .iter()
@@ -189,7 +176,7 @@ impl Launched {
     /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
     /// no more rights than the JVM's user, since its files of arguments are read.
     pub fn options(&self, named: &Named) -> Vec<String> {
-        let launch = cmdline::parse(&self.command, |name| named.text(name));
+        let launch = command_line::parse(&self.command, |name| named.text(name));
         [
             self.variable("JAVA_TOOL_OPTIONS"),
             self.variable("JDK_JAVA_OPTIONS"),
@@ -235,6 +222,27 @@ pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     })
 }
 
+/// What the kernel puts behind the name of a file that is gone.
+const DELETED: &str = " (deleted)";
+
+/// async-profiler has its recording open for as long as it records. None: that cannot be seen. To be called before the
+/// thread takes the process's user, and sees its files.
+pub fn writes_recording(target: &Target) -> Option<bool> {
+    for file in target.open_files()? {
+        if is_recording(&file.ok()?) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+fn is_recording(link: &str) -> bool {
+    let path = Path::new(link.strip_suffix(DELETED).unwrap_or(link));
+    let folder = path.parent().and_then(Path::file_name);
+    let of_session = folder.is_some_and(|name| name.to_string_lossy().starts_with(RUN_FOLDER));
+    of_session && path.extension().is_some_and(|kind| kind == RECORDING)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,5 +278,21 @@ mod tests {
             "/tmp/.hprofiler-ap-0123456789abcdef-0/libasyncProfiler.so"
         ));
         assert!(!is_ours("/opt/async-profiler/lib/libasyncProfiler.so"));
+    }
+
+    #[test]
+    fn recordings_are_known_by_name_and_folder() {
+        for (link, want) in [
+            ("/tmp/.hprofiler-run-1-2-0/4026531836-7-9.jfr", true),
+            (
+                "/tmp/.hprofiler-run-1-2-0/4026531836-7-9.jfr (deleted)",
+                true,
+            ),
+            ("/tmp/.hprofiler-run-1-2-0/4026531836-7-9.log", false),
+            ("/tmp/mine/app.jfr", false),
+            ("socket:[4711]", false),
+        ] {
+            assert_eq!(is_recording(link), want, "{link}");
+        }
     }
 }

@@ -1,0 +1,205 @@
+//! What the agent sends.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::wire::leftovers::Leftovers;
+use crate::wire::outcome::Outcome;
+
+/// What the agent tells.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Event {
+    Hello {
+        protocol: u32,
+        version: &'static str,
+        sha256: String,
+        host: HostFacts,
+        /// By this the folders of the session are known.
+        session: String,
+        blobs: Vec<String>,
+    },
+    Stored {
+        sha256: String,
+    },
+    Processes {
+        processes: Vec<Process>,
+        ignored: Vec<Ignored>,
+    },
+    Found {
+        searched: usize,
+        processes: Vec<Process>,
+        ignored: Vec<Ignored>,
+    },
+    Outcome(Outcome),
+    Ready {
+        processes: Vec<Pid>,
+    },
+    Started {
+        pid: i32,
+        engine: &'static str,
+        sources: BTreeMap<String, String>,
+    },
+    Recording {
+        processes: usize,
+    },
+    /// The coordinator was lost while processes were recorded, which ended it after so many seconds.
+    Interrupted {
+        seconds: f64,
+        reason: &'static str,
+    },
+    Resumed {
+        found: bool,
+    },
+    Checked(Checked),
+    Audit(Action),
+    Profile(ProfileHead),
+    Raw(RawHead),
+    Done {
+        left: Vec<String>,
+    },
+    /// The session is over.
+    Left {
+        left: Vec<String>,
+    },
+    Leftovers(Leftovers),
+    Error {
+        reason: String,
+        remedy: String,
+    },
+}
+
+/// What the agent says of its machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct HostFacts {
+    pub name: String,
+    pub boot_id: String,
+    pub pid_namespace: String,
+    pub kernel: String,
+    pub arch: String,
+    pub cpus: usize,
+    /// Tasks that want to run, on average of a minute; below zero where that is not known.
+    pub load: f64,
+    pub memory_bytes: u64,
+    /// What could be taken of it without swapping; None where that is not known.
+    pub memory_available_bytes: Option<u64>,
+    pub uid: u32,
+    pub user: String,
+}
+
+/// One process as the coordinator sees it.
+#[derive(Debug, Serialize)]
+pub struct Process {
+    pub pid: i32,
+    pub namespace_pid: i32,
+    pub start_time: u64,
+    pub uid: u32,
+    pub user: String,
+    pub ppid: i32,
+    pub main_class: String,
+    pub command: String,
+    pub label: String,
+    pub labels: BTreeMap<String, String>,
+    pub jvm: Option<JvmFacts>,
+}
+
+/// What is known of a JVM without touching it.
+#[derive(Debug, Clone, Serialize)]
+pub struct JvmFacts {
+    pub version: String,
+}
+
+/// A process that matched and was left out all the same, or of which that is not known.
+#[derive(Debug, Serialize)]
+pub struct Ignored {
+    pub pid: i32,
+    pub reason: String,
+    /// Whether it may be one that is meant.
+    pub doubtful: bool,
+}
+
+/// A process that is ready to be recorded.
+#[derive(Debug, Serialize)]
+pub struct Pid {
+    pub pid: i32,
+}
+
+/// Says what the payload that follows is; `seconds` and `cpu_seconds` are of the recording.
+#[derive(Debug, Serialize)]
+pub struct ProfileHead {
+    pub pid: i32,
+    pub event: String,
+    pub engine: &'static str,
+    pub source: String,
+    pub interval: u64,
+    pub seconds: f64,
+    pub cpu_seconds: f64,
+    pub attach_seconds: Option<f64>,
+    pub samples: Samples,
+    pub timeline: Vec<u64>,
+    pub sha256: String,
+    pub size: usize,
+}
+
+/// Says what file the payload that follows is.
+#[derive(Debug, Serialize)]
+pub struct RawHead {
+    pub pid: i32,
+    pub name: String,
+    pub sha256: String,
+    pub size: u64,
+}
+
+/// How many samples a recording should have had, had, and missed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Samples {
+    pub expected: u64,
+    pub taken: u64,
+    pub lost: u64,
+}
+
+/// One action. Paths are as the process `pid` sees them, or as the host does where there is none.
+#[derive(Debug, Serialize)]
+pub struct Action {
+    pub time: f64,
+    pub what: &'static str,
+    pub pid: Option<i32>,
+    pub detail: String,
+}
+
+/// The result of a check. `time` is this host's clock, in seconds since 1970.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    pub time: f64,
+    pub findings: Vec<Finding>,
+    pub processes: Vec<CheckedProcess>,
+}
+
+/// The outcome that a recording of one process would begin with, and what else is worth knowing.
+#[derive(Debug, Serialize)]
+pub struct CheckedProcess {
+    pub engine: &'static str,
+    pub sources: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Ok,
+    Info,
+    Warning,
+    Error,
+}
+
+/// One finding of a check; `about` is one word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub severity: Severity,
+    pub about: &'static str,
+    pub text: String,
+    pub remedy: String,
+}

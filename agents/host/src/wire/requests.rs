@@ -1,0 +1,190 @@
+//! What the coordinator sends.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::wire::leftovers::Clean;
+use crate::wire::sampling::{AgentLimits, Sampling};
+
+/// The protocol version of this agent.
+pub const PROTOCOL: u32 = 2;
+/// The longest line either side may send, in bytes.
+pub const MAX_LINE: usize = 16 << 20;
+/// The largest payload of a request, in bytes.
+pub const MAX_PAYLOAD: u64 = 64 << 20;
+/// The most processes that one session records. A host with more is profiled in parts.
+pub const MAX_PROCESSES: usize = 512;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Request {
+    Hello(Greeting),
+    /// Continue the session with this token, of which the coordinator has received `received` bytes.
+    Resume {
+        token: String,
+        received: u64,
+    },
+    /// The coordinator has received this many bytes of the session.
+    Received {
+        bytes: u64,
+    },
+    /// A file follows as payload.
+    Put {
+        #[serde(default)]
+        name: String,
+        sha256: String,
+        size: u64,
+    },
+    List,
+    Find(Find),
+    Prepare(Box<Prepare>),
+    Check(Box<Prepare>),
+    Start,
+    Stop,
+    Ping,
+    Clean(Clean),
+    Bye,
+}
+
+impl Request {
+    /// The size of the payload that follows the request, in bytes.
+    pub fn payload_size(&self) -> u64 {
+        match self {
+            Self::Put { size, .. } => *size,
+            _ => 0,
+        }
+    }
+}
+
+/// The first request of a session.
+#[derive(Debug, Deserialize)]
+pub struct Greeting {
+    pub protocol: u32,
+    pub lease_seconds: f64,
+    #[serde(default)]
+    pub exclude: Option<Exclude>,
+    /// Whether the agent reports each of its actions on the host.
+    #[serde(default)]
+    pub audit: bool,
+    /// The token by which another connection may continue the session. None: it cannot be continued.
+    #[serde(default)]
+    pub resume: Option<String>,
+}
+
+/// The coordinator's own processes. They count only on its own machine and in its pid namespace.
+#[derive(Debug, Deserialize)]
+pub struct Exclude {
+    pub boot_id: String,
+    pub pid_namespace: String,
+    pub pids: Vec<i32>,
+}
+
+/// Which processes to find: those that match a selector, those in certain containers, or those that do both.
+#[derive(Debug, Deserialize)]
+pub struct Find {
+    pub selector: Option<Query>,
+    /// Whether processes that are not JVMs may match.
+    #[serde(default)]
+    pub native: bool,
+    pub containers: Option<Vec<String>>,
+    /// The container that the agent itself is in.
+    pub own: Option<String>,
+    /// The users of the containers' applications, as far as they are known, by container id.
+    #[serde(default)]
+    pub owners: BTreeMap<String, String>,
+    /// The port on which the NodeManager listens.
+    #[serde(default)]
+    pub manager_port: Option<u16>,
+}
+
+/// A selector.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Query {
+    Pids {
+        pids: Vec<i32>,
+    },
+    Text {
+        text: String,
+    },
+    Regex {
+        regex: String,
+    },
+    Rule {
+        any: Vec<Alternative>,
+        #[serde(default)]
+        labels: BTreeMap<String, Capture>,
+        #[serde(default)]
+        process_label: String,
+    },
+}
+
+/// One way to match a rule. Every member that is given must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alternative {
+    pub main_class: Vec<String>,
+    pub arguments: Option<String>,
+    pub options: Option<String>,
+    pub environment: BTreeMap<String, String>,
+    pub user: Vec<String>,
+    pub cgroup: Option<String>,
+    pub program: Vec<String>,
+}
+
+/// Where a label's value is found: in the regex's only group.
+#[derive(Debug, Deserialize)]
+pub struct Capture {
+    pub from: Source,
+    #[serde(default)]
+    pub name: String,
+    pub regex: String,
+}
+
+/// What a label's regex is applied to.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Arguments,
+    Options,
+    Environment,
+    Cgroup,
+    MainClass,
+}
+
+/// What to record, and of which processes.
+#[derive(Debug, Deserialize)]
+pub struct Prepare {
+    pub sampling: Sampling,
+    #[serde(default)]
+    pub blobs: Blobs,
+    /// The versions of these files, where they are known.
+    #[serde(default)]
+    pub versions: Blobs,
+    pub processes: Vec<Chosen>,
+    #[serde(flatten)]
+    pub limits: AgentLimits,
+}
+
+/// The hashes of the files that engines load into processes. A file that no engine needs may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Blobs {
+    pub async_profiler: Option<String>,
+    pub perfmap: Option<String>,
+}
+
+/// A process that was found before. `start_time` guards against a reused pid.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Chosen {
+    pub pid: i32,
+    pub start_time: u64,
+    #[serde(default)]
+    pub label: String,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The only engine that may record the process. None: the sampling's engine decides.
+    #[serde(default)]
+    pub engine: Option<String>,
+}

@@ -1,0 +1,239 @@
+"""run.json: what a run says of itself, written and read by the same types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+
+from hprofiler.base import bounded_json
+from hprofiler.base.text import printable
+from hprofiler.model import (
+    Count,
+    HostFacts,
+    HostResult,
+    Outcome,
+    Recording,
+    Sampling,
+    Seconds,
+    Status,
+    Target,
+)
+
+FORMAT = 3
+MOST_BYTES = 2 << 30
+"""Of a run.json that is read. A day of a thousand processes has half of that."""
+
+
+class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One host of the run. `inside` is a container that was visited through the API server."""
+
+    name: str
+    address: str = ""
+    inside: bool = False
+    labels: Mapping[str, str] = {}
+    facts: HostFacts | None = None
+    timings: Mapping[str, Seconds] = {}
+    bytes_sent: Count = 0
+    bytes_received: Count = 0
+    recordings: tuple[Recording, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> frozenset[int]:
+        """The pids of its recorded processes."""
+        return frozenset(one.process.pid for one in self.recordings)
+
+    @property
+    def found(self) -> frozenset[int]:
+        """The pids of its processes: recorded, or failed on the way."""
+        return self.recorded | {one.pid for one in self.outcomes if one.pid is not None}
+
+    @property
+    def short(self) -> frozenset[int]:
+        """The pids of processes that were recorded, and not for all of the time."""
+        return self.recorded & {one.pid for one in self.outcomes if one.seconds is not None}
+
+    @property
+    def idle(self) -> bool:
+        """Reached, and nothing there matched the selector."""
+        return any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
+
+    @property
+    def failed(self) -> bool:
+        """A ledger line of its own says so."""
+        return any(one.pid is None and one.status is Status.FAILED for one in self.outcomes)
+
+
+@dataclass(frozen=True)
+class HostCoverage:
+    all: Count = 0
+    reached: Count = 0
+    recorded: Count = 0
+    idle: Count = 0
+    failed: Count = 0
+
+
+@dataclass(frozen=True)
+class ProcessCoverage:
+    found: Count = 0
+    recorded: Count = 0
+    short: Count = 0
+
+
+@dataclass(frozen=True)
+class RecordingCoverage:
+    expected: Count = 0
+    made: Count = 0
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what was meant was recorded: "37 of 40 processes on 9 of 10 hosts".
+
+    A recording is a process x an event; a process counts as recorded when one of its events was. Those that
+    are `short` were recorded, and not for all of the time for which they could have been.
+    """
+
+    hosts: HostCoverage = HostCoverage()
+    processes: ProcessCoverage = ProcessCoverage()
+    recordings: RecordingCoverage = RecordingCoverage()
+
+    @classmethod
+    def of(cls, hosts: Sequence[HostRecord], events: int) -> Coverage:
+        found = sum(len(host.found) + len(host.unseen) for host in hosts)
+        return cls(
+            HostCoverage(
+                all=len(hosts),
+                reached=sum(host.facts is not None for host in hosts),
+                recorded=sum(bool(host.recorded) for host in hosts),
+                idle=sum(host.idle for host in hosts),
+                failed=sum(host.failed for host in hosts),
+            ),
+            ProcessCoverage(
+                found=found,
+                recorded=sum(len(host.recorded) for host in hosts),
+                short=sum(len(host.short) for host in hosts),
+            ),
+            RecordingCoverage(expected=found * events, made=sum(len(host.recordings) for host in hosts)),
+        )
+
+    @property
+    def complete(self) -> bool:
+        """No event of a process that was found, no host, and no time is missing."""
+        whole = self.recordings.made == self.recordings.expected and not self.processes.short
+        return self.hosts.failed == 0 and whole
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The typed content of run.json. `roots` are the frames at which the job's own stacks begin."""
+
+    format: int = FORMAT
+    hprofiler: str = ""
+    command: tuple[str, ...] = ()
+    target: Target = Target("", "")
+    notes: tuple[str, ...] = ()
+    selector: str = ""
+    roots: Annotated[tuple[str, ...], msgspec.Meta(max_length=100)] = ()
+    sampling: Sampling = msgspec.field(default_factory=lambda: Sampling(("cpu",), 0, 0.0))
+    care: Mapping[str, bool | float] = {}
+    started: str = ""
+    finished: str = ""
+    interrupted: bool = False
+    coverage: Coverage = Coverage()
+    hosts: tuple[HostRecord, ...] = ()
+
+
+def host_record(result: HostResult) -> HostRecord:
+    """What run.json says of a host. Command lines stay out of it: they may hold secrets."""
+    recordings = (replace(one, process=replace(one.process, command="")) for one in result.recordings)
+    return HostRecord(
+        name=result.host.name,
+        address=result.host.address,
+        inside=result.host.inside,
+        labels=result.host.labels,
+        facts=result.facts,
+        timings={stage: round(seconds, 3) for stage, seconds in result.timings.items()},
+        bytes_sent=result.bytes_sent,
+        bytes_received=result.bytes_received,
+        recordings=tuple(recordings),
+        outcomes=result.outcomes,
+        unseen=result.unseen,
+    )
+
+
+def read(text: bytes) -> RunRecord:
+    """The record in a run.json of this or an earlier format. ValueError says what is wrong with it.
+
+    It may come from elsewhere: control characters are taken out of its texts.
+    """
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES >> 30} GiB")
+    # Without a bound of values: a day's recordings have a second each in their timelines.
+    content = bounded_json.read(text, len(text))
+    if not isinstance(content, dict):
+        raise ValueError("not a JSON object")
+    found = content.get("format")
+    if found not in (2, FORMAT):
+        raise UnknownFormat(found)
+    content = _printable(content)
+    try:
+        return msgspec.convert(_upgraded(content) if found == 2 else content, RunRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+class UnknownFormat(ValueError):
+    """A run.json of a version that is not read. `format` is what it says."""
+
+    def __init__(self, found: object) -> None:
+        super().__init__(f"format {found}")
+        self.format = found
+
+
+def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
+    """Format 2 as format 3: there outcomes had no code, and containers were known by their addresses."""
+    hosts = content.get("hosts")
+    target = content.get("target")
+    in_pods = isinstance(target, dict) and target.get("kind") == "kubernetes"
+    for host in hosts if isinstance(hosts, list) else ():
+        if not isinstance(host, dict):
+            continue
+        host["inside"] = in_pods and str(host.get("address")).count("/") == 2
+        for outcome in host.get("outcomes") or ():
+            if isinstance(outcome, dict):
+                outcome.setdefault("code", "unknown")
+    return {**content, "format": FORMAT}
+
+
+def pieces(record: RunRecord) -> Iterator[bytes]:
+    """The record as JSON, with a line for each member and each host."""
+    for number, name in enumerate(RunRecord.__struct_fields__):
+        yield b",\n" if number else b"{\n"
+        yield b'"%s": ' % name.encode()
+        if name != "hosts":
+            yield _encoded(getattr(record, name))
+            continue
+        for place, host in enumerate(record.hosts):
+            yield b",\n" if place else b"[\n"
+            yield _encoded(host)
+        yield b"\n]" if record.hosts else b"[]"
+    yield b"\n}\n"
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(_printable(msgspec.to_builtins(value, enc_hook=list)))
+
+
+def _printable(value: Any) -> Any:
+    """A JSON value with texts and names that can be shown anywhere."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(name): _printable(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)) and not (value and type(value[0]) in (int, float)):
+        return [_printable(one) for one in value]
+    return value
