@@ -135,7 +135,9 @@ class Comeback:
     @property
     def trace(self) -> str | None:
         """Of the agent that may have left something: only one of them has touched anything yet."""
-        return self.former or (self._visit.session.trace if self._visit.session else None)
+        if self.former is not None:
+            return self.former
+        return self._visit.session.trace if self._visit.session else None
 
     def tidied(self, why: HostError) -> HostError:
         """What an agent left that ended before it recorded, or is not waited for any longer, is taken away.
@@ -175,7 +177,7 @@ class Comeback:
         visit.limit(visit.reach.timeout + CLEANING_SECONDS + LEASE_SECONDS)
         again = "" if why.stage == "clean" else "record again"  # all had come before it was cleaned up
         try:
-            found = other.clean(kept=True) if trace else Leftovers(())
+            found = other.clean(kept=True) if trace is not None else Leftovers(())
             visit.tell_left(other.bye())
         except HostError as error:
             reason += f", and what it left there could not be removed: {error.reason}"

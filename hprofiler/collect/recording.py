@@ -131,8 +131,8 @@ class _RecordingVisit(Visit):
         why = self._why or error
         if self._comeback.has_looked:
             return error
-        may_be_left = isinstance(why, TimedOut) or self._comeback.former
-        if isinstance(why, HostError) and may_be_left and self._comeback.trace:
+        may_be_left = isinstance(why, TimedOut) or self._comeback.former is not None
+        if isinstance(why, HostError) and may_be_left and self._comeback.trace is not None:
             with self._lock:  # who stops the run gives this visit no more time
                 self._phase = "after"
             return self._comeback.tidied(why)
@@ -167,7 +167,7 @@ class _RecordingVisit(Visit):
     def _get_ready(self) -> AgentSession | None:
         """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
-        if self._comeback.former:
+        if self._comeback.former is not None:
             self._take_away(session)
         self._tell_no_limit()
         found = self.find(session, self._selector)

@@ -17,6 +17,7 @@ from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.model import Sampling, Status
 from tests.burners.burner import Burner
 from tests.contract import real
+from tests.contract.cleaning import clean
 from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, is_good, of_host, of_processes
@@ -160,18 +161,7 @@ def beside_a_stopped_jvm(site, burner):
 
 
 @pytest.mark.nightly
-def test_a_jvm_that_goes_on_in_a_while_is_waited_for(beside_a_stopped_jvm):
-    run, jvm = beside_a_stopped_jvm
-    wait_for("the asking", lambda: any("asked again" in step.detail for step in run.steps))
-    jvm.kill(signal.SIGCONT)
-    (line,) = of_host(run.end())
-    assert "its profiler in 1 of the processes was stopped" in line.reason, line
-    assert not is_profiled(jvm.pid)
-
-
-@pytest.mark.nightly
-def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_agent, monkeypatch):
-    monkeypatch.setattr(session, "_UNTIL_KNOWN", 4.0)
+def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_agent):
     run, jvm = beside_a_stopped_jvm
     (line,) = of_host(run.end())
     assert f"process {jvm.pid} is stopped (state T): it cannot answer" in line.reason, line
@@ -179,56 +169,28 @@ def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_a
     jvm.kill(signal.SIGCONT)
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True, dry=True)
-    left = [one["id"] for one in cleaner.expect("leftovers", 60)["entries"] if one["state"] == "left"]
-    cleaner.send("clean", kept=True, only=left)
-    assert jvm.pid in cleaner.expect("cleaned", 60)["stopped"]
+    assert jvm.pid in clean(cleaner)["stopped"]
     assert cleaner.bye() == 0
     assert not is_profiled(jvm.pid)
 
 
 @pytest.mark.nightly
-def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, library_file, burn):
-    """Another run's agent was killed, and ours records its JVM by perf; a third one's stands still."""
-    word = f"comeback{os.getpid()}"
-    own, shared = burn(extra=[word]), burn(extra=[word])
-    killed = Kept(start_agent, library_file, shared, duration=LONG)
+def test_what_another_session_holds_is_left_alone(site, start_agent, library_file, burn):
+    """The agent of another session stands still."""
+    own = burn(extra=[f"comeback{os.getpid()}"])
     frozen = Kept(start_agent, library_file, burn(), duration=LONG)
-    killed.agent.process.kill()
-    killed.agent.wait()
     frozen.agent.process.send_signal(signal.SIGSTOP)
     server = site.server()
     run = Run(site.host(server), own, site.connector().transport)
     for agent in agents_of(server):
         signal.pidfd_send_signal(agent, signal.SIGKILL)
         os.close(agent)
-    result = run.end()
-    (line,) = of_host(result)
+    (line,) = of_host(run.end())
     assert "its profiler in 1 of the processes was stopped" in line.reason, line
     assert not is_profiled(own.outer.pid)
-    assert is_profiled(shared.outer.pid) and own_folders(killed.agent)
     assert is_profiled(frozen.burner.outer.pid) and own_folders(frozen.agent)
-    assert frozen.agent.process.poll() is None
-    take_away(start_agent(), killed.agent, shared)
     frozen.agent.process.send_signal(signal.SIGCONT)
     assert frozen.agent.bye() == 0
-
-
-def take_away(cleaner, agent, burner):
-    """What an agent left that was killed."""
-    cleaner.hello()
-    cleaner.send("clean", kept=True, dry=True)
-    folders, pid = own_folders(agent), burner.outer.pid
-    listed = cleaner.expect("leftovers", 60)["entries"]
-    ids = [
-        one["id"]
-        for one in listed
-        if one["path"] in folders or (one["kind"], one["pid"]) == ("profiler", pid)
-    ]
-    cleaner.send("clean", kept=True, only=ids)
-    cleaned = cleaner.expect("cleaned", 60)
-    assert (cleaned["stopped"], cleaned["failed"]) == ([pid], [])
-    assert cleaner.bye() == 0
 
 
 def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):

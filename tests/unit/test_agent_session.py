@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -80,16 +79,6 @@ def test_an_answer_gone_wrong(talk, answer, says):
     with pytest.raises(HostError, match=says) as caught:
         session.find(ANY.query)
     assert caught.value.stage == "find"
-
-
-def test_what_is_in_a_process_that_was_refused_is_of_somebody_else(talk):
-    """A profiler that another one started is why; it is not to be taken away after an agent of ours."""
-    body = "hello(session='4711-99'); prepare_request(); outcome(8, 'failed', 'prepare'); "
-    session = talk(body + "say('ready', processes=[{'pid': 7}]); read()")
-    session.prepare(SAMPLING, {"async-profiler": "ab" * 32}, [SEVEN, replace(SEVEN, pid=8)])
-    trace = session.trace
-    assert trace is not None and (trace.session, trace.pids) == ("4711-99", {7})
-    assert trace.libraries == {"ab" * 32}
 
 
 def prepared(talk, body: str, sampling=SAMPLING) -> AgentSession:

@@ -191,21 +191,14 @@ def test_once_all_has_come_nobody_comes_back(fleet):
 
 
 LEFT = """
-def left(id, kind, path="/x", pid=None, state="left"):
-    return dict(id=id, kind=kind, path=path, pid=pid, user="u", seconds=1, bytes=1, state=state, reason="")
-OF_IT = [left("profiler:7:1", "profiler", pid=7), left("agent:4711:99", "agent", pid=4711),
-         left("folder:1:1", "folder", "/tmp/.hprofiler-run-4711-99-1000"),
-         left("folder:1:2", "folder", "/tmp/.hprofiler-ap-" + LIBRARY[:16] + "-1000")]
-OF_OTHERS = [left("profiler:8:1", "profiler", pid=8), left("agent:47:1199", "agent", pid=47),
-             left("program:48:1", "program", pid=48), left("folder:1:3", "folder", "/tmp/.hprofiler-0"),
-             left("folder:1:4", "folder", "/tmp/.hprofiler-run-4711-990-1000"),
-             left("folder:1:5", "folder", "/tmp/.hprofiler-ap-0123456789abcdef-1000"),
-             left("folder:1:6", "folder", "/tmp/.hprofiler-run-4711-99-0", state="used")]
-HUNG = [dict(what="process 8", reason="it hangs")]
-def listed(request):
-    assert request["dry"] and "only" not in request
-    say("leftovers", entries=OF_IT + OF_OTHERS, removed=[], stopped=[], ended=[], failed=HUNG,
-        out_of_reach=[])
+def left(kind, path="/x", pid=None, state="left", result=None):
+    shape = dict(user="u", seconds=1, bytes=1, reason="")
+    return dict(shape, kind=kind, path=path, pid=pid, state=state, result=result)
+DONE = [left("profiler", pid=7, result="stopped"), left("folder", "/tmp/x", result="removed"),
+        left("agent", pid=47, state="used"), left("folder", "/tmp/y", state="foreign")]
+def cleaned(request, entries=DONE, failed=()):
+    assert request["kept"] and not request["dry"], request
+    say("leftovers", entries=entries, failed=failed, out_of_reach=[])
 """
 
 TORN = """
@@ -214,10 +207,7 @@ if os.path.exists({log!r}):
     hello()
     assert read()["type"] == "resume"
     say("resumed", found=False)
-    listed(read())
-    request = read()
-    assert request["only"] == [one["id"] for one in OF_IT]
-    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], spared=[], failed={failed!r})
+    cleaned(read(), DONE + {entries}, {failed!r})
     assert read()["type"] == "bye"
     open({log!r}, "w").write("good")
 else:
@@ -228,16 +218,19 @@ else:
 
 
 @pytest.mark.parametrize(
-    ("failed", "part"),
+    ("entries", "failed", "part"),
     [
-        ([], "its profiler in 1 of the processes was stopped"),
-        ([{"what": "x", "reason": "no"}], "x could not be"),
+        ("[]", [], "its profiler in 1 of the processes was stopped"),
+        ("[]", [{"what": "x", "reason": "no"}], "x could not be cleaned up: no"),
+        ('[left("profiler", pid=9, state="unknown")]', [], "process 9 is there yet"),
+        ('[left("agent", pid=4711, state="used")]', [], "its agent is there yet"),
+        ('[left("agent", pid=4711, result="ended")]', [], "its agent, which stood still, was ended"),
     ],
 )
-def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, failed, part):
+def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, entries, failed, part):
     log = tmp_path / "log"
-    result = fleet(one=TORN.format(log=str(log), failed=failed, left=LEFT)).collect()["one"]
-    (of_host,), of_process = lines(result)
+    script = TORN.format(log=str(log), entries=entries, failed=failed, left=LEFT)
+    (of_host,), of_process = lines(fleet(one=script).collect()["one"])
     assert of_host[:2] == (Status.FAILED, "record")
     assert "status -9" in of_host[2] and "lost with its agent" in of_host[2] and part in of_host[2]
     assert of_process[0] is Status.FAILED and log.read_text() == "good"
@@ -252,10 +245,8 @@ if os.path.exists({log!r}):
         open({log!r}, "a").write(request["type"] + " ")
         if request["type"] == "resume":
             say("resumed", found=False)
-        if request["type"] == "clean" and request.get("dry"):
-            listed(request)
-        elif request["type"] == "clean":
-            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], spared=[], failed=[])
+        if request["type"] == "clean":
+            cleaned(request)
         request = read()
 else:
     hello(); found(7); {then}
@@ -266,7 +257,7 @@ else:
 
 @pytest.mark.parametrize(
     ("then", "asked"),
-    [("prepare_request()", "clean clean "), ("prepared(7)", "resume clean clean ")],
+    [("prepare_request()", "clean "), ("prepared(7)", "resume clean ")],
 )
 def test_an_agent_that_is_killed_before_it_records_is_cleaned_up_after(fleet, tmp_path, then, asked):
     log = tmp_path / "log"
@@ -281,10 +272,10 @@ def test_its_lease_is_renewed_while_it_is_cleaned_up_after(fleet, tmp_path, monk
     log = tmp_path / "log"
     script = KILLED.format(log=str(log), then="prepare_request()", left=LEFT)
     waits = 'while read(skip=())["type"] != "ping": pass'
-    script = script.replace("    listed(request)", f"    {waits}\n            listed(request)")
+    script = script.replace("    cleaned(request)", f"    {waits}\n            cleaned(request)")
     assert waits in script
     fleet(one=script).collect()
-    assert log.read_text() == "clean clean "
+    assert log.read_text() == "clean "
 
 
 def test_one_that_is_killed_before_it_touches_anything_left_nothing(fleet, tmp_path):

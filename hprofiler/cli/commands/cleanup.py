@@ -68,7 +68,7 @@ def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostL
         now = last.get(host.host.name)
         if now is None:
             return host
-        outcomes = tuple(dict.fromkeys((*host.outcomes, *now.outcomes)))
+        outcomes = (*host.outcomes, *(line for line in now.outcomes if line not in host.outcomes))
         entries = now.entries if not _failed([now]) or now.entries else host.entries
         return replace(host, entries=entries, outcomes=outcomes)
 
