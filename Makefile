@@ -48,18 +48,18 @@ build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, R
 demo: build ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
-# These rooms never look at this machine, so two of them run at a time. The others observe processes and files of the
+# These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the
 # whole machine and run alone. CONTRIBUTING.md explains the marker `nightly`.
 PYTEST := $(BIN)/python -m pytest
-UNIT := tests/unit tests/golden tests/fuzz
-HOST := tests/contract tests/engines tests/exact tests/perfmap tests/lab
+UNIT := tests/unit tests/golden tests/fuzz tests/exact tests/perfmap
+HOST := tests/contract tests/engines tests/lab
 
 test: build test-prerequisites ## what CI runs beside lint, about 15 minutes; needs root for the lab's namespaces
 	$(MAKE) --jobs 2 --output-sync=target test-viewer test-unit test-rust
 	$(MAKE) test-host
 
 test-rust: build
-	cargo test --locked --quiet --workspace --exclude flamegraph-binding
+	env -u MAKEFLAGS cargo test --locked --quiet --workspace --exclude flamegraph-binding
 
 test-unit: build test-prerequisites
 	$(PYTEST) -m "not nightly" $(UNIT)
@@ -91,7 +91,7 @@ test-lab: build nightly-prerequisites ## nightly: hosts, YARN and Kubernetes, al
 	$(PYTEST) -m nightly tests/lab
 
 test-peers: build nightly-prerequisites ## nightly: results beside those of other tools and browsers
-	$(PYTEST) -m nightly tests/exact tests/viewer $(UNIT)
+	$(PYTEST) -m nightly tests/unit tests/golden tests/fuzz tests/exact tests/viewer
 
 # Compiled against the system's Kerberos: where that cannot be done its tests are skipped.
 $(VENV)/.kerberos: $(VENV)/.made | nightly-prerequisites
@@ -116,6 +116,7 @@ bench: build test-prerequisites ## measure what README promises; writes build/be
 
 FUZZ_SECONDS ?= 60
 test-fuzz: build nightly-prerequisites ## nightly: fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
+	cargo test --locked --quiet --package flamegraph --test perf_data -- --ignored
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 CHAOS_RUNS ?= 200
@@ -129,9 +130,23 @@ CHAOS_LOOPS ?= 500
 test-loops: build nightly-prerequisites ## nightly: record one JVM CHAOS_LOOPS times (500) with each engine; it must hold no more than before
 	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
 
-dist: $(VENV)/.made ## the wheel, into dist/
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	@ls -l dist
+# Zig links against glibc 2.17. auditwheel names a wheel for the oldest glibc that it runs on.
+$(VENV)/.dist: $(VENV)/.made
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py dist)
+	@touch $@
+
+dist: $(VENV)/.dist ## wheels for x86-64 and arm64 with glibc 2.17 or later, into dist/
+	@rm -rf build/wheels dist
+	@export PATH="$(CURDIR)/$(BIN):$$PATH" CARGO=cargo-zigbuild; set -e; for arch in x86_64 aarch64; do \
+	  rustup target add $$arch-unknown-linux-gnu; \
+	  CARGO_BUILD_TARGET=$$arch-unknown-linux-gnu.2.17 python -m pip wheel --quiet --disable-pip-version-check --no-deps \
+	    --no-build-isolation --config-settings=--build-option=--plat-name=linux_$$arch --wheel-dir build/wheels .; \
+	  auditwheel repair --wheel-dir dist build/wheels/*_$$arch.whl; \
+	  ls -l dist/*manylinux2014_$$arch*.whl; \
+	done
+
+test-wheel: dist ## nightly: the wheel in an empty environment profiles a job
+	$(PYTEST) -m nightly tests/wheel
 
 lab-up: build test-prerequisites ## bring the lab's hosts up and leave them up
 	$(BIN)/python -m tests.lab.hosts up

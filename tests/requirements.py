@@ -1,8 +1,8 @@
-"""Prints the requirements of a development environment, one a line, from pyproject.toml alone.
+"""Prints requirements from pyproject.toml, one a line: a development environment's, or the named lists.
 
-Python 3.9 and 3.10 have no TOML reader, and the environment that could bring one is not made yet;
-the lists are plain enough to be found by their shape. With the word `kerberos`: what the tests of
-Kerberos need besides, which has to be compiled; hence it is installed apart, and may be missing.
+Python 3.10 has no TOML reader, and the environment that could bring one is not made yet; the lists are
+plain enough to be found by their shape. `kerberos` stands for what the tests of Kerberos need besides: it
+has to be compiled, so it is installed separately and may be missing.
 """
 
 import re
@@ -13,7 +13,7 @@ text = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text(enc
 if sys.argv[1:] == ["kerberos"]:
     print(*re.findall(r'"(requests-gssapi[^"]*)"', text))
     sys.exit()
-for name in ("dependencies", "dev"):
+for name in sys.argv[1:] or ("dependencies", "dev"):
     listed = re.search(rf"^{name} = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert listed, f"pyproject.toml has no list called {name}"
     for requirement in re.findall(r'"([^"]+)"', listed.group(1)):

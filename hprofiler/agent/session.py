@@ -11,9 +11,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import (
-    Any,
-)
+from typing import Any
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
@@ -58,7 +56,6 @@ class AgentSession(Talk):
         super().__init__(transport, launched, witness, token)
         self._prepared: tuple[int, ...] = ()
         self._sampling: Sampling | None = None
-        self._touched = False
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
@@ -175,7 +172,6 @@ class AgentSession(Talk):
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._touched |= bool(asked)
         request = to_record(sampling, blobs, versions, processes, cores, engines)
         self._send({"type": "prepare", **request})
         outcomes: list[ProcessOutcome] = []
@@ -267,11 +263,6 @@ class AgentSession(Talk):
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
         self._send({"type": "clean", "kept": kept, "dry": dry, "brought": self.pushed})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
-
-    @property
-    def trace(self) -> str | None:
-        """The agent's name for this session, to find it if it is lost; None while it touches nothing."""
-        return self.hello.session if self._touched else None
 
     def record_briefly(
         self,

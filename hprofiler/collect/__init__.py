@@ -1,13 +1,13 @@
-"""Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
+"""Visits to all hosts at once: record, look, check, clean up. One bad host never loses the others."""
 
 from hprofiler.collect.audit import Audit
-from hprofiler.collect.care import AGENT_CPU, USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only, kinds
 from hprofiler.collect.cleaning import HostLeft, sweep
-from hprofiler.collect.crew import HostProgress, Listener, Reach
-from hprofiler.collect.fetching import ProfileSink, Queue
+from hprofiler.collect.fetching import ProfileSink
 from hprofiler.collect.ledger import with_causes
+from hprofiler.collect.limits import AGENT_CPU, USUAL, Care
 from hprofiler.collect.looking import HostFound, find_only
+from hprofiler.collect.reach import HostProgress, Listener, Reach
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
 
@@ -22,7 +22,6 @@ __all__ = [
     "HostProgress",
     "Listener",
     "ProfileSink",
-    "Queue",
     "Reach",
     "Stop",
     "check_only",

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.base.errors import HostError
-from hprofiler.collect import crowd, libraries
+from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Kind, kind_of
-from hprofiler.collect.care import USUAL, Care, refuse_busy
-from hprofiler.collect.crew import Crew, Listener, Reach, silent
-from hprofiler.collect.machines import left_to_others
+from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
+from hprofiler.collect.reach import Listener, Reach, silent
+from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason
-from hprofiler.collect.visiting import visit_all
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
 
@@ -55,9 +55,9 @@ def check_only(
     care: Care = USUAL,
 ) -> list[HostChecked]:
     """Ask every host what it would do; one result a host, in their order."""
-    crew = Crew(reach, listener, stop or Stop())
-    visits = [_CheckingVisit(host, crew, selector, sampling, care) for host in hosts]
-    visit_all(visits, crew)
+    group = VisitGroup(reach, listener, stop)
+    visits = [_CheckingVisit(host, group, selector, sampling, care) for host in hosts]
+    group.run(visits)
     return [visit.result() for visit in visits]
 
 
@@ -73,8 +73,10 @@ def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
 
 
 class _CheckingVisit(Visit):
-    def __init__(self, host: Host, crew: Crew, selector: Selector, sampling: Sampling, care: Care) -> None:
-        super().__init__(host, crew, selector)
+    def __init__(
+        self, host: Host, group: VisitGroup, selector: Selector, sampling: Sampling, care: Care
+    ) -> None:
+        super().__init__(host, group, selector)
         self._selector = selector
         self._sampling = sampling
         self._care = care
@@ -88,7 +90,7 @@ class _CheckingVisit(Visit):
         if not found.processes:
             reason = idle_reason(found, self.host)
             self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
-        meant, too_many = crowd.chosen(found.processes)
+        meant, too_many = first_processes(found.processes)
         needed: list[libraries.Library] = []
         if found.processes:
             needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
@@ -107,7 +109,7 @@ class _CheckingVisit(Visit):
         if found.processes and not self._care.busy:
             self._checked = self._unless_busy(self._checked)
         self.finish(session)
-        self.tell("done" if found.processes else "idle")
+        self.report("done" if found.processes else "idle")
 
     def _unless_busy(self, checked: Checked) -> Checked:
         """A run would record no process of a busy host; it is looked at all the same."""
@@ -121,7 +123,7 @@ class _CheckingVisit(Visit):
 
     def result(self) -> HostChecked:
         found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
-        elsewhere = {**self.left, **self._crew.machines.elsewhere(self.facts, found)}
+        elsewhere = {**self.left, **self._group.machines.elsewhere(self.facts, found)}
         own = [pair for pair in zip(found, verdicts, strict=False) if pair[0].pid not in elsewhere]
         return HostChecked(
             host=self.host,

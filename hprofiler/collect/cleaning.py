@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from hprofiler.agent import Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
-from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
-from hprofiler.collect.visiting import visit_all
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, Outcome, Status
 
 
@@ -38,15 +38,15 @@ def sweep(
 
     Where no cache was before, none stays either.
     """
-    crew = Crew(reach, listener, stop or Stop())
-    visits = [_SweepVisit(host, crew, dry) for host in hosts]
-    visit_all(visits, crew)
+    group = VisitGroup(reach, listener, stop)
+    visits = [_SweepVisit(host, group, dry) for host in hosts]
+    group.run(visits)
     return [visit.result() for visit in visits]
 
 
 class _SweepVisit(Visit):
-    def __init__(self, host: Host, crew: Crew, dry: bool) -> None:
-        super().__init__(host, crew)
+    def __init__(self, host: Host, group: VisitGroup, dry: bool) -> None:
+        super().__init__(host, group)
         self._dry = dry
         self._found = Leftovers(())
 
@@ -58,7 +58,7 @@ class _SweepVisit(Visit):
             reason = f"cannot clean up {failure.what}: {failure.reason}"
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason))
         self.finish(session)
-        self.tell("done")
+        self.report("done")
 
     def result(self) -> HostLeft:
         return HostLeft(self.host, self._found.entries, tuple(self.outcomes), self._found.out_of_reach)

@@ -1,9 +1,9 @@
-"""What a host sends of a recording, piece by piece: kept, counted, and waited for with bounded patience."""
+"""What a host sends of a recording, piece by piece: kept, counted, and waited for with time limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,7 +11,6 @@ from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
-from hprofiler.collect.our_time import OurTime
 from hprofiler.model import Host, Process, Recording
 
 SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
@@ -20,13 +19,12 @@ PART = 1 << 20  # bytes of a payload that have a time limit of their own
 MOST_PROFILES = 1 << 30
 """Bytes of one host's profiles and their timelines, together, that are kept."""
 SECOND = 64
-"""What each second of a timeline counts among them: 8 bytes here, more once all are written to run.json."""
+"""Bytes that each second of a timeline counts: 8 in memory, more in run.json."""
 MOST_RAW = 4 << 30
 """Bytes of one host's raw recordings, together, where these were asked for."""
 _FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
 
 Header = ProfileHeader | RawHeader
-Queue = Callable[[], AbstractContextManager[None]]
 
 
 class ProfileSink(Protocol):
@@ -36,13 +34,10 @@ class ProfileSink(Protocol):
     through, and keep nothing of what came.
     """
 
-    def profile(
-        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
-    ) -> Mapping[str, int]:
-        """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+        """Keep one compact profile (`flamegraph/FORMAT.md`); returns its sums by value name.
 
-        Whatever it waits for while other hosts have their turns, it waits for in `queue`. Raises
-        HprofilerError for a profile that is none, or not the event's.
+        Raises HprofilerError for bytes that are not a profile, or not the event's.
         """
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
@@ -50,55 +45,52 @@ class ProfileSink(Protocol):
 
 
 class Fetching:
-    """Of one host. `limit` is told how many seconds the next part may take, `timeout` those of a step.
+    """What one host sends. `limit` sets the seconds for the next part, `timeout` is that of a step.
 
-    What the sink takes is `our_time`: a machine that is slow to keep what comes gives no host up for that.
+    `without_limits` is a block for this machine's own work: a slow coordinator gives no host up for that.
     """
 
     def __init__(
         self,
         host: Host,
         sink: ProfileSink,
-        limit: Callable[[float | None], None],
         timeout: float,
-        our_time: OurTime,
+        limit: Callable[[float | None], None],
+        without_limits: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._host = host
         self._sink = sink
-        self._limit = limit
         self._timeout = timeout
-        self._our_time = our_time
+        self._limit = limit
+        self._without_limits = without_limits
         self._kept = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
-        """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
+        """Seconds for the next part of a payload of which `size` bytes are missing."""
         return self._timeout + min(size, PART) / SLOWEST
 
     def fetch(self, session: AgentSession, header: Header, ledger: Ledger) -> None:
         """Take all that the header announced. What cannot be kept is in the ledger and costs nothing else."""
-        pieces = self._in_time(session.payload(header), header.size)
-        with self._our_time.ours():
+        with ExitStack() as own_work:
+            pieces = self._arriving(session.payload(header), header.size, own_work)
             try:
                 self._keep(header, pieces, ledger)
             except (HprofilerError, OSError) as error:
-                for _ in pieces:  # whoever did not take all of them must not lose the next profile
+                for _ in pieces:  # an unread rest would be taken for the next profile
                     pass
                 remedy = error.remedy if isinstance(error, HprofilerError) else ""
                 ledger.problem(header.pid, printable(str(error)), remedy)
 
-    def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-        """A host that claims much and sends little is waited for as long as one part may take."""
+    def _arriving(self, pieces: Iterator[bytes], size: int, own_work: ExitStack) -> Iterator[bytes]:
+        """Each part has a time limit; after the last one everything is this machine's own work."""
         came, due = 0, PART
-        while (piece := self._next(pieces)) is not None:
+        for piece in pieces:
             came += len(piece)
-            if came >= due or came == size:
+            if came >= due:
                 due = came + PART
                 self._limit(self.time_for(size - came))
             yield piece
-
-    def _next(self, pieces: Iterator[bytes]) -> bytes | None:
-        with self._our_time.theirs():
-            return next(pieces, None)
+        own_work.enter_context(self._without_limits())
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
@@ -119,7 +111,7 @@ class Fetching:
             bytes_received=header.size,
             timeline=header.timeline,
         )
-        totals = self._sink.profile(self._host, recording, pieces, self._our_time.queue)
+        totals = self._sink.profile(self._host, recording, pieces)
         ledger.recorded(replace(recording, totals=totals))
 
     def _count(self, header: Header) -> None:
@@ -135,6 +127,6 @@ class Fetching:
 
 
 def not_all_came(seconds: float, why: str = "") -> HostError:
-    """What there is to tell of a host that took too long for all of it, however much came."""
+    """The failure of a host that took too long for all of its results."""
     reason = f"{why}it did not send all that it had recorded within {seconds:.0f} s"
     return HostError("fetch", reason, "" if why else f"give it more time with --timeout, or {_FEWER}")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.agent import Found, Ignored
-from hprofiler.collect.crew import Crew, Listener, Reach, silent
-from hprofiler.collect.machines import left_to_others
+from hprofiler.collect.reach import Listener, Reach, silent
+from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason
-from hprofiler.collect.visiting import visit_all
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 
 
@@ -35,15 +35,15 @@ def find_only(
     stop: Stop | None = None,
 ) -> list[HostFound]:
     """Look, and touch nothing; one result a host, in their order."""
-    crew = Crew(reach, listener, stop or Stop())
-    visits = [_FindingVisit(host, crew, selector) for host in hosts]
-    visit_all(visits, crew)
+    group = VisitGroup(reach, listener, stop)
+    visits = [_FindingVisit(host, group, selector) for host in hosts]
+    group.run(visits)
     return [visit.result() for visit in visits]
 
 
 class _FindingVisit(Visit):
-    def __init__(self, host: Host, crew: Crew, selector: Selector) -> None:
-        super().__init__(host, crew, selector)
+    def __init__(self, host: Host, group: VisitGroup, selector: Selector) -> None:
+        super().__init__(host, group, selector)
         self._selector = selector
         self._found = Found(0, (), ())
 
@@ -55,11 +55,11 @@ class _FindingVisit(Visit):
                 Outcome(self.host.name, Status.IDLE, "find", idle_reason(self._found, self.host))
             )
         self.finish(session)
-        self.tell("done" if self._found.processes else "idle")
+        self.report("done" if self._found.processes else "idle")
 
     def result(self) -> HostFound:
         found = self._found
-        elsewhere = {**self.left, **self._crew.machines.elsewhere(self.facts, found.processes)}
+        elsewhere = {**self.left, **self._group.machines.elsewhere(self.facts, found.processes)}
         return HostFound(
             host=self.host,
             facts=self.facts,

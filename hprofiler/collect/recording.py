@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from hprofiler.agent import (
     CANARY_SECONDS,
@@ -18,22 +19,19 @@ from hprofiler.agent import (
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
-from hprofiler.agent.leftovers import CLEANING_SECONDS
-from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
-from hprofiler.collect import canaries, crowd, libraries
+from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.collect import canaries, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
-from hprofiler.collect.care import USUAL, Care, refuse_busy
-from hprofiler.collect.comeback import Comeback
-from hprofiler.collect.crew import Crew, HostProgress, Listener, Reach, silent
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
-from hprofiler.collect.gate import StartGate
-from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, doubts, first_failure
-from hprofiler.collect.machines import left_to_others, settled
-from hprofiler.collect.our_time import OurTime
+from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
+from hprofiler.collect.reach import HostProgress, Listener, Reach, silent
+from hprofiler.collect.reconnect import Reconnect
+from hprofiler.collect.same_machine import left_to_others, settled
+from hprofiler.collect.start_gate import StartGate
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
-from hprofiler.collect.visiting import visit_all
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampling, Selector, Status
 
 _LATE = 1.0
@@ -54,37 +52,31 @@ def collect(
 ) -> list[HostResult]:
     """Record the selector's processes on all hosts at the same time; one result a host, in their order.
 
-    `listener` is called by one thread, and no host waits for it. The first `stop.request()` ends the
-    recording and keeps what there is, the second ends everything at once.
+    `listener` is called on this thread. The first `stop.request()` ends the recording and keeps what there
+    is, the second ends everything at once.
     """
-    gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
-    crew = Crew(reach, listener, stop or Stop(), gate.under_way)
+    gate = StartGate(len(hosts), 2 * reach.timeout)
+    group = VisitGroup(reach, listener, stop, gate.connecting)
     flock = Canaries() if care.canary else None
-    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, flock) for host in hosts]
+    visits = [_RecordingVisit(host, group, selector, sampling, sink, gate, care, flock) for host in hosts]
 
     def on_stop(level: int) -> None:
         gate.open()
-        crew.teller.tell(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
+        group.report(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
 
-    visit_all(visits, crew, on_stop)
+    group.run(visits, on_stop)
     return [visit.result() for visit in visits]
-
-
-def _bound_the_wait(crew: Crew, gate: StartGate, timeout: float) -> None:
-    """Every host has begun: whoever needs more than two steps' time from here starts late, on its own."""
-    crew.watchdog.after(2 * timeout, gate.open)
 
 
 class _RecordingVisit(Visit):
     """One host of the main job."""
 
     interrupted = "interrupted before anything was recorded"
-    gives_up = True
 
     def __init__(
         self,
         host: Host,
-        crew: Crew,
+        group: VisitGroup,
         selector: Selector,
         sampling: Sampling,
         sink: ProfileSink,
@@ -92,70 +84,39 @@ class _RecordingVisit(Visit):
         care: Care,
         flock: Canaries | None,
     ) -> None:
-        super().__init__(host, crew, selector)
+        super().__init__(host, group, selector)
         self._selector = selector
         self._sampling = sampling
-        self._our_time = OurTime(self._give_back)
-        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout, self._our_time)
+        self._fetching = Fetching(host, sink, group.reach.timeout, self.limit, self.without_limits)
         self._gate = gate
         self._care = care
         self._canaries = flock
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
-        self._sought = False
-        self._comeback = Comeback(self, crew)
-        self._last_limit = LastLimit(crew.watchdog, self.abort, self._our_time)
+        self._reconnecting = False
+        self._reconnect = Reconnect(self, group)
 
     def work(self) -> None:
-        try:
-            session = self._at_the_line()
-        except (AgentEnded, ConnectionLost) as why:  # which of them it was may not be known yet
-            if self._why:
-                raise  # it is we who closed the connection
-            raise self._comeback.tidied(why) from why
-        if session is not None:
-            self._start(session)
-            try:
-                self._record(session)
-            finally:
-                self._last_limit.cancel()
-            self._end(session)
-            self.tell("done")
-
-    def given_up(self, error: HprofilerError) -> HprofilerError:
-        """An agent that is not waited for any longer may stand still, beside what it made.
-
-        One whose connection was lost before may have been killed.
-        """
-        why = self._why or error
-        if self._comeback.has_looked:
-            return error
-        may_be_left = isinstance(why, TimedOut) or self._comeback.former is not None
-        if isinstance(why, HostError) and may_be_left and self._comeback.trace is not None:
-            with self._lock:  # who stops the run gives this visit no more time
-                self._phase = "after"
-            return self._comeback.tidied(why)
-        return super().given_up(error)
-
-    def _at_the_line(self) -> AgentSession | None:
-        """A session that can start; where there is none nobody waits for it."""
         session: AgentSession | None = None
         try:
-            session = self._ready_at_last()
+            session = self._get_ready_with_retry()
         finally:
             if session is None:
                 self._gate.leave()
-        return session
+        if session is not None:
+            self._start(session)
+            self._record(session)
+            self._end(session)
+            self.report("done")
 
-    def _ready_at_last(self) -> AgentSession | None:
-        """Where the connection breaks before anybody has started all is tried once more."""
+    def _get_ready_with_retry(self) -> AgentSession | None:
+        """If the connection breaks before anybody has started, everything is tried once more."""
         try:
             return self._get_ready()
         except ConnectionLost as lost:
-            if self._gate.is_open or self._crew.stop.level:
+            if self._why or self._gate.is_open or self._group.stop.level:
                 raise
-            self._comeback.former = self._comeback.trace
             if self.session:
                 self.session.close()
             self.renew_transport()
@@ -167,9 +128,7 @@ class _RecordingVisit(Visit):
     def _get_ready(self) -> AgentSession | None:
         """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
-        if self._comeback.former is not None:
-            self._take_away(session)
-        self._tell_no_limit()
+        self._note_cpu_without_effect()
         found = self.find(session, self._selector)
         self.outcomes += doubts(self.host.name, found)
         if not found.processes:
@@ -178,7 +137,7 @@ class _RecordingVisit(Visit):
         self._ledger.found(found.processes)
         if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
             return None
-        meant, too_many = crowd.chosen(found.processes)
+        meant, too_many = first_processes(found.processes)
         for outcome in too_many:
             self._note(outcome)
         needed = self._put_libraries(session)
@@ -193,26 +152,16 @@ class _RecordingVisit(Visit):
         self.processes = len(ready)
         if not ready:
             self._end(session)
-            self.tell("done", "nothing was recorded")
+            self.report("done", "nothing was recorded")
             return None
         return session
 
-    def _tell_no_limit(self) -> None:
+    def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
             reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
             line = Outcome(self.host.name, Status.DEGRADED, "prepare", reason, "ask for fewer processors")
             if line not in self.outcomes:  # of a connection before
                 self.outcomes.append(line)
-
-    def _take_away(self, session: AgentSession) -> None:
-        """What an agent left; that something of it stays keeps nobody from recording."""
-        self.limit(self.reach.timeout + CLEANING_SECONDS)
-        found = session.clean(kept=True)
-        self._comeback.former = None
-        for stays in found.failed:
-            reason = f"{stays.what} of the connection before could not be removed: {stays.reason}"
-            line = Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
-            self.outcomes.append(line)
 
     def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
         """Whether the host is busy: then the session ends, in good order."""
@@ -221,7 +170,7 @@ class _RecordingVisit(Visit):
         except HostError as why:
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
             self._end(session)
-            self.tell("failed", why.reason)
+            self.report("failed", why.reason)
             return True
         return False
 
@@ -253,7 +202,7 @@ class _RecordingVisit(Visit):
             self.limit(_CANARY_STEPS * self.reach.timeout)
             outcome, left = session.record_briefly(self._sampling, hashes, versions, process, cores, engine)
             self.limit(None)
-            self.tell_left(left)
+            self.note_left(left)
             return outcome
 
         place = canaries.Place(self.host.name, session.arch, record, self.check, self._canary_is_well)
@@ -266,13 +215,13 @@ class _RecordingVisit(Visit):
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
         text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
         self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text))
-        self.tell("canary", text)
+        self.report("canary", text)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)
         self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
         self._end(session)
-        self.tell("idle", reason)
+        self.report("idle", reason)
 
     def _start(self, session: AgentSession) -> None:
         self.enter("wait")
@@ -280,7 +229,7 @@ class _RecordingVisit(Visit):
         self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
         self.check()
         session.on_loss(self._lost)
-        with contextlib.suppress(HostError):  # who reads will be told, and comes back
+        with contextlib.suppress(HostError):  # reading fails as well, and reconnects
             session.start()
         with self._lock:
             self._phase = "sampling"
@@ -293,41 +242,31 @@ class _RecordingVisit(Visit):
             if isinstance(event, Began):
                 self._began(event.processes)
             elif isinstance(event, Interrupted):
-                self._comeback.interrupted(event)
+                self._reconnect.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.check_aborted()
                 self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
-                self._note(self._comeback.marked(event))
+                self._note(self._reconnect.explained(event))
             elif isinstance(event, Done):
-                self.tell_left(event.left)
-                self.outcomes += self._comeback.lines()
-
-    def overdue(self, why: HostError) -> None:
-        """A limit that is over while we keep what came says nothing of the host."""
-        if not self._our_time.excuses():
-            self.abort(why)
-
-    def _give_back(self, seconds: float, queued: float) -> None:
-        """So long we were at it ourselves: the host has that much more for all of it, and its part anew."""
-        self._last_limit.put_off(seconds, queued)
-        self.limit(self._fetching.time_for(PART))
+                self.note_left(event.left)
+                self.outcomes += self._reconnect.lines()
 
     def _lost(self, why: HostError) -> None:
-        """The connection is gone in the middle: goes on by another one, or HostError says why not."""
+        """The connection is lost in the middle: reconnect, or HostError says why not."""
         assert self.session is not None
         with self._lock:
-            self._sought = True
+            self._reconnecting = True
             self.limit(None)
-        self._comeback.come(self.session, why, self._over)
+        self._reconnect.run(self.session, why, self._over)
         with self._lock:
-            self._sought = False
+            self._reconnecting = False
         self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()
-        if self._crew.stop.level:
+        if self._group.stop.level:
             self._ask_to_stop(self.session)
 
     def _note(self, outcome: ProcessOutcome) -> None:
@@ -342,38 +281,37 @@ class _RecordingVisit(Visit):
     def _end(self, session: AgentSession) -> None:
         with self._lock:
             self._phase = "after"
+            self._last_deadline = inf
         self.finish(session)
 
-    def left_out(self, why: HostError) -> None:
+    def leave_out(self, why: HostError) -> None:
         self._gate.leave()
-        super().left_out(why)
-
-    # Stopping early (on the stop thread)
+        super().leave_out(why)
 
     def stop(self, level: int) -> None:
         """The first time keep what was recorded, the second time let go."""
         if level >= AT_ONCE:
-            self._comeback.wait_no_longer()
+            self._reconnect.give_up()
         with self._lock:
             phase = self._phase
             if phase == "sampling":
-                if not self._sought:  # for as long as its agent keeps what it recorded
+                if not self._reconnecting:  # that takes as long as the agent keeps what it recorded
                     self.limit(self._patience())
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
-                self._last_limit.within(seconds, not_all_came(seconds, "interrupted; "))
+                self.limit_all(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
-            self.interrupt("interrupted")
+            self._abort_in_background(HostError(self.ledger_stage, "interrupted"))
         elif phase == "sampling" and self.session:
             self._ask_to_stop(self.session)
         elif phase == "before":
-            self.interrupt(self.interrupted)
+            super().stop(level)
 
     def _ask_to_stop(self, session: AgentSession) -> None:
         def ask() -> None:
-            with contextlib.suppress(HostError):  # the worker, which is reading, will be told
+            with contextlib.suppress(HostError):  # reading fails as well
                 session.stop()
 
-        self._crew.beside.do(ask, "hprofiler-stop-host")
+        self._group.in_background(ask)
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
@@ -381,7 +319,7 @@ class _RecordingVisit(Visit):
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
         seconds = self._care.fetching(self.reach.timeout, processes)
-        self._last_limit.within(self._sampling.duration + seconds, not_all_came(seconds))
+        self.limit_all(self._sampling.duration + seconds, not_all_came(seconds))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -391,7 +329,7 @@ class _RecordingVisit(Visit):
             self.limit(self._patience())
             return
         self.enter("record", left + self._patience())
-        if self._crew.stop.level:  # it came in between; its time limit is the short one
+        if self._group.stop.level:  # it came in between; its time limit is the short one
             self.limit(self._patience())
 
     def _patience(self) -> float:
@@ -401,7 +339,7 @@ class _RecordingVisit(Visit):
     def result(self) -> HostResult:
         ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
         lines = ledger.lines(first_failure(outcomes))
-        elsewhere = self._crew.machines.elsewhere(self.facts, ledger.processes)
+        elsewhere = self._group.machines.elsewhere(self.facts, ledger.processes)
         left = left_to_others(self.host.name, self.left)
         return HostResult(
             host=self.host,

@@ -9,18 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.base.errors import HostError, HprofilerError, TimedOut
-from hprofiler.collect import machines
+from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
-from hprofiler.collect.beside import no_thread
-from hprofiler.collect.contained import Contained
-from hprofiler.collect.crew import Crew, HostProgress
-from hprofiler.collect.machines import Visitor
-from hprofiler.collect.stop import AT_ONCE
+from hprofiler.collect.containers import Contained
+from hprofiler.collect.reach import HostProgress
+from hprofiler.collect.visit_group import VisitGroup, no_thread
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
@@ -31,63 +29,92 @@ _log = logging.getLogger(__name__)
 
 
 class Visit(ABC):
-    """One host's visit. The worker thread owns it; the watchdog and the stop thread may close it."""
+    """One host's visit. Its own thread runs it; the group's thread may abort it."""
 
     interrupted = "interrupted"
-    """What is told of a host where the user ended the run before its work was done."""
-    gives_up = False
-    """Whether it costs something to leave to another visit what that one has not."""
+    """The reason for a host if the user ends the run before its work is done."""
 
-    def __init__(self, host: Host, crew: Crew, selector: Selector | None = None) -> None:
+    def __init__(self, host: Host, group: VisitGroup, selector: Selector | None = None) -> None:
         self.host = host
-        self._contained = Contained(host)
-        self._all_meant = selector is not None and selector.kind == "containers"
-        self.reach = crew.reach
+        self.reach = group.reach
         self.stage = "connect"
         self.facts: HostFacts | None = None
         self.outcomes: list[Outcome] = []
-        self.left: Mapping[int, str] = {}  # the hosts that have what was found here as well, by pid
+        self.left: Mapping[int, str] = {}  # the host names that have some of these processes, by pid
         self.timings: dict[str, float] = {}
         self.processes = 0
-        self._looked = False
         self.needless = False
-        self.audit = VisitAudit(crew.reach.audit, host.name)
+        self.audit = VisitAudit(group.reach.audit, host.name)
         self.transport = self._transport()
-        self._moved = (0, 0)
         self.session: AgentSession | None = None
-        self._beside: LocalTransport | None = None
-        self._crew = crew
+        self._group = group
+        self._contained = Contained(host)
+        self._all_meant = selector is not None and selector.kind == "containers"
+        self._looked = False
         self._queued = True
+        self._moved = (0, 0)
         self._lock = threading.RLock()
         self._since = time.monotonic()
-        self._limit: int | None = None
-        self._limited = object()
+        self._seconds = 0.0
+        self._deadline = inf
+        self._last_deadline = inf
+        self._last_why: HostError | None = None
         self._why: HostError | None = None
         self._running = ""
         self._failed = False
         self.ended = False
 
-    # Stages
+    # Stages and time limits
 
     def enter(self, stage: str, seconds: float | None = None, detail: str = "") -> None:
-        """Go on to `stage`, which may take `seconds` (None: as long as it takes)."""
+        """Go on to `stage`, which may take `seconds` (None: no limit)."""
         with self._lock:
             self._clock(stage)
             self.stage = stage
             self.limit(seconds)
-        self.tell(stage, detail)
+        self.report(stage, detail)
 
     def limit(self, seconds: float | None) -> None:
         """Give the present stage another time limit, from now on."""
         with self._lock:
-            self._crew.watchdog.cancel(self._limit)
-            self._limit = None
-            token = self._limited = object()
-            if seconds is not None:
-                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
+            self._seconds = inf if seconds is None else seconds
+            self._deadline = time.monotonic() + self._seconds
 
-    def tell(self, stage: str, detail: str = "", seconds: float = 0.0) -> None:
-        self._crew.teller.tell(HostProgress(self.host.name, stage, detail, self.processes, seconds))
+    def limit_all(self, seconds: float, why: HostError) -> None:
+        """Limit all that is left of the visit, whatever its stages may take. The earliest limit counts."""
+        with self._lock:
+            deadline = time.monotonic() + seconds
+            if deadline < self._last_deadline:
+                self._last_deadline, self._last_why = deadline, why
+
+    @contextmanager
+    def without_limits(self) -> Iterator[None]:
+        """In the block this machine works, not the host: that time counts for no limit."""
+        began = time.monotonic()
+        with self._lock:
+            last, self._last_deadline, self._deadline = self._last_deadline, inf, inf
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._last_deadline = min(self._last_deadline, last + time.monotonic() - began)
+
+    def enforce_limits(self) -> None:
+        """Abort the visit if a limit is over. On the group's thread."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._deadline and now < self._last_deadline:
+                return
+            why = self._last_why if now >= self._last_deadline else None
+            if why is None:
+                remedy = "give it more time with --timeout, or leave the host out"
+                reason = f"timed out after {self._seconds:.3g} s while {DOING[self.ledger_stage]}"
+                why = TimedOut(self.ledger_stage, reason, remedy)
+            self._deadline = self._last_deadline = inf
+        self._abort_in_background(why)
+
+    def report(self, stage: str, detail: str = "", seconds: float = 0.0) -> None:
+        self._group.report(HostProgress(self.host.name, stage, detail, self.processes, seconds))
 
     def _clock(self, stage: str) -> None:
         now = time.monotonic()
@@ -95,57 +122,33 @@ class Visit(ABC):
             self.timings[self._running] = self.timings.get(self._running, 0.0) + now - self._since
         self._running, self._since = stage, now
 
-    def _expire(self, token: object, seconds: float) -> None:
-        with self._lock:
-            if token is not self._limited:
-                return  # the worker went on in the very moment
-            remedy = "give it more time with --timeout, or leave the host out"
-            reason = f"timed out after {seconds:.3g} s while {DOING[self.ledger_stage]}"
-            why = TimedOut(self.ledger_stage, reason, remedy)
-        self.overdue(why)
-
-    def overdue(self, why: HostError) -> None:
-        """A time limit is over."""
-        self.abort(why)
+    # An early end
 
     def abort(self, why: HostError) -> None:
         """Close the connection from another thread; the worker ends with `why`."""
         with self._lock:
             self._why = self._why or why
-            beside, transport, session = self._beside, self.transport, self.session
-        if beside:
-            beside.close()
+            transport, session = self.transport, self.session
         if session:
-            with _told_if_it_can_be():
+            with _without_thread():
                 session.let_go()
         transport.close()
 
-    def interrupt(self, reason: str) -> None:
-        """Abort because the user says so; does not wait for the connection to close."""
-        error = HostError(self.ledger_stage, reason)
-        self._crew.beside.do(lambda: self.abort(error), "hprofiler-abort")
+    def _abort_in_background(self, why: HostError) -> None:
+        """Closing a connection may block."""
+        self._group.in_background(lambda: self.abort(why))
 
     def stop(self, level: int) -> None:
-        """The user ends the run, for the `level`th time. On the stop thread, which must not wait."""
-        self.interrupt(self.interrupted)
+        """The user ends the run, for the `level`th time. On the group's thread, which must not wait."""
+        self._abort_in_background(HostError(self.ledger_stage, self.interrupted))
 
-    # The end in the middle
-
-    def given_up(self, error: HprofilerError) -> HprofilerError:
-        """What there is to tell of what ended the work."""
+    def _explained(self, error: HprofilerError) -> HprofilerError:
+        """The failure to report for an error that ended the work."""
         why = self._why or error
-        if isinstance(why, TimedOut) and self.session:
-            remedy = f"{why.remedy}; run `hprofiler cleanup` for what may be left"
-            return HostError(why.stage, f"{why.reason}; its agent may be there yet", remedy)
+        if self.session and isinstance(why, (TimedOut, AgentEnded)):
+            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` for what may be left")))
+            return type(why)(why.stage, why.reason, remedy)
         return why
-
-    def begin_anew(self) -> None:
-        """Work is to be done after the visit was aborted, unless all of the run ends at once."""
-        with self._lock:
-            why, self._why = self._why, None
-            if self._crew.stop.level >= AT_ONCE:
-                self._why = why
-                raise HostError(self.ledger_stage, "interrupted")
 
     # Connections
 
@@ -190,10 +193,10 @@ class Visit(ABC):
 
     def open_session(self) -> AgentSession:
         """Connect when it is this host's turn, and start the agent."""
-        with self._crew.turns:
+        with self._group.turns:
             if self._queued:
                 self._queued = False
-                self._crew.under_way()
+                self._group.connecting()
             self.check()
             self.enter("connect")  # the transport keeps its own time: a passphrase may be asked for
             self.transport.connect()
@@ -228,21 +231,12 @@ class Visit(ABC):
         return found
 
     def _without_others(self, session: AgentSession, found: Found) -> Found:
-        """What this visit is to have where the machine is visited under another name as well."""
-        me = Visitor(self.host.name, session.hello.uid, session.hello.session)
-        others = self._crew.machines.take(self.facts, me, found.processes)
-        if others and self.gives_up:
-            self._crew.machines.doubt(me.host, others - self._seen(session, others))
-        self.left = self._crew.machines.elsewhere(self.facts, found.processes)
+        """Leave out processes that another visit has: the machine is known under several names."""
+        self._group.machines.claim(self.facts, self.host.name, session.hello.uid, found.processes)
+        self.left = self._group.machines.elsewhere(self.facts, found.processes)
         ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())
         processes = tuple(one for one in found.processes if one.pid not in self.left)
         return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
-
-    def _seen(self, session: AgentSession, others: set[Visitor]) -> set[Visitor]:
-        """Those whose agents this machine has: of the others it is only said that they are on it."""
-        self.limit(self.reach.timeout)
-        query = {"kind": "pids", "pids": machines.pids(others)}
-        return machines.seen(others, session.find(query, native=True).processes)
 
     def _is_believed(self, process: Process) -> bool:
         doubt = self._contained.doubt(process)
@@ -252,17 +246,14 @@ class Visit(ABC):
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
             return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
-        # An image may have no grep; and the pipe is our user's own, as is this machine.
+        # An image may have no grep, and the pipe is our user's own, as is this machine.
         here = LocalTransport(self.host)
-        with self._lock:
-            self._beside = here
-        self.check()  # who aborted before that did not know of it
         return pids_of_pipe(here, pipe, listed, self.reach.timeout, _PIPE_IS_HERE)
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
         self.check_aborted()
-        if self._crew.stop.level:
+        if self._group.stop.level:
             raise HostError(self.ledger_stage, self.interrupted)
 
     def check_aborted(self) -> None:
@@ -277,10 +268,10 @@ class Visit(ABC):
                 return
             self._failed = True
             self._note_failure(why)
-        self.tell("failed", why.reason)
+        self.report("failed", why.reason)
 
-    def left_behind(self) -> None:
-        """Nobody waits for it any longer. Its worker may go on, and is not heard any more."""
+    def leave_behind(self) -> None:
+        """Nobody waits for it any longer. Its worker may go on, and is ignored."""
         with self._lock:
             self.failed(HostError(self.ledger_stage, "interrupted"))
             self.ended = True
@@ -306,13 +297,13 @@ class Visit(ABC):
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
-            self.tell_left(session.bye())
+            self.note_left(session.bye())
         except HostError as error:
-            why = self.given_up(error)
+            why = self._explained(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
             self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy))
 
-    def tell_left(self, left: Sequence[str]) -> None:
+    def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
             remedy = "run `hprofiler cleanup` for what is not said to go by itself"
@@ -327,47 +318,48 @@ class Visit(ABC):
     def work(self) -> None:
         """All of the visit, step by step; HostError ends it."""
 
-    def _work_or_give_up(self) -> None:
-        try:
-            self.work()
-        except HprofilerError as error:
-            raise self.given_up(error) from None
-        except RuntimeError as error:
-            raise self.given_up(no_thread(error, self.ledger_stage)) from None
-
     def run(self) -> None:
         """Do the work; whatever goes wrong becomes a line of the ledger."""
         try:
-            self._work_or_give_up()
+            self.work()
         except HprofilerError as error:
-            self.failed(error)
-        except Exception as error:  # a mistake of ours must not lose the other hosts
-            _log.exception("visiting %s", self.host.name)
-            self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
+            self.failed(self._explained(error))
+        except RuntimeError as error:
+            try:
+                self.failed(no_thread(error, self.ledger_stage))
+            except RuntimeError:
+                self._failed_unexpectedly(error)
+        except Exception as error:
+            self._failed_unexpectedly(error)
         finally:
             with self._lock:
                 self._clock("")
-                self.limit(None)
+                self._deadline = self._last_deadline = inf
             try:
                 self._close()
             finally:
                 self._end_it()
 
-    def left_out(self, why: HostError) -> None:
-        """Instead of `run`, where there is no thread for it."""
-        self._crew.under_way()
+    def _failed_unexpectedly(self, error: Exception) -> None:
+        """A defect of ours must not lose the other hosts."""
+        _log.exception("visiting %s", self.host.name)
+        self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
+
+    def leave_out(self, why: HostError) -> None:
+        """Instead of `run`, if no thread can be started for it."""
+        self._group.connecting()
         self.failed(why)
         self._end_it()
 
     def _end_it(self) -> None:
         with self._lock:
             self.ended = True
-        self._crew.ended()
+        self._group.visit_ended()
 
     def _close(self) -> None:
         try:
             if self.session:
-                with _told_if_it_can_be():
+                with _without_thread():
                     if self._failed and self.reach.audit:  # to hear what the agent cleans up
                         self.session.last_words(_LAST_WORDS)
                     self.session.let_go(0.0)
@@ -377,12 +369,12 @@ class Visit(ABC):
 
 
 @contextmanager
-def _told_if_it_can_be() -> Iterator[None]:
-    """To tell an agent takes a thread; one that is not told sees its stdin close."""
+def _without_thread() -> Iterator[None]:
+    """Saying goodbye to an agent takes a thread; without one it sees its stdin close."""
     try:
         yield
     except RuntimeError as error:
-        _log.debug("an agent is not told: %s", no_thread(error, "clean"))
+        _log.debug("no goodbye: %s", no_thread(error, "clean"))
 
 
 def idle_reason(found: Found, host: Host) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +15,6 @@ from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder, replacing
-
-Queue = Callable[[], AbstractContextManager[None]]  # as `collect` has it
 
 # Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
@@ -55,16 +53,14 @@ class FolderSink:
         self._counting = threading.Lock()
         self._sums: dict[tuple[str, str], int] = {}
 
-    def profile(
-        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue = nullcontext
-    ) -> Mapping[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
             with _writing(path):
                 self._write(arrived, pieces)
-                return self._convert(arrived, path, host, recording, queue)
+                return self._convert(arrived, path, host, recording)
         finally:
             with contextlib.suppress(OSError):  # what went wrong before is the better word
                 arrived.unlink(missing_ok=True)
@@ -75,15 +71,13 @@ class FolderSink:
         with _writing(path):
             self._write(path, pieces, mode=0o600)
 
-    def _convert(
-        self, arrived: Path, path: Path, host: Host, recording: Recording, queue: Queue
-    ) -> dict[str, int]:
-        with _turn(self._turns, queue):
+    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> dict[str, int]:
+        with self._turns:
             try:
                 return self._converted(arrived, path, host, recording, _USUAL)
             except _TooLarge:
                 pass
-        with _turn(self._large, queue):
+        with self._large:
             return self._converted(arrived, path, host, recording, _MOST)
 
     def _converted(
@@ -128,17 +122,6 @@ class FolderSink:
         with replacing(path, mode) as file:
             for piece in pieces:
                 file.write(piece)
-
-
-@contextmanager
-def _turn(turns: threading.Lock | threading.Semaphore, queue: Queue) -> Iterator[None]:
-    """One of the turns, for which is waited in the queue."""
-    with queue():
-        turns.acquire()
-    try:
-        yield
-    finally:
-        turns.release()
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class Profiles:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces, queue) -> dict[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces) -> dict[str, int]:
         self.kept[host.name] = b"".join(pieces)
         return {}
 

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import time
-
 import pytest
 
 from tests.burners.counting import Truth
-from tests.contract.agent_driver import good
 from tests.engines.conftest import Zoo
-from tests.engines.measured import FREQUENCY, Runner, near, points
+from tests.engines.measured import Runner, near, points
 
 pytestmark = pytest.mark.nightly
-
-
-@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -> None:
-    """What was sampled so far is kept, and the others go on."""
-    short = zoo.jvm("cpu=0.4", options=["-XX:+PreserveFramePointer"])
-    other = zoo.jvm("cpu=0.4", options=["-XX:+PreserveFramePointer"])
-
-    def end() -> None:
-        time.sleep(2)  # what is tested is that time is recorded
-        short.outer.kill(signal.SIGTERM)
-
-    run = record([short, other], "--engine", engine, seconds=6, meanwhile=end)
-    outcome = run.outcome(short)
-    assert outcome["status"] == "degraded" and "ended after" in outcome["reason"], outcome
-    recording = run.recording(short)
-    assert 2 <= recording["seconds"] < 6
-    assert recording["samples"]["taken"] > 0.5 * FREQUENCY * recording["cpu_seconds"] > 0
-    if engine == "async-profiler":  # a JVM that has ended tells perf nothing of its code
-        assert run.stacks(short, "cpu", "samples").of("Cpu.inJava") > 0
-    assert engine == "perf" or good(run.outcome(other))
-    assert run.cpu_seconds_agree(other)
-    other.finish()
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])

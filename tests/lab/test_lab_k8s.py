@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -248,13 +247,6 @@ def test_by_ssh_processes_are_called_by_their_pods(
 
 
 @pytest.mark.nightly
-def test_selectors_that_are_none(hprofiler: Profiling, kube: KubeCluster) -> None:
-    for words in (["k8s:a b="], ["k8s:a=b", "--field-selector", "no.such=field"]):
-        result = hprofiler("ps", "-j", *words)
-        assert result.code == 2 and "does not understand" in result.err, str(result)
-
-
-@pytest.mark.nightly
 def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
     """Its own pods, and not one that has the same labels."""
     labels = {"app": "spread"}
@@ -323,14 +315,6 @@ def test_a_debug_container(
 
 
 @pytest.mark.nightly
-def test_an_account_that_may_do_nothing(kube: KubeCluster, hprofiler: Profiling) -> None:
-    result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.account("nobody"))
-    assert result.code == 4 and result.folder is None, str(result)
-    for word in ("list", "pods", "default", "system:serviceaccount:default:nobody"):
-        assert word in result.err, result.err
-
-
-@pytest.mark.nightly
 def test_an_account_that_may_only_look(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
     reader = kube.account("reader", [TO_LOOK])
     result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=reader)
@@ -340,26 +324,6 @@ def test_an_account_that_may_only_look(kube: KubeCluster, hprofiler: Profiling, 
     result = hprofiler("-t", "2", "-j", "k8s:pod/plain", *ROOT, kubeconfig=reader)
     assert result.code == 0 and set(recorded(result)) == {"plain/main"}, str(result)
     assert "exec is refused" in result.err
-
-
-@pytest.mark.nightly
-def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
-    result = hprofiler(
-        "-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.write_kubeconfig("stale", {"token": "nonsense"})
-    )
-    assert result.code == 4 and re.search("401|Unauthorized|token", result.err), str(result)
-
-
-@pytest.mark.nightly
-def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
-    """The program that the kubeconfig names tells the token."""
-    token = json.loads((kube.folder / "tokens.json").read_text())["admin"]
-    kind = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
-    said = json.dumps({**kind, "status": {"token": token}})
-    plugin = {"apiVersion": kind["apiVersion"], "command": "echo", "args": [said], "interactiveMode": "Never"}
-    kubeconfig = kube.write_kubeconfig("plugin", {"exec": plugin})
-    result = hprofiler("ps", "-j", "k8s:pod/plain", kubeconfig=kubeconfig)
-    assert result.code == 0 and "Burner" in result.out, str(result)
 
 
 @pytest.mark.nightly
@@ -481,14 +445,3 @@ def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> No
         assert listed.code == 0 and "driver" in listed.out, str(listed)
     finally:
         app.kill()
-
-
-@pytest.mark.nightly
-def test_many_pods_are_listed_with_few_requests(kube: KubeCluster, hprofiler: Profiling) -> None:
-    pods.pretend(kube.api, 200)
-    account = kube.account("lister", [TO_LOOK, TO_EXEC], namespace="pretended")
-    words = ["-t", "1", "-j", f"k8s:spark-app-selector={pods.PRETENDED}"]
-    result = hprofiler(*words, kubeconfig=account)
-    assert result.code == 4, str(result)  # behind these pods there is no machine
-    events = kube.audit("system:serviceaccount:pretended:lister")
-    assert 1 <= len([event for event in events if event["verb"] == "list"]) <= 2

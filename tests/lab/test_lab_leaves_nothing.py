@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,19 +20,6 @@ LEASE = 30
 LONG = ["-t", "60", "-j", JOB, "-h", ALL, *ROOT]
 """A run that cannot end by itself while a test looks."""
 AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
-
-
-@pytest.fixture
-def cable(lab: Lab) -> Iterator[str]:
-    """A host whose cable the test pulls; put back afterwards, and what hangs on the dead connection ended."""
-    host = lab.hosts["host3"]
-    before = {process.pid for process in host.processes()}
-    yield host.name
-    lab.plug(host.name, True)
-    for process in host.processes():
-        identity = procs.Identity.of(process.pid)
-        if identity and process.pid not in before and process.command.startswith("sshd"):
-            identity.kill()
 
 
 def profiled(job: dict[str, Burner]) -> bool:
@@ -70,20 +56,6 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     assert active_profilers(job.values()) == []
 
 
-@pytest.mark.nightly
-def test_ctrl_c_before_anything_was_recorded(
-    coordinator: Coordinator, job: dict[str, Burner], witness: Witness
-) -> None:
-    running = coordinator.start(*LONG)
-    procs.wait_for("a connection to a host", witness.leftovers)
-    running.signal(signal.SIGINT)
-    result = running.result()
-    assert result.code == 130, str(result)
-    assert "Traceback" not in result.err
-    witness.wait_until_clean()
-    assert active_profilers(job.values()) == []
-
-
 ENDS = [
     (signal.SIGKILL, ("root",)),
     (signal.SIGKILL, ("prof", "--become", "sudo")),
@@ -106,37 +78,6 @@ def test_after_the_coordinator_was_killed(
     witness.wait_until_clean(LEASE + procs.PATIENCE)
 
 
-@pytest.mark.nightly
-def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
-    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness, cable: str
-) -> None:
-    running = coordinator.start("-f", "200", "-t", "120", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "10")
-    running.wait_until_recording()
-    procs.wait_for("profilers at work", lambda: profiled(job))
-    lab.plug(cable, False)
-    procs.wait_for(
-        "the end of the cut-off host's lease", lambda: not profiled({cable: job[cable]}), LEASE + 20
-    )
-    assert profiled({"host1": job["host1"]}), "the other hosts go on"
-    lab.plug(cable, True)
-
-    def agents() -> list[str]:
-        return [p.command for p in lab.hosts[cable].processes() if AGENT.search(p.command)]
-
-    procs.wait_for(
-        "what was recorded to be fetched, before its agent gives up", lambda: not agents(), LEASE - 5
-    )
-    running.signal(signal.SIGINT)
-    result = running.result()
-    assert result.code == 130, str(result)
-    assert all(result.pids(name) == [burner.pid] for name, burner in job.items()), str(result)
-    (line,) = result.outcomes(cable, "degraded")
-    assert "the connection was lost, and what there was fetched" in line["reason"]
-    stacks = result.stacks(f"hosts/{cable}/cpu")
-    assert stacks.total > 100
-    witness.wait_until_clean(LEASE + procs.PATIENCE)
-
-
 def kill_agent(lab: Lab, name: str) -> None:
     """kill -9 of the agent on a host: it cannot tidy up."""
     agents = [process for process in lab.hosts[name].processes() if AGENT.search(process.command)]
@@ -145,23 +86,6 @@ def kill_agent(lab: Lab, name: str) -> None:
         identity = procs.Identity.of(process.pid)
         if identity:
             identity.kill()
-
-
-@pytest.mark.nightly
-def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
-    lab: Lab, coordinator: Coordinator, job: dict[str, Burner], witness: Witness
-) -> None:
-    running = coordinator.start("-t", "12", "-j", JOB, "-h", ALL, *ROOT)
-    running.wait_until_recording()
-    procs.wait_for("profilers at work", lambda: profiled(job))
-    kill_agent(lab, "host2")
-    result = running.result()
-    assert result.code == 3, str(result)
-    (line,) = result.outcomes("host2", "failed")[:1]
-    assert "lost with its agent" in line["reason"], line
-    assert result.pids("host1") == [job["host1"].pid]
-    assert not active_profilers(job.values())
-    witness.wait_until_clean()
 
 
 @pytest.mark.nightly

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from collections.abc import Iterator
 
 import pytest
 
-from tests.burners.burner import Burner, arguments
-from tests.lab import procs
+from tests.burners.burner import Burner
 from tests.lab.conftest import JOB, Burn
 from tests.lab.coordinator import ALL, Coordinator, Result
-from tests.lab.hosts import Host, Lab
+from tests.lab.hosts import Lab
 
 ROOT = ["--user", "root"]
 
@@ -22,18 +19,6 @@ def found(result: Result) -> dict[str, list[int]]:
     """Pids by host as `hprofiler ps --json` lists them."""
     listed = json.loads(result.out)
     return {host["host"]: sorted(process["pid"] for process in host["processes"]) for host in listed}
-
-
-@pytest.fixture
-def wrapper(lab: Lab) -> Iterator[subprocess.Popen[str]]:
-    """On host1: a shell whose command line is that of a JVM of the job, as YARN's launch scripts are."""
-    words = " ".join(arguments(extra=[JOB]))
-    process = lab.hosts["host1"].start(["bash", "-c", f": {words}; sleep 600; :"], "yarn")
-    yield process
-    for seen in lab.hosts["host1"].processes():
-        if f": {words}" in seen.command or seen.command == "sleep 600":
-            lab.hosts["host1"].run(["kill", "-9", str(seen.inner_pid)], check=False)
-    process.wait(procs.PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -59,15 +44,6 @@ def test_pids_are_those_of_the_host(coordinator: Coordinator, job: dict[str, Bur
     result = coordinator.run("-t", "1", "-j", f"pid:{job['host2'].pid}", "-h", "host2", *ROOT)
     assert result.code == 0, str(result)
     assert result.pids("host2") == [job["host2"].pid]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("selector", [JOB, f"grep {JOB}", "re:Burner --role alpha"])
-def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
-    coordinator: Coordinator, job: dict[str, Burner], wrapper: subprocess.Popen[str], selector: str
-) -> None:
-    result = coordinator.run("ps", "-j", selector, "-h", "host1", *ROOT, "--json")
-    assert found(result) == {"host1": [job["host1"].pid]}, str(result)
 
 
 @pytest.mark.nightly
@@ -112,21 +88,6 @@ def test_no_match_anywhere_says_what_was_searched_and_where(coordinator: Coordin
         (outcome,) = result.host(name)["outcomes"]
         assert outcome["status"] == "idle"
         assert re.search(r"\d+ process(es)? searched", outcome["reason"])
-
-
-@pytest.mark.nightly
-def test_a_misspelt_name_lists_its_neighbours(coordinator: Coordinator) -> None:
-    result = coordinator.run("-t", "1", "-j", "spark-executer", "-h", "host1", *ROOT)
-    assert result.code == 2, str(result)
-    assert "spark-executor" in result.err
-
-
-@pytest.mark.nightly
-def test_a_host_without_a_jvm_is_idle(coordinator: Coordinator, lab: Lab) -> None:
-    host: Host = lab.coord
-    result = coordinator.run("-t", "1", "-j", "java", "-h", host.name, *ROOT)
-    assert result.code == 4, str(result)
-    assert [outcome["status"] for outcome in result.host(host.name)["outcomes"]] == ["idle"]
 
 
 @pytest.mark.nightly

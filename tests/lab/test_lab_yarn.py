@@ -225,23 +225,6 @@ def test_apps(coordinator: Coordinator, job: Application) -> None:
     assert line.split()[1:5] == ["SPARK", "yarn", "root.default", "4"] and line.endswith("  SparkBurn")
 
 
-@pytest.mark.nightly
-def test_a_node_that_is_down(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
-    """Its sshd is not to be reached; the others' data are whole."""
-    down = sorted({process["host"] for process in processes(ps(coordinator, job)) if is_executor(process)})[0]
-    yarn.lab.plug(down, False)
-    try:
-        result = coordinator.run("-t", "3", "-j", job.id, *CLUSTER, "--timeout", "15")
-    finally:
-        yarn.lab.plug(down, True)
-    assert result.code == 3, str(result)
-    (failure,) = result.outcomes(down, "failed")
-    assert failure["stage"] == "connect"
-    recorded = {process["host"] for process in processes(result)}
-    assert down not in recorded and len(recorded) >= 1
-    assert result.stacks("cluster/cpu").count("SparkBurn.hotCpu") > 20
-
-
 def ps(coordinator: Coordinator, app: Application) -> Result:
     result = coordinator.run("ps", "-j", app.id, *CLUSTER, "--json")
     found = json.loads(result.out)
@@ -294,25 +277,6 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
     assert len(lines) == 4 and all("ended" in line["reason"] for line in lines), lines
 
 
-@pytest.mark.nightly
-def test_an_application_that_is_over(coordinator: Coordinator, job: Application) -> None:
-    job.finish()
-    job.wait_until_over()
-    result = coordinator.run("-t", "1", "-j", job.id, *CLUSTER)
-    assert result.code == 4 and result.folder is None
-    assert f"{job.id} is FINISHED (SUCCEEDED): only a running application can be profiled" in result.err
-
-
-@pytest.mark.nightly
-def test_an_application_that_is_not_known(coordinator: Coordinator) -> None:
-    result = coordinator.run("-t", "1", "-j", "application_1700000000000_0042", *CLUSTER)
-    assert result.code == 4
-    assert (
-        f"the ResourceManager {RESOURCE_MANAGER} does not know application_1700000000000_0042" in result.err
-    )
-    assert "`hprofiler apps` lists the running ones" in result.err
-
-
 # Other jobs
 
 
@@ -360,16 +324,3 @@ def busy_maps(yarn: YarnCluster, app: Application) -> int:
     base = f"/proxy/{app.id}/ws/v1/mapreduce/jobs/{app.id.replace('application', 'job')}"
     tasks = (yarn.rest(f"{base}/tasks") or {}).get("tasks") or {}
     return sum(task["status"].startswith("Generated") for task in tasks.get("task", []))
-
-
-# The last one
-
-
-@pytest.mark.nightly
-def test_a_resource_manager_that_is_down(yarn: YarnCluster, coordinator: Coordinator) -> None:
-    yarn.kill_daemon(yarn.lab.coord, "resourcemanager")
-    for command in (["-t", "1", "-j", "spark-executor"], ["ps", "-j", "yarn:"]):
-        result = coordinator.run(*command, *CLUSTER)
-        assert result.code == 4, str(result)
-        assert f"{RESOURCE_MANAGER}/ws/v1/cluster/apps cannot be reached: Connection refused" in result.err
-        assert "see whether it is up and can be reached from here" in result.err

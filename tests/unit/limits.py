@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.collect import HostProgress, Listener, crew
-from hprofiler.collect.beside import Beside
-from hprofiler.collect.teller import Teller
-from hprofiler.collect.watchdog import Watchdog
+from hprofiler.collect import HostProgress, start_gate, visit
+from hprofiler.collect.visit_group import VisitGroup
 from tests.unit.stand_in import Fleet
 
 
-class Prompt(Teller[HostProgress]):
-    """Tells at once: time passes for the limits that a step has, and not for those of the next."""
-
-    def __init__(self, listener: Listener) -> None:
-        super().__init__(listener)
-        self._telling = threading.Lock()
-
-    def tell(self, what: HostProgress) -> None:
-        with self._telling:
-            self._listener(what)
-
-
 class Limits:
-    """Those of all visits to hosts."""
+    """The clock of all visits, which a test can put forward."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._dogs: list[Watchdog] = []
-        dogs = self._dogs
+        self._ahead = 0.0
+        reporting = threading.Lock()
 
-        class Known(Watchdog):
-            def __init__(self, beside: Beside) -> None:
-                super().__init__(beside)
-                dogs.append(self)
+        def report(group: VisitGroup, progress: HostProgress) -> None:
+            """At once: time passes for the limits that a step has, and not for those of the next."""
+            with reporting:
+                group._listener(progress)
 
-        monkeypatch.setattr(crew, "Watchdog", Known)
-        monkeypatch.setattr(crew, "Teller", Prompt)
+        for module in (visit, start_gate):
+            monkeypatch.setattr(module, "time", self)
+        monkeypatch.setattr(VisitGroup, "report", report)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._ahead
 
     def pass_time(self, seconds: float) -> None:
-        """For the limits that are set by now so many seconds are over."""
-        for dog in self._dogs:
-            with dog._condition:
-                dog._due[:] = [(due - seconds, number) for due, number in dog._due]
-                dog._condition.notify()
+        self._ahead += seconds
 
     def pass_when(self, fleet: Fleet, seconds: float, **stages: Sequence[str]) -> None:
         """Let time pass once, as soon as each of these hosts has come to the last of these stages."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries
-from hprofiler.collect import HostProgress, Listener, Queue, Reach, Stop, collect
+from hprofiler.collect import HostProgress, Listener, Reach, Stop, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
 from hprofiler.transport import LocalTransport
 
@@ -141,9 +141,7 @@ class Sink:
     def __init__(self) -> None:
         self.sizes: dict[tuple[str, int, str], int] = {}
 
-    def profile(
-        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
-    ) -> Mapping[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         size = sum(len(piece) for piece in pieces)
         self.sizes[host.name, recording.process.pid, recording.event] = size
         return {"bytes": size}

@@ -9,22 +9,15 @@ import pytest
 from hprofiler.cli.commands.doctor import verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import check_only, find_only
-from hprofiler.collect.machines import Machines, Visitor
+from hprofiler.collect.same_machine import Machines
 from hprofiler.model import HostFacts, Process, Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 from tests.viewer.made_run import coverage_of
 
-AGENT = {"label": f"agent-{'0' * 64}"}
-"""What a machine tells of the agent of another visit to it."""
-ASKED = f"""
+ASKED = """
 def asked():
-    agent = {AGENT!r}
-    while (request := read())["type"] in ("find", "put"):
-        if request["type"] == "put":
-            say("stored", sha256=LIBRARY)
-            continue
-        assert request["native"] and request["selector"] == {{"kind": "pids", "pids": [70]}}, request
-        say("found", searched=9, processes=[process(70, jvm=None, **agent)] if agent else [], ignored=[])
+    while (request := read())["type"] == "put":
+        say("stored", sha256=LIBRARY)
     return request
 """
 RECORD = """
@@ -146,36 +139,13 @@ if request["type"] != "bye":
 def test_who_of_several_users_has_a_process(visits, has):
     machines = Machines()
     for name, uid in visits:
-        machines.take(FACTS, Visitor(name, uid, "70-1"), [replace(PROCESS, host=name)])
+        machines.claim(FACTS, name, uid, [replace(PROCESS, host=name)])
     told = {name: machines.elsewhere(FACTS, [replace(PROCESS, host=name)]) for name, _ in visits}
     assert told == {name: {} if name == has else {7: has} for name, _ in visits}
 
 
-def test_nobody_has_a_process_by_what_he_says_of_its_user():
+def test_a_false_uid_wins_no_process():
     machines = Machines()
-    machines.take(FACTS, Visitor("liar", 2000, "70-1"), [replace(PROCESS, host="liar", uid=2000)])
-    assert not machines.take(FACTS, Visitor("n1", 0, "71-1"), [PROCESS])
-
-
-def test_a_host_that_is_visited_again_has_its_processes_yet():
-    """By another agent, where the first one's connection broke."""
-    machines = Machines()
-    visitors = [Visitor("n1", 0, session) for session in ("70-1", "71-1")]
-    assert [machines.take(FACTS, visitor, [PROCESS]) for visitor in visitors] == [set(), set()]
-
-
-@pytest.mark.parametrize(
-    "agent",
-    [{}, {"label": "sshd"}, {"start_time": 2}, {"uid": 1000}],
-    ids=["not there", "another program", "pid that was used again", "another user's"],
-)
-def test_a_host_that_says_that_it_is_another_takes_nothing_from_it(fleet, tmp_path, agent):
-    """What a machine tells of itself its users can read, and any host can repeat."""
-    came = tmp_path / "came"
-    told = repr({**AGENT, **agent} if agent else {})
-    wait = f"while not os.path.exists({str(came)!r}): time.sleep(0.01)\n"
-    good = wait + NODE.replace(repr(AGENT), told)
-    liar = NODE.replace("found(7)", f"found(7); open({str(came)!r}, 'w').close()")
-    results = fleet(liar=liar, good=good).collect()
-    assert len(results["good"].recordings) == 1
-    assert [one.status for one in results["good"].outcomes] == [Status.OK]
+    machines.claim(FACTS, "liar", 2000, [replace(PROCESS, host="liar", uid=2000)])
+    machines.claim(FACTS, "n1", 0, [PROCESS])
+    assert machines.elsewhere(FACTS, [PROCESS]) == {}

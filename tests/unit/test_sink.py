@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,40 +139,6 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
     for thread in threads:
         thread.join(60)
     assert most == 2 and len(files(folder)) == 9
-
-
-def test_a_turn_is_waited_for_in_the_queue(folder, sent, monkeypatch):
-    monkeypatch.setattr("hprofiler.runfolder.sink._CONVERSIONS", 1)
-    sink, take, seen = FolderSink(folder), Profile.open, []
-    first, queues, let_go = threading.Event(), threading.Event(), threading.Event()
-
-    class Held:
-        @staticmethod
-        def open(path: Path, format: str, **size: int) -> Profile:
-            if not first.is_set():
-                first.set()
-                assert let_go.wait(60)
-            return take(path, format, **size)
-
-    @contextmanager
-    def queue():
-        queues.set()
-        yield
-        seen.append(let_go.is_set())
-
-    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Held)
-    holds = threading.Thread(target=sink.profile, args=(HOST, RECORDING, pieces(sent)))
-    waits = threading.Thread(
-        target=sink.profile, args=(Host("n2", "localhost"), RECORDING, pieces(sent), queue)
-    )
-    holds.start()
-    assert first.wait(60)
-    waits.start()
-    assert queues.wait(60)
-    let_go.set()
-    holds.join(60)
-    waits.join(60)
-    assert seen == [True] and len(files(folder)) == 3
 
 
 def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):

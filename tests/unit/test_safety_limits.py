@@ -1,21 +1,23 @@
-"""For the sake of the hosts: busy hosts, and too many."""
+"""Safety limits: busy hosts, too many hosts, too many processes, open files."""
 
 from __future__ import annotations
 
 import argparse
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 
+from hprofiler.agent import MAX_RECORDED
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import Care, collect
-from hprofiler.collect.care import refuse_busy
-from hprofiler.model import Host, HostFacts, Target
+from hprofiler.collect.limits import _OPEN_FILES, allow_many_open_files, refuse_busy
+from hprofiler.model import Host, HostFacts, Status, Target
 from hprofiler.resolve import Located
 from tests.unit.stand_in import ANY, Fleet
 
@@ -76,3 +78,41 @@ def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
 def test_looking_is_not_limited():
     names = ",".join(f"n{number}" for number in range(care_options.MOST_HOSTS + 1))
     assert len(chosen.target(parse(["ps", "-j", "java", "-h", names])).hosts) == care_options.MOST_HOSTS + 1
+
+
+PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
+"""In the agent's order, which is not that of the pids."""
+TOO_MANY = f"""
+hello(); found(*{PIDS})
+request = prepare_request()
+assert [one["pid"] for one in request["processes"]] == {PIDS[:-2]}
+recording_of = request["processes"][0]["pid"]
+say("ready", processes=[{{"pid": recording_of}}]); recording(recording_of)
+profile(recording_of, b"x" * 9); outcome(recording_of); say("done", left=[]); read()
+"""
+
+
+def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
+    result = Fleet(stand_ins, 60.0, {"n1": TOO_MANY}).collect()["n1"]
+    lines = {line.pid: line for line in result.outcomes}
+    assert sorted(lines) == sorted(PIDS) and lines[3000].status is Status.OK
+    for pid in (7, 8):
+        assert (lines[pid].status, lines[pid].stage) == (Status.FAILED, "prepare")
+        assert lines[pid].reason == "514 processes are more than the 512 that are recorded of a host"
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "then"),
+    [
+        (256, resource.RLIM_INFINITY, _OPEN_FILES),
+        (1024, 4096, 4096),
+        (4096, 4096, 4096),
+        (1 << 20, 1 << 20, 1 << 20),
+    ],
+)
+def test_open_files_are_allowed_up_to_the_hard_limit(monkeypatch, soft, hard, then):
+    now = [(soft, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: now[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: now.append(limits))
+    allow_many_open_files()
+    assert now[-1] == (then, hard)

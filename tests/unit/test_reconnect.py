@@ -13,9 +13,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from hprofiler.agent import talk
 from hprofiler.base.errors import HostError
-from hprofiler.collect import Audit, comeback
+from hprofiler.collect import Audit, reconnect
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, Named, StandIns
 
@@ -50,7 +49,7 @@ def body(tmp_path, cut, before=""):
 
 
 class Clock:
-    """Time as coming back sees it: it stands still unless a test moves it on."""
+    """Time as the reconnect sees it: it stands still unless a test moves it on."""
 
     def __init__(self):
         self.now = time.monotonic() + 3600  # no recording goes on any more
@@ -62,14 +61,14 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(comeback, "time", made)
+    monkeypatch.setattr(reconnect, "time", made)
     return made
 
 
 @pytest.fixture
 def fleet(tmp_path, monkeypatch):
-    """Nobody is too slow for the first attempt to come back."""
-    monkeypatch.setattr(comeback, "_FIRST_LIMIT", 60.0)
+    """Nobody is too slow for the first attempt."""
+    monkeypatch.setattr(reconnect, "_FIRST_LIMIT", 60.0)
     stand_ins = StandIns(tmp_path)
     yield lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
     stand_ins.clean()
@@ -82,7 +81,7 @@ def lines(result):
     return [line for pid, line in told if not pid], of_process
 
 
-def test_the_record_of_what_was_done_has_it(fleet, tmp_path):
+def test_the_audit_has_it(fleet, tmp_path):
     hosts, written = fleet(one=body(tmp_path, 100_000)), io.StringIO()
     hosts.reach = replace(hosts.reach, audit=Audit(written))
     hosts.collect()
@@ -120,7 +119,7 @@ def second():
 """
 
 
-def test_the_times_of_several_losses_are_told_together(fleet, clock, tmp_path):
+def test_the_times_of_several_losses_are_added(fleet, clock, tmp_path):
     script = body(tmp_path, 100_000)
     head, last = script.rsplit("\n", 2)[0], script.rsplit("\n", 2)[1]
     hosts = fleet(one=head + TWICE.format(said=str(tmp_path / "said")) + last)
@@ -167,7 +166,7 @@ read()
     assert line.gone and line.seconds is None and line.reason.endswith("; ended after 9.0 s")
 
 
-def test_one_that_noticed_nothing_here_is_told_by_the_agent(fleet):
+def test_a_loss_that_only_the_agent_noticed(fleet):
     """It was silent for longer than the lease, and is there again."""
     silent = """
 hello(); found(7); prepared(7); recording(7)
@@ -179,7 +178,7 @@ read()
     assert of_host == [] and of_process == (Status.DEGRADED, "record", reason)
 
 
-def test_once_all_has_come_nobody_comes_back(fleet):
+def test_once_everything_has_come_nobody_reconnects(fleet):
     """The record of what was done is lost with the agent, and nothing else."""
     ends = 'hello(); found(7); prepared(7); recording(7); profile(7, b"p"); outcome(7); say("done", left=[])'
     hosts = fleet(one=f"{ends}\nos.kill(os.getpid(), 9)")
@@ -190,98 +189,28 @@ def test_once_all_has_come_nobody_comes_back(fleet):
     assert "lost" not in [step.stage for step in hosts.progress]
 
 
-LEFT = """
-def left(kind, path="/x", pid=None, state="left", result=None):
-    shape = dict(user="u", seconds=1, bytes=1, reason="")
-    return dict(shape, kind=kind, path=path, pid=pid, state=state, result=result)
-DONE = [left("profiler", pid=7, result="stopped"), left("folder", "/tmp/x", result="removed"),
-        left("agent", pid=47, state="used"), left("folder", "/tmp/y", state="foreign")]
-def cleaned(request, entries=DONE, failed=()):
-    assert request["kept"] and not request["dry"], request
-    say("leftovers", entries=entries, failed=failed, out_of_reach=[])
-"""
-
-TORN = """
-exec({left!r})
+KILLED = """
 if os.path.exists({log!r}):
     hello()
     assert read()["type"] == "resume"
     say("resumed", found=False)
-    cleaned(read(), DONE + {entries}, {failed!r})
     assert read()["type"] == "bye"
     open({log!r}, "w").write("good")
 else:
-    hello(session="4711-99"); found(7); prepared(7); recording(7)
+    hello(); found(7); prepared(7); recording(7)
     open({log!r}, "w").close()
     os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.parametrize(
-    ("entries", "failed", "part"),
-    [
-        ("[]", [], "its profiler in 1 of the processes was stopped"),
-        ("[]", [{"what": "x", "reason": "no"}], "x could not be cleaned up: no"),
-        ('[left("profiler", pid=9, state="unknown")]', [], "process 9 is there yet"),
-        ('[left("agent", pid=4711, state="used")]', [], "its agent is there yet"),
-        ('[left("agent", pid=4711, result="ended")]', [], "its agent, which stood still, was ended"),
-    ],
-)
-def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, entries, failed, part):
+def test_a_killed_agent_is_reported_with_how_to_clean_up(fleet, tmp_path):
     log = tmp_path / "log"
-    script = TORN.format(log=str(log), entries=entries, failed=failed, left=LEFT)
-    (of_host,), of_process = lines(fleet(one=script).collect()["one"])
-    assert of_host[:2] == (Status.FAILED, "record")
-    assert "status -9" in of_host[2] and "lost with its agent" in of_host[2] and part in of_host[2]
-    assert of_process[0] is Status.FAILED and log.read_text() == "good"
-
-
-KILLED = """
-exec({left!r})
-if os.path.exists({log!r}):
-    hello()
-    request = read()
-    while request["type"] != "bye":
-        open({log!r}, "a").write(request["type"] + " ")
-        if request["type"] == "resume":
-            say("resumed", found=False)
-        if request["type"] == "clean":
-            cleaned(request)
-        request = read()
-else:
-    hello(); found(7); {then}
-    open({log!r}, "w").close()
-    os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.mark.parametrize(
-    ("then", "asked"),
-    [("prepare_request()", "clean "), ("prepared(7)", "resume clean ")],
-)
-def test_an_agent_that_is_killed_before_it_records_is_cleaned_up_after(fleet, tmp_path, then, asked):
-    log = tmp_path / "log"
-    result = fleet(one=KILLED.format(log=str(log), then=then, left=LEFT)).collect()["one"]
+    result = fleet(one=KILLED.format(log=str(log))).collect()["one"]
     (of_host,), of_process = lines(result)
-    assert of_host[0] is Status.FAILED and "status -9" in of_host[2]
-    assert of_process[0] is Status.FAILED and log.read_text() == asked
-
-
-def test_its_lease_is_renewed_while_it_is_cleaned_up_after(fleet, tmp_path, monkeypatch):
-    monkeypatch.setattr(talk, "_PING_SECONDS", 0.05)
-    log = tmp_path / "log"
-    script = KILLED.format(log=str(log), then="prepare_request()", left=LEFT)
-    waits = 'while read(skip=())["type"] != "ping": pass'
-    script = script.replace("    cleaned(request)", f"    {waits}\n            cleaned(request)")
-    assert waits in script
-    fleet(one=script).collect()
-    assert log.read_text() == "clean "
-
-
-def test_one_that_is_killed_before_it_touches_anything_left_nothing(fleet, tmp_path):
-    log = tmp_path / "log"
-    result = fleet(one=KILLED.format(log=str(log), then="read()", left=LEFT)).collect()["one"]
-    assert "status -9" in lines(result)[0][0][2] and log.read_text() == ""
+    assert of_host[:2] == (Status.FAILED, "record")
+    assert "status -9" in of_host[2] and "lost with its agent" in of_host[2]
+    assert "hprofiler cleanup" in result.outcomes[0].remedy
+    assert of_process[0] is Status.FAILED and log.read_text() == "good"
 
 
 def test_only_the_first_end_of_a_recording_is_told(fleet):
@@ -325,8 +254,8 @@ def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypat
     def passes():
         clock.now += 10
 
-    monkeypatch.setattr(comeback, "LEASE_SECONDS", 30.0)
-    monkeypatch.setattr(comeback, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 30.0)
+    monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(Away, "passes", staticmethod(passes))
     (of_host,), of_process = lines(away().collect()["one"])
     assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
@@ -351,7 +280,7 @@ def stop_when_lost(hosts, times=1):
 
 
 def test_the_second_ctrl_c_ends_the_waiting(away, monkeypatch):
-    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 600.0)
     hosts = away()
     stop_when_lost(hosts, times=2)
     (of_host,), _ = lines(hosts.collect()["one"])
@@ -368,8 +297,8 @@ def test_the_first_ctrl_c_ends_the_recording_and_waits_for_what_is_kept_of_it(aw
         assert heard.wait(60)
         clock.now += 10
 
-    monkeypatch.setattr(comeback, "LEASE_SECONDS", 30.0)
-    monkeypatch.setattr(comeback, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 30.0)
+    monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(Away, "passes", staticmethod(passes))
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
@@ -393,12 +322,39 @@ def test_what_was_recorded_before_ctrl_c_is_fetched_from_a_host_whose_link_was_d
     assert hosts.sink.sizes == {("one", 7, "cpu"): SIZE + 3}
 
 
-def test_others_go_on_meanwhile(fleet, tmp_path):
-    from tests.unit.test_collect import GOOD
+class Torn(Named):
+    """The connection breaks where it is asked to prepare, so many times."""
 
-    results = fleet(one=body(tmp_path, 100_000), two=GOOD).collect()
-    assert lines(results["two"]) == ([], (Status.OK, "record", ""))
-    assert lines(results["one"])[1][0] is Status.OK
+    left = 0
+
+    def open(self, command):
+        channel = super().open(command)
+        write = channel.write
+
+        def written(data):
+            if b'{"type":"prepare"' not in data or not Torn.left:
+                return write(data)
+            Torn.left -= 1
+            channel._socket.shutdown(2)
+            channel.exit_status = lambda timeout: None
+
+        channel.write = written
+        return channel
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_connection_that_breaks_before_anybody_has_started_is_made_once_more(fleet, times):
+    hosts = fleet(
+        one="hello(); found(7); prepared(7); recording(7); profile(7, b'p'); outcome(7); "
+        "say('done', left=[]); read()"
+    )
+    Torn.left = times
+    hosts.reach = replace(hosts.reach, transport_for=Torn)
+    result = hosts.collect()["one"]
+    of_host = [one for one in result.outcomes if one.pid is None]
+    assert of_host[0].status is Status.OK and "made again" in of_host[0].reason
+    assert [one.status for one in of_host[1:]] == [Status.FAILED] * (times - 1)
+    assert [one.status for one in result.outcomes if one.pid] == [[Status.OK], [Status.FAILED]][times - 1]
 
 
 SAYS_BYE = """

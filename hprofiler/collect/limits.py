@@ -1,0 +1,95 @@
+"""Safety limits: what is asked of a host at most, and which hosts are left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hprofiler.agent import MAX_RECORDED, ProcessOutcome
+from hprofiler.base.errors import HostError
+from hprofiler.model import HostFacts, Process, Status
+
+BUSY = 200.0
+"""Runnable tasks per processor above which a host is left alone."""
+LITTLE_MEMORY = 64 << 20
+"""Bytes of memory that must be free."""
+
+AGENT_CPU = 1.0
+"""Processors that an agent uses on average by default."""
+_ATTACH = 0.5  # seconds per process, if none answers: more than agents give them
+_STEPS_TO_FETCH = 10  # a link of 1 Mbit/s carries 75 MB in the 10 minutes that these usually are
+_STEPS_AFTER_STOP = 2
+_AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a busy host
+
+# Each host takes one open file, with a ProxyCommand three. macOS allows no more than OPEN_MAX. Elsewhere a
+# million may be allowed, but some programs that we start close every file they could have inherited.
+_OPEN_FILES = 10_240 if sys.platform == "darwin" else 65_536
+
+
+@dataclass(frozen=True)
+class Care:
+    """`canary`: record one JVM of each kind alone first. `busy`: record on busy hosts too.
+
+    `agent_cpu`: processors that an agent may use on average.
+    """
+
+    canary: bool = False
+    busy: bool = False
+    agent_cpu: float = AGENT_CPU
+
+    def attaching(self, timeout: float, processes: int) -> float:
+        """Seconds for a step that attaches to N processes: not all at once."""
+        return timeout + _ATTACH * min(processes, MAX_RECORDED)
+
+    def folding(self, timeout: float, processes: int) -> float:
+        """Seconds, after the recording or one of its results, until the next result."""
+        return self.attaching(_AGENT_GIVES_WAY * timeout / min(1.0, self.agent_cpu), processes)
+
+    def fetching(self, timeout: float, processes: int) -> float:
+        """Seconds, after the recording, for all of its results."""
+        return self.folding(_STEPS_TO_FETCH * timeout, processes)
+
+    def fetching_after_stop(self, timeout: float, processes: int) -> float:
+        """The same, for a user who waits for the end."""
+        return self.folding(_STEPS_AFTER_STOP * timeout, processes)
+
+
+USUAL = Care()
+
+
+def refuse_busy(facts: HostFacts) -> None:
+    """Raises HostError for a host that has neither time nor memory to spare."""
+    anyway = "or record all the same with --force-busy"
+    if facts.load > BUSY * facts.cpus:
+        busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
+        raise HostError("find", busy, f"wait until it has less to do, {anyway}")
+    free = facts.memory_available
+    if free is not None and free < LITTLE_MEMORY:
+        short = f"the host has only {free >> 20} MiB of memory free"
+        raise HostError("find", short, f"free some of its memory, {anyway}")
+
+
+def first_processes(
+    processes: Sequence[Process],
+) -> tuple[Sequence[Process], Sequence[ProcessOutcome]]:
+    """As many processes as one session records, and a failure for each of the others.
+
+    Agents list users in turn, so that one who starts thousands keeps out only their own.
+    """
+    reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
+    remedy = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
+    return processes[:MAX_RECORDED], tuple(
+        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy) for one in processes[MAX_RECORDED:]
+    )
+
+
+def allow_many_open_files() -> None:
+    """Raise the soft limit towards the hard one, if it is lower than what very many hosts need."""
+    with contextlib.suppress(ValueError, OSError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

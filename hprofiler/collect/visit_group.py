@@ -1,0 +1,140 @@
+"""All visits of a command, each on its own thread, until they have ended or nobody waits for them."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from hprofiler.base.errors import HostError
+from hprofiler.collect.limits import allow_many_open_files
+from hprofiler.collect.reach import HostProgress, Listener, Reach, silent
+from hprofiler.collect.same_machine import Machines
+from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
+
+if TYPE_CHECKING:
+    from hprofiler.collect.visit import Visit
+
+_TICK = 0.1
+_LAST_STEPS = 3.0
+_REMEDY = (
+    "allow this user more of them (`ulimit -u`, the limits `pids.max` and TasksMax of the control group), "
+    "or visit fewer hosts in one run"
+)
+
+_log = logging.getLogger(__name__)
+
+
+class VisitGroup:
+    """What the visits of one command share: turns to connect, time limits, requests to stop, progress."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        listener: Listener = silent,
+        stop: Stop | None = None,
+        connecting: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`connecting` is called when a host's turn to connect comes."""
+        self.reach = reach
+        self.connecting = connecting
+        self.turns = threading.BoundedSemaphore(max(1, reach.parallel))
+        self.machines = Machines()
+        self.stop = stop or Stop()
+        self._listener = listener
+        self._progress: queue.SimpleQueue[HostProgress | None] = queue.SimpleQueue()
+        self._running = 0
+        self._lock = threading.Lock()
+        self._finished = threading.Event()
+
+    def run(self, visits: Sequence[Visit], on_stop: Callable[[int], None] = lambda level: None) -> None:
+        """Run all visits to their ends. Ctrl-C counts as a request to stop.
+
+        At each request every visit's `stop` is called, then `on_stop`. After the second one nobody waits
+        longer than a few seconds. The listener is called on this thread.
+        """
+        allow_many_open_files()
+        self._running = len(visits)
+        if not visits:
+            return
+        with on_interrupt(self.stop.request):
+            try:
+                self._start(lambda: self._supervise(visits, on_stop), "hprofiler-visits")
+            except RuntimeError as error:  # nothing has begun
+                raise no_thread(error, "connect") from error
+            for visit in visits:
+                try:
+                    self._start(visit.run, f"hprofiler-{visit.host.name}")
+                except RuntimeError as error:
+                    visit.leave_out(no_thread(error, visit.ledger_stage))
+            while not self._finished.is_set() or not self._progress.empty():
+                self._show_progress()
+        for visit in visits:
+            visit.leave_behind()
+
+    def report(self, progress: HostProgress) -> None:
+        """Show a step to the listener; from any thread, does not wait."""
+        self._progress.put(progress)
+
+    def visit_ended(self) -> None:
+        with self._lock:
+            self._running -= 1
+            last = self._running == 0
+        if last:
+            self._finish()
+
+    def in_background(self, action: Callable[[], None]) -> None:
+        """Do what may block on a thread of its own; here, where none can be started."""
+        try:
+            self._start(action, "hprofiler-background")
+        except RuntimeError:
+            action()
+
+    def _show_progress(self) -> None:
+        try:
+            # With a timeout, because a thread that sleeps on a lock for good may not see a signal.
+            progress = self._progress.get(timeout=_TICK)
+        except queue.Empty:
+            return
+        if progress is None:
+            return
+        try:
+            self._listener(progress)
+        except Exception:  # a closed terminal must not lose a host
+            _log.exception("reporting %s", progress)
+            self._listener = silent
+
+    def _supervise(self, visits: Sequence[Visit], on_stop: Callable[[int], None]) -> None:
+        """Watch time limits and requests to stop until all visits have ended."""
+        stopped = 0
+        while not self._finished.wait(_TICK):
+            while stopped < min(self.stop.level, AT_ONCE):
+                stopped += 1
+                for visit in visits:
+                    try:
+                        visit.stop(stopped)
+                    except Exception:  # the other visits have to stop too
+                        _log.exception("stopping %s", visit.host.name)
+                on_stop(stopped)
+                if stopped == AT_ONCE:
+                    self._finished.wait(_LAST_STEPS)
+                    self._finish()
+            for visit in visits:
+                visit.enforce_limits()
+
+    def _finish(self) -> None:
+        self._finished.set()
+        self._progress.put(None)
+
+    @staticmethod
+    def _start(action: Callable[[], None], name: str) -> None:
+        threading.Thread(target=action, name=name, daemon=True).start()
+
+
+def no_thread(error: RuntimeError, stage: str) -> HostError:
+    """The failure of a host for which this machine has no thread. Another error is raised again."""
+    if "can't start new thread" not in str(error):
+        raise error
+    return HostError(stage, "no more threads can be started on this machine", _REMEDY)

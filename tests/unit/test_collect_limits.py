@@ -1,0 +1,202 @@
+"""What a host may take and send at most: time for each part and for all of it, bytes, processes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from hprofiler.agent import MAX_RECORDED
+from hprofiler.collect import fetching
+from hprofiler.collect.limits import USUAL
+from hprofiler.collect.start_gate import StartGate
+from hprofiler.collect.visit import Visit
+from hprofiler.model import HostResult, Outcome, Status
+from tests.unit.limits import Limits
+from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+
+BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
+END = "outcome(7); say('done', left=[]); read()\n"
+MakeFleet = Callable[[str], Fleet]
+
+
+@pytest.fixture
+def fleet(tmp_path) -> Iterator[MakeFleet]:
+    stand_ins = StandIns(tmp_path)
+    yield lambda body: Fleet(stand_ins, 60.0, {"one": body})
+    stand_ins.clean()
+
+
+def host_line(result: HostResult) -> Outcome:
+    (line,) = [line for line in result.outcomes if line.pid is None]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("of_a_part", "reason"),
+    [
+        (69.0, "it did not send all that it had recorded within 1200 s"),
+        (71.0, "timed out after 70 s while fetching"),
+    ],
+    ids=["each part comes in time", "one part is late"],
+)
+def test_each_part_has_a_limit_and_so_has_all_of_it(
+    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch, of_a_part: float, reason: str
+) -> None:
+    monkeypatch.setattr(fetching, "PART", 1000)
+    monkeypatch.setattr(fetching, "SLOWEST", 100)
+    hosts = fleet(f"{BEGIN}profile(7, b'', size=512 << 20)\nwhile True: out(b'x' * 1000); time.sleep(0.05)")
+
+    def keep(host, recording, pieces):
+        for _ in pieces:
+            limits.pass_time(of_a_part)
+            time.sleep(0.2)  # until the limits are looked at
+        return {}
+
+    hosts.sink.profile = keep  # type: ignore[method-assign]
+    line = host_line(hosts.collect()["one"])
+    assert (line.status, line.stage) == (Status.FAILED, "fetch")
+    assert line.reason.startswith(reason) and "--timeout" in line.remedy
+
+
+def test_after_the_first_stop_the_rest_has_less_time(fleet: MakeFleet, limits: Limits) -> None:
+    hosts = fleet(f"{BEGIN}profile(7, b'', size=2000)\ntime.sleep(600)")
+
+    def listen(step):
+        if step.stage == "fetch":
+            hosts.stop.request()
+        if step.stage == "stop":
+            limits.pass_time(241)
+
+    hosts.listener = listen
+    assert host_line(hosts.collect()["one"]).reason == (
+        "interrupted; it did not send all that it had recorded within 240 s"
+    )
+
+
+def test_a_slow_coordinator_gives_no_host_up(fleet: MakeFleet, limits: Limits) -> None:
+    sends = "profile(7, b'a' * 600_000); profile(7, b'b', event='alloc', source='alloc'); "
+    hosts = fleet(BEGIN + sends + END)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    keep = hosts.sink.profile
+
+    def slow(host, recording, pieces):
+        totals = keep(host, recording, pieces)
+        limits.pass_time(10_000)
+        time.sleep(0.3)  # until the limits are looked at
+        return totals
+
+    hosts.sink.profile = slow  # type: ignore[method-assign]
+    result = hosts.collect()["one"]
+    assert [(line.pid, line.status) for line in result.outcomes] == [(7, Status.OK)]
+    assert hosts.sink.sizes == {("one", 7, "cpu"): 600_000, ("one", 7, "alloc"): 1}
+
+
+def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, limits, tmp_path):
+    """The rest of the recording is longer than the time limit of a step."""
+    passed = tmp_path / "passed"
+    waits = f"while not os.path.exists({str(passed)!r}): time.sleep(0.01)\n"
+    early = "hello(); found(7, 8); prepared(7, 8); recording(7, 8)\n"
+    early += "profile(7, b'half'); outcome(7, 'degraded', 'record', 'it ended early')\n"
+    hosts = fleet(early + waits + "profile(8, b'whole'); outcome(8); say('done', left=[]); read()")
+    hosts.sampling = replace(SAMPLING, duration=600.0)
+
+    def listen(step):
+        hosts.progress.append(step)
+        if [one.stage for one in hosts.progress][-3:] == ["record", "fetch", "record"]:
+            limits.pass_time(400)
+            passed.touch()
+
+    hosts.listener = listen
+    of_7, of_8 = hosts.collect()["one"].outcomes
+    assert (of_7.status, of_7.reason) == (Status.DEGRADED, "it ended early")
+    assert of_8.status is Status.OK
+
+
+def test_the_gate_opens_with_the_last_host_or_when_its_patience_ends():
+    gate, passed = StartGate(3, 0.0), []
+    threads = [threading.Thread(target=lambda: passed.append(gate.wait())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    gate.connecting()
+    gate.connecting()
+    assert not passed
+    gate.leave()
+    for thread in threads:
+        thread.join(60)
+    assert passed == [0.0, 0.0]
+
+    gate = StartGate(2, 0.0)
+    gate.connecting()
+    gate.connecting()
+    assert gate.wait() == 0.0 and gate.is_open
+
+
+def test_what_was_sent_before_the_end_is_not_kept_after_it(
+    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = "def out(data): stdout.write(data)\n"
+    both = "profile(7, b'a'); profile(7, b'b', event='alloc', source='alloc'); stdout.flush(); read()"
+    hosts = fleet(BEGIN + together + both)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    keep, abort, aborted = hosts.sink.profile, Visit.abort, threading.Event()
+
+    def abort_and_say(visit, why):
+        abort(visit, why)
+        aborted.set()
+
+    def slow(host, recording, pieces):
+        totals = keep(host, recording, pieces)
+        if recording.event == "cpu":
+            hosts.stop.request()
+            hosts.stop.request()
+            assert aborted.wait(30)
+        return totals
+
+    monkeypatch.setattr(Visit, "abort", abort_and_say)
+    hosts.sink.profile = slow  # type: ignore[method-assign]
+    result = hosts.collect()["one"]
+    assert hosts.sink.sizes == {("one", 7, "cpu"): 1}
+    assert [recording.event for recording in result.recordings] == ["cpu"]
+
+
+@pytest.mark.parametrize("what", ["profiles", "raw recordings"])
+def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    most, bytes_ = ("MOST_PROFILES", 5 + fetching.SECOND) if what == "profiles" else ("MOST_RAW", 5)
+    monkeypatch.setattr(fetching, most, bytes_)
+    sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
+    hosts = fleet(BEGIN + sends + END)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
+    (line,) = hosts.collect()["one"].outcomes
+    assert (line.status, line.stage) == (Status.DEGRADED, "fetch")
+    assert line.reason == f"not kept: its host has more than 0 MiB of {what}"
+    assert "record fewer processes" in line.remedy
+    assert ("--keep-raw" in line.remedy) == (what == "raw recordings")
+    left_out = "alloc" if what == "profiles" else "recording.jfr"
+    assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
+
+
+def test_a_host_fills_no_memory_with_timelines(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 2 + 40 * fetching.SECOND)
+    timeline = "b'x', timeline=[1] * 20"
+    hosts = fleet(f"{BEGIN}profile(7, {timeline}); profile(7, {timeline}, event='alloc'); {END}")
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    result = hosts.collect()["one"]
+    assert [len(recording.timeline) for recording in result.recordings] == [20, 20]
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 1 + 40 * fetching.SECOND)
+    (line,) = hosts.collect()["one"].outcomes
+    assert line.reason == "not kept: its host has more than 0 MiB of profiles"
+
+
+def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
+    pids = f"*range(1, {MAX_RECORDED + 2})"
+    hosts = fleet(f"hello(); found({pids}); prepared({pids}); read()")
+    assert f"more than {MAX_RECORDED} processes" in host_line(hosts.collect()["one"]).reason
+
+
+def test_what_a_host_says_that_it_found_gives_it_no_more_time_than_it_can_use() -> None:
+    for seconds in (USUAL.attaching, USUAL.folding, USUAL.fetching, USUAL.fetching_after_stop):
+        assert seconds(30.0, 10_000) == seconds(30.0, MAX_RECORDED) > seconds(30.0, MAX_RECORDED - 1)
