@@ -222,7 +222,7 @@ def test_a_user_cleans_up_after_itself_alone(start_agent, plant):
     agent.hello()
     entries = listed(agent)
     assert (at(entries, theirs)["state"], at(entries, own)["state"]) == ("foreign", "left")
-    assert "clean up as that user, or as root" in at(entries, theirs)["reason"]
+    assert "clean up as that user (--user root, or --become sudo)" in at(entries, theirs)["reason"]
     assert at(entries, theirs)["bytes"] is None, "who may not look into a folder cannot say"
     assert clean(agent)["removed"] == [str(own)]
     assert theirs.exists()

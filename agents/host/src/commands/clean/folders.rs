@@ -16,7 +16,7 @@ use rustix::process::{getegid, geteuid};
 
 use super::names::{self, Named};
 use super::profilers::is_own_probe;
-use super::{reaches, FileId, Sweep};
+use super::{FileId, Sweep};
 use crate::engine::perf::placeholder;
 use crate::os::audit;
 use crate::os::files::check_private;
@@ -85,7 +85,7 @@ pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
         stats.collect::<Vec<_>>()
     });
     stats
-        .filter(|stat| reaches(stat.st_uid) && !sweep.may(stat.st_uid))
+        .filter(|stat| sweep.reaches(stat.st_uid) && !sweep.may(stat.st_uid))
         .map(|stat| (stat.st_uid, stat.st_gid))
         .collect()
 }
@@ -187,7 +187,7 @@ impl<'a> Base<'a> {
             return;
         };
         let private = matches!(named, Named::Private | Named::Once);
-        if private && sweep.order.kept {
+        if named == Named::Private && sweep.order.kept {
             return;
         }
         let kind = match named {
@@ -201,7 +201,7 @@ impl<'a> Base<'a> {
         };
         if stat.st_uid != self.shoes.uid {
             // Who can be reached is another view.
-            if !reaches(stat.st_uid) {
+            if !sweep.reaches(stat.st_uid) {
                 found.entries.push(entry.foreign());
             }
             return;

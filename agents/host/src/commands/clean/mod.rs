@@ -40,6 +40,8 @@ type FileId = (u64, u64);
 struct Sweep {
     order: Arc<Clean>,
     excluded: HashSet<i32>,
+    /// The user this agent runs as. Threads take on others.
+    me: u32,
     /// Whose agents and caches this user may remove: its own, and under sudo the connecting user's.
     mine: BTreeSet<(u32, u32)>,
     /// The folder this agent was started from.
@@ -67,6 +69,7 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
     let mut sweep = Sweep {
         order: Arc::new(order),
         excluded: excluded.clone(),
+        me: me.0,
         mine: connecting.into_iter().chain([me]).collect(),
         own: owner.map(|stat| (stat.st_dev, stat.st_ino)),
         running: HashSet::new(),
@@ -95,6 +98,11 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
 type Jvm = (i32, u64, u32);
 
 impl Sweep {
+    /// Whether this agent can act as that user: root is every user.
+    fn reaches(&self, uid: u32) -> bool {
+        self.me == 0 || self.me == uid
+    }
+
     /// Whether agents and caches of this user are ours to remove.
     fn may(&self, uid: u32) -> bool {
         self.mine.iter().any(|&(mine, _)| mine == uid)
@@ -110,7 +118,7 @@ impl Sweep {
             why,
         } in scanned.overlooked
         {
-            if !reaches(uid) {
+            if !self.reaches(uid) {
                 continue;
             }
             // Any program may have a JVM in it.
@@ -120,7 +128,7 @@ impl Sweep {
             }
         }
         let jvms = scanned.seen.into_iter().filter(|it| it.jvm.is_some());
-        let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|it| reaches(it.uid));
+        let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|it| self.reaches(it.uid));
         let mut users: BTreeMap<String, usize> = BTreeMap::new();
         for process in others {
             *users.entry(process.user).or_default() += 1;
@@ -189,12 +197,6 @@ impl Sweep {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         looked.insert((folder, uid))
     }
-}
-
-/// Whether this agent can act as that user: root is every user.
-fn reaches(uid: u32) -> bool {
-    let own = geteuid().as_raw();
-    own == 0 || own == uid
 }
 
 impl Leftover {
