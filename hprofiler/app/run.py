@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
     from hprofiler.report import Report
 
 
-_CAME_SECONDS = 10.0
+_NEW_PROCESSES_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Everything a run needs to know; `command` is what the user typed, without passwords."""
+    """Everything a run needs to know; `command` is what the user typed, without passwords.
+
+    Without `keep_empty` a run that matches no process leaves no run folder.
+    """
 
     located: Located
     selector: Selector
@@ -43,13 +47,14 @@ class RunRequest:
     threads: bool = False
     trim: bool = False
     care: Care = USUAL
+    keep_empty: bool = True
 
 
 @dataclass(frozen=True)
 class RunResult:
     """What a run came to; `report.empty` when there was not one sample.
 
-    `signal` is the one that ended it early, where it was `interrupted`.
+    `signal` is the one that ended it early, where it was `interrupted`. The folder exists if it was `kept`.
     """
 
     folder: RunFolder
@@ -58,6 +63,7 @@ class RunResult:
     interrupted: bool
     report: Report
     signal: int = 0
+    kept: bool = True
 
 
 class RecordLost(HprofilerError):
@@ -80,13 +86,17 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     """
     folder = RunFolder.create(request.output, request.force)
     try:
-        return _run_into(folder, request, reach, listener)
+        result = _run_into(folder, request, reach, listener)
+        matched = result.coverage.processes.found or result.interrupted or failures(result.results)
+        if request.keep_empty or matched:
+            return result
+        folder.remove()
+        return replace(result, kept=False)
     finally:
         folder.release()
 
 
 def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
-    from hprofiler.report import make_report
     from hprofiler.runfolder.sink import FolderSink
 
     started = datetime.now(timezone.utc)
@@ -105,6 +115,7 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
                 request.care,
             )
         )
+        new_processes = _ask_for_new_processes(request.located, results[0].host.name)
         results += tuple(_not_visited(line) for line in request.located.absent)
         record = _record(request, results, started, stop.level > 0)
         try:
@@ -114,9 +125,11 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
     interrupted = stop.signal > 0  # also by one that came while it was written
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
-        came = () if interrupted else _came_since(request.located, results[0].host.name)
-        if came:
-            results = _with_lines(results, came)
+        from hprofiler.report import make_report  # takes a while to import, and the target answers meanwhile
+
+        new = () if interrupted else new_processes()
+        if new:
+            results = _with_lines(results, new)
             folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))
         report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
@@ -127,8 +140,11 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
 
 
-def _came_since(located: Located, first: str) -> tuple[Outcome, ...]:
-    """Ledger lines of what began during the recording. Ctrl-C, or a target that hangs, costs only these."""
+def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[Outcome, ...]]:
+    """Ask on a thread what started during the recording; the result waits for the ledger lines.
+
+    A target that does not answer within `_NEW_PROCESSES_SECONDS` costs only these lines.
+    """
 
     def unknown(why: str) -> tuple[Outcome, ...]:
         reason = f"what began during the recording is not known: {why}"
@@ -136,22 +152,26 @@ def _came_since(located: Located, first: str) -> tuple[Outcome, ...]:
 
     def ask() -> None:
         try:
-            answers.put(tuple(located.came_since()))
+            answers.put(tuple(located.new_processes()))
         except HprofilerError as error:
             answers.put(unknown(error.reason))
         except Exception as error:  # a mistake of ours must not cost the report
-            _log.exception("asking what came since")
+            _log.exception("asking for new processes")
             answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
 
-    answers: SimpleQueue[tuple[Outcome, ...]] = SimpleQueue()
-    with on_interrupt(lambda number: answers.put(unknown("interrupted"))):
+    def wait() -> tuple[Outcome, ...]:
         try:
-            threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
-            return answers.get(timeout=_CAME_SECONDS)
-        except RuntimeError as error:
-            return unknown(str(error))
+            return answers.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
-            return unknown(f"no answer within {_CAME_SECONDS:g} s")
+            return unknown(f"no answer within {_NEW_PROCESSES_SECONDS:g} s")
+
+    answers: SimpleQueue[tuple[Outcome, ...]] = SimpleQueue()
+    deadline = time.monotonic() + _NEW_PROCESSES_SECONDS
+    try:
+        threading.Thread(target=ask, name="hprofiler-new-processes", daemon=True).start()
+    except RuntimeError as error:
+        answers.put(unknown(str(error)))
+    return wait
 
 
 def _not_visited(line: Outcome) -> HostResult:

@@ -47,6 +47,7 @@ class Visit(ABC):
         self.audit = VisitAudit(group.reach.audit, host.name)
         self.transport = self._transport()
         self.session: AgentSession | None = None
+        self._local_pipe: LocalTransport | None = None
         self._group = group
         self._contained = Contained(host)
         self._all_meant = selector is not None and selector.kind == "containers"
@@ -128,7 +129,9 @@ class Visit(ABC):
         """Close the connection from another thread; the worker ends with `why`."""
         with self._lock:
             self._why = self._why or why
-            transport, session = self.transport, self.session
+            transport, session, local_pipe = self.transport, self.session, self._local_pipe
+        if local_pipe:
+            local_pipe.close()
         if session:
             with _without_thread():
                 session.let_go()
@@ -248,6 +251,9 @@ class Visit(ABC):
             return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
         # An image may have no grep, and the pipe is our user's own, as is this machine.
         here = LocalTransport(self.host)
+        with self._lock:
+            self._local_pipe = here
+        self.check()  # an abort before this point did not close it
         return pids_of_pipe(here, pipe, listed, self.reach.timeout, _PIPE_IS_HERE)
 
     def check(self) -> None:

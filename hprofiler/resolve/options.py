@@ -70,7 +70,7 @@ class TargetOptions:
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 
-def _nothing_came() -> Sequence[Outcome]:
+def _none_new() -> Sequence[Outcome]:
     return ()
 
 
@@ -78,15 +78,15 @@ def _nothing_came() -> Sequence[Outcome]:
 class Located:
     """The hosts of a target. `notes` say what could not be learnt of it.
 
-    `came_since` gives the ledger lines of what belongs to the target by now, and did not when it was located;
-    HprofilerError where that cannot be learnt. It is called on another thread, and not waited for long.
+    `new_processes` returns ledger lines for what joined the target since it was located. It raises
+    HprofilerError where that cannot be learnt, and is called on another thread, which nobody waits for long.
     `absent` are those of what belongs to it and cannot be visited. With a `cluster` the hosts are containers.
     """
 
     target: Target
     hosts: list[Host]
     notes: tuple[str, ...] = ()
-    came_since: Callable[[], Sequence[Outcome]] = _nothing_came
+    new_processes: Callable[[], Sequence[Outcome]] = _none_new
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
 

@@ -21,7 +21,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -162,6 +162,13 @@ class RunFolder:
         if self._hold is not None:
             os.close(self._hold)
             self._hold = None
+
+    def remove(self) -> None:
+        """Delete the run, and the folder if nothing else is in it."""
+        self._free_room()
+        self._remove_run()
+        with suppress(OSError):
+            self.path.rmdir()
 
     def _free_room(self) -> None:
         if self._room is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ ALLOWED = {
             "_flamegraph",
             "__init__",
         },
-        {"rich"},
+        {"argcomplete", "rich"},
     ),
 }
 
@@ -137,6 +138,42 @@ def test_help_imports_nothing_heavy():
         "asyncio",
     ):
         assert heavy not in loaded
+
+
+# The Rust crates' rooms, lowest first. A room uses only those below it: so there is no circle between rooms,
+# nor between files of different rooms. Rooms on one line do not use each other.
+RUST_ROOMS = {
+    "agents/host/src": [
+        {"wire"},
+        {"os"},
+        {"staging"},
+        {"jvm"},
+        {"discovery", "resources"},
+        {"engine", "metrics"},
+        {"recording"},
+        {"commands"},
+        {"session"},
+    ],
+    "flamegraph/src": [{"profile"}, {"ops"}, {"symbols", "source"}, {"formats"}, {"render"}],
+}
+
+
+@pytest.mark.parametrize("crate", RUST_ROOMS)
+def test_rust_rooms_use_only_the_rooms_below(crate):
+    level = {room: n for n, rooms in enumerate(RUST_ROOMS[crate]) for room in rooms}
+    rooms = [path for path in (ROOT / crate).iterdir() if path.is_dir() and path.name != "fuzz"]
+    assert rooms
+    for room in rooms:
+        assert room.name in level, f"{room}: a room that docs/internals/architecture.md does not know"
+        for path in room.rglob("*.rs"):
+            code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            assert "super::super::" not in code, f"{path}: name other rooms by crate::"
+            above = r"\bcrate::(\w+|\{)" if path != room / "mod.rs" else r"\b(?:crate|super)::(\w+|\{)"
+            for other in re.findall(above, code):
+                assert other in level, f"{path}: {other} is not a room"
+                assert other == room.name or level[other] < level[room.name], (
+                    f"{path}: {room.name} may not use {other}"
+                )
 
 
 def test_flamegraph_knows_nothing_of_the_agent():

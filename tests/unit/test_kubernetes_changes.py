@@ -32,7 +32,7 @@ def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
     found = locate(all_namespaces=True)
     assert found.hosts[0].name == "web"
     server.pods = [pod("new", namespace="a"), pod("web", namespace="c")]
-    lines = [(line.host, line.reason) for line in found.came_since()]
+    lines = [(line.host, line.reason) for line in found.new_processes()]
     assert lines == [
         ("web", "the pod was deleted during the recording"),
         ("new", "new began during the recording and is not in it"),
@@ -44,7 +44,7 @@ def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locat
     server.pods = [pod("stays"), pod("leaves")]
     found = locate(via="ssh")
     server.pods = [pod("stays")]
-    (line,) = found.came_since()
+    (line,) = found.new_processes()
     assert (line.host, line.label) == ("node1", "leaves")
     assert line.reason == "leaves: the pod was deleted during the recording"
 
@@ -81,7 +81,7 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
     server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, other, pod("comes")]
     deleted = "the pod was deleted during the recording"
-    assert [(line.host, line.reason) for line in found.came_since()] == [
+    assert [(line.host, line.reason) for line in found.new_processes()] == [
         ("leaves", deleted),
         ("restarts", "the container was started anew during the recording"),
         ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
@@ -94,4 +94,4 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
-        found.came_since()
+        found.new_processes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from hprofiler.app.run import RunRequest, run
-from hprofiler.cli.commands.run import print_summary
+from hprofiler.cli.commands.run import print_json, print_summary
 from hprofiler.collect import HostProgress
 from hprofiler.model import Selector, Target
 from hprofiler.report import make_report
@@ -68,6 +69,23 @@ def test_where_no_process_matches_it_says_where_was_searched(
         "no process matches 'any'; searched a, b",
         *hints,
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "keep_empty", "kept"), [(IDLE, False, False), (IDLE, True, True), (FAILED, False, True)]
+)
+def test_a_run_that_matches_no_process_leaves_no_folder(
+    tmp_path: Path, stand_ins: StandIns, capsys: Any, body: str, keep_empty: bool, kept: bool
+) -> None:
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
+    located = Located(Target("hosts", "x"), fleet.hosts)
+    folder = tmp_path / "run"
+    request = RunRequest(located, ANY, fleet.sampling, folder, False, (), keep_empty=keep_empty)
+    result = run(request, fleet.reach, fleet.listener)
+    print_summary(result, ANY, outliers=False)
+    assert (result.kept, folder.exists(), str(folder) in capsys.readouterr().err) == (kept, kept, kept)
+    print_json(result, ANY)
+    assert (json.loads(capsys.readouterr().out)["folder"] is not None) == kept
 
 
 def test_a_host_that_could_not_be_searched_is_not_among_those_that_were(closing_words: Any) -> None:

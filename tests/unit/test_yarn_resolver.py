@@ -111,7 +111,7 @@ def test_very_much_that_came_since_is_counted(server: Server) -> None:
     name = attempt(1)["appAttemptId"]
     listed = [container(n, "n1") for n in range(1, 1000)]
     server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
-    came = located.came_since()
+    came = located.new_processes()
     assert len(came) == 21
     assert came[-1].reason == "976 more containers began during the recording and are not in it"
 
@@ -323,12 +323,12 @@ def test_a_limit_of_containers(two: Server) -> None:
 
 def test_what_came_since(server: Server) -> None:
     located = locate(server)
-    assert list(located.came_since()) == []
+    assert list(located.new_processes()) == []
     name = attempt(1)["appAttemptId"]
     listed = [container(n, node) for n, node in ((1, "n1"), (2, "n2"), (3, "n1"), (5, "n4"), (6, "n2"))]
     server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
     server.set(spark_paths([executor("5", 5, "n4")], []))
-    came = located.came_since()
+    came = located.new_processes()
     assert [(line.host, line.reason) for line in came] == [
         ("n4", "executor 5 on n4 began during the recording and is not in it"),
         ("n2", f"{container_id(6)} on n2 began during the recording and is not in it"),
@@ -336,7 +336,7 @@ def test_what_came_since(server: Server) -> None:
     server.paths.clear()
     server.set({"*": Answer(b"", 500)})
     with pytest.raises(YarnError, match="answered 500"):
-        located.came_since()
+        located.new_processes()
 
 
 def test_executors_that_came_and_went(server: Server) -> None:
@@ -345,25 +345,25 @@ def test_executors_that_came_and_went(server: Server) -> None:
     alive = [executor("driver", 1, "n1", isActive=True), executor("1", 2, "n2", isActive=True)]
     server.set(spark_paths([*alive, *gone], []))
     located = locate(server)
-    assert located.came_since() == []
+    assert located.new_processes() == []
     gone += [executor("4", 6, "n9", isActive=False), executor("5", 7, "-o x", isActive=False)]
     gone += [executor("6", 3, "n1", isActive=False), executor("7", 8, "n9", isActive=True)]
     foreign = container_id(9, "application_1700000000000_0043")
     gone += [executor("8", None, "n9", isActive=False, attributes={"CONTAINER_ID": foreign})]
     server.set(spark_paths([*alive, *gone], []))
-    assert [(line.host, line.reason) for line in located.came_since()] == [
+    assert [(line.host, line.reason) for line in located.new_processes()] == [
         ("n9", "executor 4 on n9 began and ended during the recording and is not in it"),
         ("n1", "executor 5 on n1 began and ended during the recording and is not in it"),
     ]
     server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
-    assert located.came_since() == []
+    assert located.new_processes() == []
 
 
 def test_a_driver_that_told_nothing_before_has_nobody_come_and_gone(server: Server) -> None:
     server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
     located = locate(server)
     server.set(spark_paths([executor("4", 6, "n9", isActive=False)], []))
-    assert located.came_since() == []
+    assert located.new_processes() == []
 
 
 def test_a_spark_that_does_not_know_of_those_that_ended(server: Server) -> None:
@@ -371,7 +371,7 @@ def test_a_spark_that_does_not_know_of_those_that_ended(server: Server) -> None:
     located = locate(server)
     assert located.notes == () and len(server.asked) == 6
     assert located.hosts[1].containers[container_id(2)]["executor"] == "1"
-    assert located.came_since() == []
+    assert located.new_processes() == []
 
 
 # A ResourceManager that does not list containers

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import HprofilerError, PicturesError
@@ -62,6 +61,7 @@ def record(
         options.threads,
         options.trim,
         care_options.care(options),
+        keep_empty=bool(options.output),
     )
     try:
         with display(len(located.hosts), sampling.duration) as listener:
@@ -89,7 +89,7 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
     """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
     from hprofiler.report import outliers_table
 
-    _print_ledger(result.results, str(result.report.page))
+    _print_ledger(result.results, str(result.report.page) if result.kept else "")
     if result.report.empty:
         _print_nothing(result, selector)
         return
@@ -142,7 +142,8 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     if not result.coverage.processes.found:
         for hint in _next_steps(result, selector, searched):
             print(f"  {hint}", file=sys.stderr)
-    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+    if result.kept:
+        print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
 def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
@@ -197,8 +198,8 @@ def print_json(result: RunResult, selector: Selector) -> None:
     print(
         json.dumps(
             {
-                "folder": str(Path(result.folder.path).resolve()),
-                "report": str(Path(result.report.page).resolve()),
+                "folder": str(result.folder.path.resolve()) if result.kept else None,
+                "report": str(result.report.page.resolve()) if result.kept else None,
                 "interrupted": result.interrupted,
                 "target": asdict(record.target),
                 "coverage": asdict(record.coverage),

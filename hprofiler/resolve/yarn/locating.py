@@ -50,7 +50,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
         Target("yarn", name),
         hosts,
         (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
-        lambda: _came_since(manager, chosen, found, hosts),
+        lambda: _new_processes(manager, chosen, found, hosts),
     )
 
 
@@ -196,7 +196,7 @@ def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> tuple
     return (f"--host-map names none of the hosts of the run ({names}{', …' if len(hosts) > 3 else ''})",)
 
 
-def _came_since(
+def _new_processes(
     manager: ResourceManager,
     applications: Sequence[Application],
     before: Sequence[_Found],
