@@ -15,7 +15,7 @@ use crate::os::audit;
 use crate::os::files::{read_regular, sha256};
 use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
-use crate::session::inbox::Happening;
+use crate::session::inbox::Message;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
@@ -29,7 +29,7 @@ const LONGEST_LEASE: f64 = 3600.0;
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
 /// How often what is done is told while nothing else is.
-const TELLING: Duration = Duration::from_millis(100);
+const AUDIT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
@@ -64,18 +64,18 @@ impl Session {
             session: self.name.clone(),
             blobs: self.store.blobs(),
         });
-        self.tell_noted(greeting.audit);
+        self.start_audit(greeting.audit);
         Ok(())
     }
 
     /// From now on what is done is told, or nobody wants to know.
-    fn tell_noted(&mut self, wanted: bool) {
+    fn start_audit(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
             audit::send_with(move || {
-                let _ = inbox.send(Happening::Noted);
+                let _ = inbox.send(Message::AuditPending);
             });
-            self.output.send_noted();
+            self.output.send_audit();
         } else {
             audit::end();
         }
@@ -195,14 +195,14 @@ impl Session {
         self.refuse_busy("clean")?;
         let (excluded, own) = (&self.excluded, self.store.folder());
         let work = || clean::clean(excluded, order, own);
-        let found = told_meanwhile(&mut self.output, work)?;
+        let found = run_and_send_audit(&mut self.output, work)?;
         self.output.send(&Event::Leftovers(found));
         Ok(())
     }
 }
 
 /// What comes of long work, while what it does is told.
-fn told_meanwhile<T: Send>(
+fn run_and_send_audit<T: Send>(
     output: &mut Output,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
@@ -216,8 +216,8 @@ fn told_meanwhile<T: Send>(
             .stack_size(STACK)
             .spawn_scoped(scope, work);
         let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
-        while ended.recv_timeout(TELLING) == Err(RecvTimeoutError::Timeout) {
-            output.send_noted();
+        while ended.recv_timeout(AUDIT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            output.send_audit();
         }
         thread.join().map_err(|_| broken())
     })
