@@ -44,10 +44,9 @@ def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_la
     table.add_column()
     overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut_last else "fold"
     for *cells, last in rows:
-        table.add_row(
-            *map(Text, cells), Text(last, no_wrap=cut_last, overflow="ellipsis" if cut_last else "fold")
-        )
-    console = Console(width=columns or _WITHOUT_TERMINAL, color_system=None)
+        table.add_row(*map(Text, cells), Text(last, no_wrap=cut_last, overflow=overflow))
+    # With a height, because on a dumb terminal rich would take 80 columns otherwise.
+    console = Console(width=columns or _WITHOUT_TERMINAL, height=25, color_system=None)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
