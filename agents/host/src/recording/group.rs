@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::api::Shared;
 use crate::engine::api::{Job, Libraries};
 use crate::os::threads::{self, STACK};
-use crate::recording::process::{self, Order, Over, Report};
+use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
 use crate::resources::limits::used;
 use crate::wire::events::{Event, Pid};
@@ -64,12 +64,11 @@ struct Recording {
     ended: bool,
 }
 
-/// Who hears of recordings.
-pub trait Audience {
-    fn tell(&mut self, event: &Event);
+/// Where events and results of recordings are sent.
+pub trait EventSink {
+    fn send_event(&mut self, event: &Event);
 
-    /// What came of a process.
-    fn result(&mut self, over: Over);
+    fn send_result(&mut self, over: Finished);
 }
 
 /// The recordings of one `prepare`, from there to `done`.
@@ -90,7 +89,7 @@ pub struct Recordings {
     /// Processor time that the agent had used when something last came of a recording; none where it has had its time.
     worked: Option<Duration>,
     /// Results that came before the coordinator was told that all have started.
-    early: Vec<Over>,
+    early: Vec<Finished>,
     left: Vec<String>,
 }
 
@@ -221,7 +220,7 @@ impl Recordings {
     }
 
     /// Give up what the step has waited for too long, so that one process does not hold up the others.
-    pub fn give_up(&mut self, audience: &mut impl Audience) {
+    pub fn give_up(&mut self, sink: &mut impl EventSink) {
         if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
             self.give_time(until);
         }
@@ -246,8 +245,8 @@ impl Recordings {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);
-            let over = Over::failed(hangs.at(recording.pid, stage));
-            audience.result(over.explained(recording.pid, recording.start_time));
+            let over = Finished::failed(hangs.at(recording.pid, stage));
+            sink.send_result(over.explained(recording.pid, recording.start_time));
         }
     }
 
@@ -276,7 +275,7 @@ impl Recordings {
     }
 
     /// Take in what a recording tells.
-    pub fn hear(&mut self, pid: i32, report: Report, audience: &mut impl Audience) {
+    pub fn handle_report(&mut self, pid: i32, report: Report, sink: &mut impl EventSink) {
         let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
             return;
         };
@@ -287,7 +286,7 @@ impl Recordings {
             Report::Prepared => recording.phase = Phase::Ready,
             Report::Started { engine, sources } => {
                 recording.phase = Phase::Running;
-                audience.tell(&Event::Started {
+                sink.send_event(&Event::Started {
                     pid,
                     engine,
                     sources,
@@ -302,7 +301,7 @@ impl Recordings {
                 match early {
                     _ if given_up => {}
                     true => self.early.push(over),
-                    false => audience.result(over),
+                    false => sink.send_result(over),
                 }
                 if self.step == Step::Record {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
@@ -315,11 +314,11 @@ impl Recordings {
     }
 
     /// Tell of the steps that are complete by now; true once all is done.
-    pub fn advance(&mut self, audience: &mut impl Audience) -> bool {
+    pub fn advance(&mut self, sink: &mut impl EventSink) -> bool {
         if self.step == Step::Prepare && !self.any(Phase::Preparing) {
             self.step = Step::Wait;
             let ready = self.those(Phase::Ready);
-            audience.tell(&Event::Ready {
+            sink.send_event(&Event::Ready {
                 processes: ready.map(|recording| Pid { pid: recording.pid }).collect(),
             });
         }
@@ -334,11 +333,11 @@ impl Recordings {
             };
             self.give_time(Instant::now() + after + self.queue());
             let running = self.those(Phase::Running).count();
-            audience.tell(&Event::Recording {
+            sink.send_event(&Event::Recording {
                 processes: running + self.early.len(),
             });
             for result in self.early.drain(..) {
-                audience.result(result);
+                sink.send_result(result);
             }
         }
         self.step == Step::Record && self.all_over()
@@ -417,7 +416,7 @@ fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
         let tell = process::tagged(pid, reports.clone());
-        tell(Report::Over(Over::failed(outcome)));
+        tell(Report::Over(Finished::failed(outcome)));
     }
     Recording {
         pid,

@@ -10,11 +10,13 @@ use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Raw, Stopped, Way};
 use crate::engine::perf::Share;
 use crate::jvm::preflight;
+use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
 use crate::recording::clock::{Clock, End};
 use crate::recording::profile_message::{
-    began_before, cpu_seconds, judge, remark, sealed, told, HEARD_LATE,
+    began_before, build_outcome, build_profile_message, cpu_seconds, sample_count_note,
+    RECORDED_LONGER,
 };
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead};
@@ -23,7 +25,7 @@ use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 /// What an engine takes to start, where neither it nor the agent is held up.
 const AT_ONCE: Duration = Duration::from_millis(250);
 
-/// What a recording is told.
+/// What the session orders a recording to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Start,
@@ -33,7 +35,7 @@ pub enum Order {
     Abort,
 }
 
-/// What a recording tells, each with its process.
+/// What a recording reports to the session.
 pub enum Report {
     Prepared,
     Started {
@@ -41,18 +43,18 @@ pub enum Report {
         sources: BTreeMap<String, String>,
     },
     /// The last one.
-    Over(Over),
+    Over(Finished),
 }
 
-/// How it went. Profiles may come with any outcome; `left` are paths that could not be deleted.
-pub struct Over {
+/// The result of a recording. Any outcome may have profiles; `left` are paths that could not be deleted.
+pub struct Finished {
     pub profiles: Vec<(ProfileHead, Waiting)>,
     pub raw: Option<(RawHead, Raw)>,
     pub outcome: Outcome,
     pub left: Vec<String>,
 }
 
-impl Over {
+impl Finished {
     pub fn failed(outcome: Outcome) -> Self {
         Self {
             profiles: Vec::new(),
@@ -62,7 +64,7 @@ impl Over {
         }
     }
 
-    /// Whatever it was that failed: of a process that is gone its end explains it.
+    /// If the process has ended, its end is the reason of a failure, whatever failed first.
     pub fn explained(mut self, pid: i32, start_time: u64) -> Self {
         if self.outcome.status == Status::Failed && Target::has_ended(pid, start_time) {
             self.outcome.ended = Some(Ended::Process);
@@ -84,14 +86,20 @@ type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 
 /// Record one process with the first engine that can be made ready for it.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
-    let over = whole(|| ways(job).and_then(|ways| first_that_works(job, ways, orders, tell)));
+    let over = catch_panic(|| {
+        first(ways(job)?, |way, notes| {
+            on_thread(job.chosen.pid, way.engine, || {
+                attempt(job, way, notes, orders, tell)
+            })
+        })
+    });
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let over = over.unwrap_or_else(|failure| Over::failed(failure.at(pid, Stage::Prepare)));
+    let over = over.unwrap_or_else(|failure| Finished::failed(failure.at(pid, Stage::Prepare)));
     tell(Report::Over(over.explained(pid, start_time)));
 }
 
-/// What breaks on the way is a failure like others: whoever waits for the process must hear of it.
-fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+/// Turns a panic into a failure, so that whoever waits for the process receives an outcome.
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     unbroken(work).and_then(|done| done)
 }
 
@@ -102,23 +110,10 @@ fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
     engine::choose(asked, &preflight::look(&target))
 }
 
-fn first_that_works(
-    job: &Job,
-    ways: Vec<Way>,
-    orders: &mut Receiver<Order>,
-    tell: &Tell,
-) -> Result<Over, Failure> {
-    first(ways, |way, notes| {
-        on_thread(job.chosen.pid, way.engine, || {
-            attempt(job, way, notes, orders, tell)
-        })
-    })
-}
-
 /// What `run` would come to, as far as that can be seen from outside; the process is not touched.
 pub fn foresee(job: &Job) -> Prospect {
     let by = |way: &Way, notes| on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes));
-    let found = whole(|| ways(job).and_then(|ways| first(ways, by)));
+    let found = catch_panic(|| ways(job).and_then(|ways| first(ways, by)));
     found.unwrap_or_else(|failure| Prospect {
         engine: "",
         sources: BTreeMap::new(),
@@ -137,7 +132,7 @@ fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Fail
         sources: foreseen.sources,
         outcome: match foreseen.unable {
             Some(failure) => failure.at(job.chosen.pid, Stage::Start),
-            None => judge(job.chosen.pid, notes),
+            None => build_outcome(job.chosen.pid, notes),
         },
         share: foreseen.share,
     })
@@ -191,7 +186,7 @@ fn attempt(
     notes: Vec<Note>,
     orders: &mut Receiver<Order>,
     tell: &Tell,
-) -> Result<Over, Failure> {
+) -> Result<Finished, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     let findings = preflight::look(&target);
     let mut engine = (way.prepare)(job, target, &findings)?;
@@ -207,7 +202,7 @@ fn attempt(
     };
     let over = unbroken(|| recording.run(way.engine, orders, tell));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
-    let mut over = over.unwrap_or_else(Over::failed);
+    let mut over = over.unwrap_or_else(Finished::failed);
     over.left = engine.leave();
     Ok(over)
 }
@@ -227,7 +222,7 @@ impl Recording<'_> {
         engine: &'static str,
         orders: &Receiver<Order>,
         tell: &Tell,
-    ) -> Result<Over, Outcome> {
+    ) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
         if orders.recv() != Ok(Order::Start) {
             let early =
@@ -257,7 +252,7 @@ impl Recording<'_> {
         self.result(engine, clock)
     }
 
-    fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Over, Outcome> {
+    fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
         // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
         let stopped = self.engine.stop();
@@ -278,7 +273,7 @@ impl Recording<'_> {
         engine: &'static str,
         stopped: Stopped,
         clock: &Clock,
-    ) -> Result<Over, Failure> {
+    ) -> Result<Finished, Failure> {
         if stopped == Stopped::WithTheProcess {
             let ended = format!("ended after {:.1} s", clock.seconds);
             self.notes
@@ -292,29 +287,29 @@ impl Recording<'_> {
         let clock = match stopped {
             Stopped::AsTold if self.heard_late && began_before(sampled, clock.cpu_seconds) => {
                 self.notes
-                    .push(Note::plain(HEARD_LATE).coded(Code::StartedLate));
+                    .push(Note::plain(RECORDED_LONGER).coded(Code::StartedLate));
                 clock.at_least(sampled)
             }
             Stopped::AsTold => clock.clone(),
             Stopped::WithTheProcess => clock.at_least(sampled),
             Stopped::Early => clock.until(sampled),
         };
-        let told = profiles
+        let messages = profiles
             .into_iter()
-            .map(|profile| told(self.job, engine, &clock, attached, profile));
-        let profiles: Vec<(ProfileHead, Waiting)> = told.collect::<Result<_, _>>()?;
+            .map(|profile| build_profile_message(self.job, engine, &clock, attached, profile));
+        let profiles: Vec<(ProfileHead, Waiting)> = messages.collect::<Result<_, _>>()?;
         let threads = self.engine.target().status.threads;
         let counts = profiles
             .iter()
-            .filter_map(|(head, _)| remark(head, profiles.len() > 1, threads));
+            .filter_map(|(head, _)| sample_count_note(head, profiles.len() > 1, threads));
         self.notes.extend(counts);
-        Ok(Over {
+        Ok(Finished {
             raw: self.raw(),
             profiles,
             outcome: Outcome {
                 ended: self.ended,
                 seconds: self.ended.map(|_| clock.seconds),
-                ..judge(self.job.chosen.pid, std::mem::take(&mut self.notes))
+                ..build_outcome(self.job.chosen.pid, std::mem::take(&mut self.notes))
             },
             left: Vec::new(),
         })
@@ -325,7 +320,18 @@ impl Recording<'_> {
         if !self.job.sampling.keep_raw {
             return None;
         }
-        match self.engine.raw().and_then(|raw| sealed(self.job, raw)) {
+        let with_hash = |mut raw: Raw| {
+            let sha256 = hash_of(&mut raw.file, raw.size)
+                .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
+            let head = RawHead {
+                pid: self.job.chosen.pid,
+                name: raw.name.clone(),
+                sha256,
+                size: raw.size,
+            };
+            Ok((head, raw))
+        };
+        match self.engine.raw().and_then(with_hash) {
             Ok(raw) => Some(raw),
             Err(failure) => {
                 let left_out =

@@ -1,20 +1,19 @@
-//! What the coordinator is told of a recording: profiles with their numbers, and a verdict.
+//! Builds what the coordinator receives of a recording: profile messages and the outcome.
 
 use std::time::Duration;
 
 use flamegraph::Profile;
 
-use crate::engine::api::Job;
-use crate::engine::api::{EventProfile, Note, Raw, USER_CODE};
-use crate::os::files::{hash_of, sha256};
+use crate::engine::api::{EventProfile, Job, Note, USER_CODE};
+use crate::os::files::sha256;
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
-use crate::wire::events::{ProfileHead, RawHead, Samples};
+use crate::wire::events::{ProfileHead, Samples};
 use crate::wire::outcome::{each_once, Code, Failure, Outcome, Params, Remark, Stage, Status};
 
-/// Of the samples a process should have, this share is taken for granted before a result is called degraded.
+/// A result with a smaller share of the expected samples is degraded.
 const ENOUGH: f64 = 0.8;
-/// Of fewer expected samples nothing is said.
+/// With fewer expected samples the share is not judged.
 const FEW: u64 = 20;
 /// Samples stand for no more than so many times the CPU time that is known, and the kernel counts that in ticks (seconds).
 const SURPLUS: f64 = 1.2;
@@ -27,8 +26,8 @@ pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
     nanoseconds.unwrap_or(0) as f64 / 1e9
 }
 
-/// Where an agent stood still (SIGSTOP, a host that swaps) as its recording began.
-pub const HEARD_LATE: &str =
+/// The note where the agent stood still (SIGSTOP, a host that swaps) when the recording began.
+pub const RECORDED_LONGER: &str =
     "sampled for longer than is told: the agent heard late that the recording had begun";
 
 /// Whether samples stand for much more CPU time than the process is known to have used since the recording began.
@@ -36,28 +35,15 @@ pub fn began_before(sampled: f64, known: f64) -> bool {
     sampled > known * SURPLUS + FEW_TICKS
 }
 
-/// The raw recording as it is sent.
-pub fn sealed(job: &Job, mut raw: Raw) -> Result<(RawHead, Raw), Failure> {
-    let sha256 = hash_of(&mut raw.file, raw.size)
-        .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
-    let head = RawHead {
-        pid: job.chosen.pid,
-        name: raw.name.clone(),
-        sha256,
-        size: raw.size,
-    };
-    Ok((head, raw))
-}
-
 /// One event's profile as it is sent.
-pub fn told(
+pub fn build_profile_message(
     job: &Job,
     engine: &'static str,
     clock: &Clock,
     attached: Option<Duration>,
     mut recorded: EventProfile,
 ) -> Result<(ProfileHead, Waiting), Failure> {
-    let profile = of_cpu_time(recorded.profile, &recorded.event, clock);
+    let profile = scale_to_cpu_time(recorded.profile, &recorded.event, clock);
     recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
     label(job, &mut recorded.profile);
     let mut bytes = Vec::new();
@@ -97,7 +83,7 @@ fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
 
 /// Whatever samples CPU time loses some of it: timers most, perf events what passes while a sample is taken, those
 /// without the kernel's leave all of the kernel's. The kernel's account of the process is dealt to the stacks.
-fn of_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Result<Profile> {
+fn scale_to_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Result<Profile> {
     let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
     match event {
         "cpu" if nanoseconds > 0 && profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
@@ -105,7 +91,7 @@ fn of_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Resu
     }
 }
 
-/// What the selector derived cannot take the place of what is known for sure.
+/// The labels known for sure come last: they replace those of the same name that the selector derived.
 fn label(job: &Job, profile: &mut Profile) {
     for (name, value) in &job.chosen.labels {
         profile.set_label(name, value);
@@ -120,7 +106,7 @@ const MUCH: f64 = 1.0;
 
 /// What the numbers of samples tell. `named`: there are other events besides. Of `threads` each may have used less CPU
 /// time than one sample stands for: nothing is amiss where so many are missing.
-pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
+pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
     let Samples {
         expected, taken, ..
     } = head.samples;
@@ -150,7 +136,7 @@ pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
 
 /// Whether a result is as good as was asked for, and what to do where it is not. By another engine than the first it may
 /// be good, and the user may want to mend what kept that one from it.
-pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
+pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
     let degraded = notes.iter().any(|note| note.degraded);
     let main = match degraded {
         true => notes.iter().find(|note| note.degraded),
@@ -258,7 +244,7 @@ mod tests {
                 none("no samples: the process used 0.50 s of CPU time"),
             ),
         ] {
-            let note = remark(&head, named, threads);
+            let note = sample_count_note(&head, named, threads);
             let got = note
                 .as_ref()
                 .map(|note| (note.code, &*note.text, note.degraded));
@@ -268,7 +254,7 @@ mod tests {
             cpu_seconds: 3.0,
             ..head("cpu", 30, 0)
         };
-        assert!(remark(&busy, true, threads).is_some_and(|note| note.degraded));
+        assert!(sample_count_note(&busy, true, threads).is_some_and(|note| note.degraded));
     }
 
     #[test]
@@ -280,13 +266,13 @@ mod tests {
     #[test]
     fn one_that_is_degraded_makes_all_so() {
         let (good, bad) = (Note::plain("a"), Note::degraded("b"));
-        let outcome = judge(7, vec![good.clone(), bad]);
+        let outcome = build_outcome(7, vec![good.clone(), bad]);
         assert_eq!(
             (outcome.status, outcome.reason.as_str()),
             (Status::Degraded, "a; b")
         );
-        assert_eq!(judge(7, vec![good]).status, Status::Ok);
-        assert_eq!(judge(7, vec![]).reason, "");
+        assert_eq!(build_outcome(7, vec![good]).status, Status::Ok);
+        assert_eq!(build_outcome(7, vec![]).reason, "");
     }
 
     #[test]
@@ -298,12 +284,12 @@ mod tests {
                 .coded(Code::SamplesLost)
                 .with("share", 0.5),
         ];
-        let outcome = judge(7, notes);
+        let outcome = build_outcome(7, notes);
         assert_eq!(outcome.code, Code::SamplesLost);
         assert_eq!(outcome.params["share"], 0.5);
         let codes: Vec<Code> = outcome.notes.iter().map(|note| note.code).collect();
         assert_eq!(codes, [Code::AttachDisabled, Code::SamplesLost]);
-        assert_eq!(judge(7, vec![]).code, Code::Recorded);
+        assert_eq!(build_outcome(7, vec![]).code, Code::Recorded);
     }
 
     #[test]
@@ -316,11 +302,11 @@ mod tests {
             Note::plain("perf 6.1"),
             Note::plain("perf 6.1"),
         ];
-        let outcome = judge(7, notes);
+        let outcome = build_outcome(7, notes);
         let reason = "not by x: it takes no profiler; no alloc; no names; perf 6.1";
         assert_eq!(outcome.reason, reason);
         assert_eq!(outcome.remedy, "restart it; use x");
-        let well = judge(7, vec![Note::plain("not by x").because(no_attach())]);
+        let well = build_outcome(7, vec![Note::plain("not by x").because(no_attach())]);
         assert_eq!((well.status, &*well.remedy), (Status::Ok, "restart it"));
     }
 }

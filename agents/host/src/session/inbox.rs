@@ -1,4 +1,4 @@
-//! Everything the session waits for comes by one channel: requests, signals, reports of recordings.
+//! One channel for everything a session waits for: requests, signals, reports of recordings.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,30 +20,30 @@ use crate::recording::process::Report;
 use crate::session::resume::Successor;
 use crate::wire::requests::{Request, MAX_LINE, MAX_PAYLOAD};
 
-/// What can happen.
-pub enum Happening {
-    /// With the number of the connection that it came by.
+/// What the session loop receives.
+pub enum Message {
+    /// With the number of its connection.
     Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
-    /// Something was done that is to be told.
-    Noted,
-    /// The coordinator has come back by another connection.
+    /// Actions wait to be sent as audit events.
+    AuditPending,
+    /// The coordinator reconnected.
     Successor(Successor),
-    /// The agent that goes on here has ended, with this exit code.
+    /// The agent that uses this connection has exited with this code.
     Ended(u8),
 }
 
-impl From<(i32, Report)> for Happening {
+impl From<(i32, Report)> for Message {
     fn from((pid, report): (i32, Report)) -> Self {
         Self::Report(pid, report)
     }
 }
 
-/// The receiving end, and what it takes to see that the other side has gone silent.
+/// The receiving end of the channel. It knows when the coordinator was last heard.
 pub struct Inbox {
-    receiver: Receiver<Happening>,
-    pub sender: Sender<Happening>,
+    receiver: Receiver<Message>,
+    pub sender: Sender<Message>,
     begin: Instant,
     /// The number of the connection that is listened to, and when something last came by it, in milliseconds since
     /// `begin`.
@@ -56,7 +56,7 @@ pub struct Inbox {
 impl Inbox {
     /// Start listening to stdin and signals.
     pub fn open() -> io::Result<Self> {
-        let mut inbox = Self::deaf();
+        let mut inbox = Self::new();
         inbox.listen_to_signals()?;
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         inbox.listen_to(inbox.connection(stdin)?);
@@ -105,13 +105,8 @@ impl Inbox {
         let _ = self.to_read_on.send(());
     }
 
-    /// One that hears nothing but what is sent to it.
-    #[cfg(test)]
-    pub fn silent() -> Self {
-        Self::deaf()
-    }
-
-    fn deaf() -> Self {
+    /// An inbox without a connection. It receives only what is sent to `sender`.
+    pub fn new() -> Self {
         let (sender, receiver) = channel();
         Self {
             receiver,
@@ -129,20 +124,20 @@ impl Inbox {
         let sender = self.sender.clone();
         let listen = move || {
             for signal in signals.forever() {
-                let _ = sender.send(Happening::Signal(signal));
+                let _ = sender.send(Message::Signal(signal));
             }
         };
         thread::Builder::new().stack_size(STACK).spawn(listen)?;
         Ok(())
     }
 
-    /// The next happening, or None at `until`.
-    pub fn next(&self, until: Instant) -> Option<Happening> {
+    /// The next message, or None at `until`.
+    pub fn next(&self, until: Instant) -> Option<Message> {
         loop {
             let patience = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(patience).ok()? {
-                Happening::Input(connection, _) if connection != self.connection => {}
-                happening => return Some(happening),
+                Message::Input(connection, _) if connection != self.connection => {}
+                message => return Some(message),
             }
         }
     }
@@ -150,7 +145,7 @@ impl Inbox {
     /// The next report of a recording, or None at `until`.
     pub fn next_report(&self, until: Instant) -> Option<(i32, Report)> {
         loop {
-            if let Happening::Report(pid, report) = self.next(until)? {
+            if let Message::Report(pid, report) = self.next(until)? {
                 return Some((pid, report));
             }
         }
@@ -181,13 +176,13 @@ struct Listener {
 
 impl Listener {
     /// Until the end, or nonsense. What follows a `resume` may be for another process to read.
-    fn listen(self, connection: u32, sender: &Sender<Happening>, may_read_on: &Receiver<()>) {
+    fn listen(self, connection: u32, sender: &Sender<Message>, may_read_on: &Receiver<()>) {
         let mut input = BufReader::with_capacity(64 << 10, self);
         loop {
             let request = read_input(&mut input);
             let last = !matches!(request, Input::Request(..));
             let stays = !matches!(request, Input::Request(Request::Resume { .. }, _));
-            if sender.send(Happening::Input(connection, request)).is_err() || last {
+            if sender.send(Message::Input(connection, request)).is_err() || last {
                 return;
             }
             if !stays && may_read_on.recv().is_err() {
@@ -287,7 +282,7 @@ mod tests {
 
     #[test]
     fn nobody_reads_a_connection_any_more_whose_place_was_taken() {
-        let mut inbox = Inbox::silent();
+        let mut inbox = Inbox::new();
         let (mut first, input) = UnixStream::pair().unwrap();
         inbox.listen_to(inbox.connection(input.into()).unwrap());
         let (mut second, input) = UnixStream::pair().unwrap();
@@ -297,7 +292,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         assert!(matches!(
             inbox.next(until),
-            Some(Happening::Input(2, Input::Bad(_)))
+            Some(Message::Input(2, Input::Bad(_)))
         ));
     }
 

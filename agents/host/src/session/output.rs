@@ -14,8 +14,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use crate::os::audit;
 use crate::os::lease;
-use crate::recording::group::Audience;
-use crate::recording::process::Over;
+use crate::recording::group::EventSink;
+use crate::recording::process::Finished;
 use crate::resources::folding::Waiting;
 use crate::session::backlog::Backlog;
 use crate::wire::events::Event;
@@ -109,7 +109,7 @@ impl Output {
     }
 
     /// Go on at that place, on another connection, after an event that belongs to this connection alone.
-    pub fn go_over(&mut self, to: OwnedFd, event: &Event, received: u64) {
+    pub fn switch_connection(&mut self, to: OwnedFd, event: &Event, received: u64) {
         self.received(received);
         (self.to, self.written, self.broken) = (Some(to), received, false);
         self.wanted.store(false, Ordering::Relaxed);
@@ -127,27 +127,27 @@ impl Output {
     }
 
     pub fn send(&mut self, event: &Event) {
-        self.send_noted();
+        self.send_audit();
         self.put(event, |_| ());
     }
 
     /// Send an event and the payload whose size it names.
     pub fn send_with(&mut self, event: &Event, payload: Waiting) {
-        self.send_noted();
+        self.send_audit();
         self.put(event, |backlog| backlog.add_result(payload));
     }
 
     /// Send what was done since this was last sent; that is told before whatever follows from it.
-    pub fn send_noted(&mut self) {
+    pub fn send_audit(&mut self) {
         for action in audit::take() {
             self.put(&Event::Audit(action), |_| ());
         }
     }
 
     /// Send the rest of it: nothing is done any more.
-    pub fn send_last_noted(&mut self) {
+    pub fn send_last_audit(&mut self) {
         self.patience = self.patience.min(LAST_WORD);
-        self.send_noted();
+        self.send_audit();
     }
 
     /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
@@ -165,7 +165,7 @@ impl Output {
 
     /// Send an event and a file of the size it names.
     pub fn send_file(&mut self, event: &Event, file: File, size: u64) {
-        self.send_noted();
+        self.send_audit();
         self.put(event, |backlog| backlog.add_file(file, size));
     }
 
@@ -233,12 +233,12 @@ impl Output {
     }
 }
 
-impl Audience for Output {
-    fn tell(&mut self, event: &Event) {
+impl EventSink for Output {
+    fn send_event(&mut self, event: &Event) {
         self.send(event);
     }
 
-    fn result(&mut self, over: Over) {
+    fn send_result(&mut self, over: Finished) {
         for (head, bytes) in over.profiles {
             self.send_with(&Event::Profile(head), bytes);
         }
@@ -315,7 +315,7 @@ mod tests {
         for at in [0, 5, 33, 70] {
             assert!(output.reaches(at));
             let (to, from) = UnixStream::pair().unwrap();
-            output.go_over(to.into(), &event("new"), at);
+            output.switch_connection(to.into(), &event("new"), at);
             assert!(!output.gone());
             drop(output.to.take());
             output.gone = true;

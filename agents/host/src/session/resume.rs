@@ -27,7 +27,7 @@ use rustix::{cmsg_space, net};
 use crate::os::files::sha256;
 use crate::os::peer;
 use crate::os::threads::STACK;
-use crate::session::inbox::{Happening, Inbox};
+use crate::session::inbox::{Inbox, Message};
 use crate::wire::outcome::{Code, Failure};
 
 /// How long either end may take for a step.
@@ -95,7 +95,7 @@ impl Control {
 }
 
 /// Tell the inbox of each agent that comes with the token. `wanted` is set before, which ends waits for a reader.
-pub fn listen(token: &Token, sender: Sender<Happening>, wanted: Arc<AtomicBool>) -> io::Result<()> {
+pub fn listen(token: &Token, sender: Sender<Message>, wanted: Arc<AtomicBool>) -> io::Result<()> {
     let name = SocketAddr::from_abstract_name(token.name())?;
     let listener = UnixListener::bind_addr(&name)?;
     let token = token.clone();
@@ -110,7 +110,7 @@ pub fn listen(token: &Token, sender: Sender<Happening>, wanted: Arc<AtomicBool>)
             };
             if let Some(successor) = asked(connection, &token) {
                 wanted.store(true, Ordering::Relaxed);
-                if sender.send(Happening::Successor(successor)).is_err() {
+                if sender.send(Message::Successor(successor)).is_err() {
                     return;
                 }
             }
@@ -170,7 +170,7 @@ fn received(connection: &UnixStream, until: Instant) -> Option<(String, Vec<Owne
 
 /// Lend this process's stdin and stdout to the agent of that token, and wait until it has ended or a signal comes; the
 /// exit code. None where there is no such agent.
-pub fn lend(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
+pub fn forward(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
     let (stdin, stdout) = (io::stdin(), io::stdout());
     let sender = inbox.sender.clone();
     let (to_wait_for, keepers) = channel::<UnixStream>();
@@ -183,7 +183,7 @@ pub fn lend(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
         let mut code = [UNLENT];
         let _ = keeper.set_read_timeout(None);
         let _ = keeper.read(&mut code);
-        let _ = sender.send(Happening::Ended(code[0]));
+        let _ = sender.send(Message::Ended(code[0]));
     });
     if waiting.is_err() {
         return Some(UNLENT);
@@ -195,8 +195,8 @@ pub fn lend(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
     }
     loop {
         match inbox.next(Instant::now() + STEP) {
-            Some(Happening::Ended(code)) => return Some(code),
-            Some(Happening::Signal(signal)) => return Some((128 + signal).clamp(1, 255) as u8),
+            Some(Message::Ended(code)) => return Some(code),
+            Some(Message::Signal(signal)) => return Some((128 + signal).clamp(1, 255) as u8),
             _ => {}
         }
     }

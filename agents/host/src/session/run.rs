@@ -1,7 +1,7 @@
 //! One session: requests in, events out, until the work, the lease or the patience is over.
 
 mod answers;
-mod keeping;
+mod reconnect;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use crate::commands::clean;
 use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
+use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
 use crate::session::inbox::Input;
-use crate::session::inbox::{Happening, Inbox};
+use crate::session::inbox::{Inbox, Message};
 use crate::session::output::Output;
 use crate::session::resume::{Control, Token};
 use crate::staging::store::Store;
@@ -42,7 +42,7 @@ enum End {
     Overdue(&'static str),
     Refused(Failure),
     /// Another agent went on here, and has ended with this exit code.
-    Lent(u8),
+    Forwarded(u8),
 }
 
 struct Session {
@@ -63,7 +63,7 @@ struct Session {
     /// Since when the coordinator is gone, while what it may want to fetch is kept.
     lost: Option<Instant>,
     /// The agent whose stdin and stdout are used, once it was another's.
-    lender: Option<Control>,
+    control: Option<Control>,
 }
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
@@ -94,7 +94,7 @@ pub fn run(once: bool) -> u8 {
         token: None,
         listens: false,
         lost: None,
-        lender: None,
+        control: None,
     };
     let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
     session.close(end)
@@ -136,7 +136,7 @@ impl Session {
             // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
             // heard: time is up only for what did not come.
             let end = match self.inbox.next(until) {
-                Some(happening) => self.take(happening).and_then(|()| self.see_loss()),
+                Some(message) => self.take(message).and_then(|()| self.check_connection()),
                 None => self.overdue(),
             };
             if let Err(end) = end {
@@ -145,32 +145,32 @@ impl Session {
         }
     }
 
-    fn take(&mut self, happening: Happening) -> Result<(), End> {
-        match happening {
-            Happening::Input(_, Input::Request(request, payload)) => {
-                self.found_again();
+    fn take(&mut self, message: Message) -> Result<(), End> {
+        match message {
+            Message::Input(_, Input::Request(request, payload)) => {
+                self.mark_found();
                 self.answer(request, payload)
             }
-            Happening::Input(_, Input::Bad(reason)) => Err(End::Refused(
+            Message::Input(_, Input::Bad(reason)) => Err(End::Refused(
                 Failure::new(reason, "use a coordinator and an agent of the same version")
                     .coded(Code::BadRequest),
             )),
-            Happening::Input(_, Input::Closed) => self.lose("it was closed", End::Closed),
-            Happening::Signal(SIGHUP) => self.lose("it was hung up", End::Signal(SIGHUP)),
-            Happening::Signal(signal) => Err(End::Signal(signal)),
-            Happening::Report(pid, report) => {
-                self.hear(pid, report);
+            Message::Input(_, Input::Closed) => self.lose("it was closed", End::Closed),
+            Message::Signal(SIGHUP) => self.lose("it was hung up", End::Signal(SIGHUP)),
+            Message::Signal(signal) => Err(End::Signal(signal)),
+            Message::Report(pid, report) => {
+                self.handle_report(pid, report);
                 Ok(())
             }
-            Happening::Successor(successor) => {
-                self.go_over(successor);
+            Message::Successor(successor) => {
+                self.switch_connection(successor);
                 Ok(())
             }
-            Happening::Noted => {
-                self.output.send_noted();
+            Message::AuditPending => {
+                self.output.send_audit();
                 Ok(())
             }
-            Happening::Ended(_) => Ok(()),
+            Message::Ended(_) => Ok(()),
         }
     }
 
@@ -188,7 +188,7 @@ impl Session {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             return Err(End::Overdue("the recording should have been over long ago"));
         }
-        self.see_loss()?;
+        self.check_connection()?;
         match self.lost {
             _ if self.lease_ends() > now => Ok(()),
             Some(_) => Err(End::Overdue(
@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// What was given up because another connection waits goes on by that one, which is in the inbox.
-    fn see_loss(&mut self) -> Result<(), End> {
+    fn check_connection(&mut self) -> Result<(), End> {
         match self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
             true => self.lose("nothing can be sent", End::Closed),
             false => Ok(()),
@@ -231,21 +231,21 @@ impl Session {
                 self.received(bytes);
                 Ok(())
             }
-            Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
+            Request::Clean(order) => self.clean(order),
             Request::Bye => return Err(End::Bye),
         };
         answered.map_err(End::Refused)
     }
 
-    fn hear(&mut self, pid: i32, report: Report) {
-        self.see_end(pid, &report);
+    fn handle_report(&mut self, pid: i32, report: Report) {
+        self.note_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
-            recordings.hear(pid, report, &mut self.output);
+            recordings.handle_report(pid, report, &mut self.output);
         }
         self.advance();
     }
 
-    fn see_end(&mut self, pid: i32, report: &Report) {
+    fn note_end(&mut self, pid: i32, report: &Report) {
         if let Report::Over(_) = report {
             self.hanging.remove(&pid);
         }
@@ -275,41 +275,41 @@ impl Session {
         for path in &left {
             complain(&format!("left behind: {path}"));
         }
-        let stays = matches!(end, End::Bye | End::Closed) && self.has_to_stay();
+        let stays = matches!(end, End::Bye | End::Closed) && self.has_work_left();
         match end {
-            End::Lent(_) => {}
-            _ if stays => self.output.send_noted(), // something is to be done yet that nobody hears of
-            _ => self.output.send_last_noted(),
+            End::Forwarded(_) => {}
+            _ if stays => self.output.send_audit(), // something is to be done yet that nobody hears of
+            _ => self.output.send_last_audit(),
         }
         if matches!(end, End::Bye) && (stays || !left.is_empty()) {
             self.output.send(&Event::Left { left });
         }
-        let lender = self.lender.take();
+        let control = self.control.take();
         let code = self.code(end);
-        if let Some(lender) = lender {
-            lender.end(code);
+        if let Some(control) = control {
+            control.end(code);
         }
         if stays {
-            self.stay();
+            self.finish_work();
         }
         code
     }
 
     /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
-    fn has_to_stay(&self) -> bool {
+    fn has_work_left(&self) -> bool {
         let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty() && clean::is_over())
+        !(all_looked && self.hanging.is_empty() && worker_pool::is_idle())
     }
 
     /// For the time of one more lease, unseen, until that is over.
-    fn stay(&mut self) {
+    fn finish_work(&mut self) {
         self.output.close();
         let end = Instant::now() + self.lease;
         lease::show(end);
-        while Instant::now() < end && self.has_to_stay() {
+        while Instant::now() < end && self.has_work_left() {
             match self.inbox.next(Instant::now() + LOOK) {
-                Some(Happening::Signal(signal)) if signal != SIGHUP => return,
-                Some(Happening::Report(pid, report)) => self.see_end(pid, &report),
+                Some(Message::Signal(signal)) if signal != SIGHUP => return,
+                Some(Message::Report(pid, report)) => self.note_end(pid, &report),
                 _ => {}
             }
         }
@@ -318,7 +318,7 @@ impl Session {
     fn code(&mut self, end: End) -> u8 {
         match end {
             End::Bye | End::Closed => 0,
-            End::Lent(code) => code,
+            End::Forwarded(code) => code,
             End::Signal(signal) => {
                 complain(&format!("ended by signal {signal}"));
                 (128 + signal).clamp(1, 255) as u8

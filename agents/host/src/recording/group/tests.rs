@@ -87,19 +87,19 @@ fn what_hangs_does_not_hold_up_the_others() {
 
 struct Nobody;
 
-impl Audience for Nobody {
-    fn tell(&mut self, _: &Event) {}
+impl EventSink for Nobody {
+    fn send_event(&mut self, _: &Event) {}
 
-    fn result(&mut self, _: Over) {}
+    fn send_result(&mut self, _: Finished) {}
 }
 
 /// Hears how processes ended.
 struct Ends(Vec<Option<Ended>>);
 
-impl Audience for Ends {
-    fn tell(&mut self, _: &Event) {}
+impl EventSink for Ends {
+    fn send_event(&mut self, _: &Event) {}
 
-    fn result(&mut self, over: Over) {
+    fn send_result(&mut self, over: Finished) {
         self.0.push(over.outcome.ended);
     }
 }
@@ -119,7 +119,7 @@ fn of_one_that_hangs_and_is_gone_its_end_is_told() {
 fn one_that_was_given_up_is_not_heard_again() {
     let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
     recordings.give_up(&mut Nobody);
-    recordings.hear(1, Report::Prepared, &mut Nobody);
+    recordings.handle_report(1, Report::Prepared, &mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over]);
     assert_eq!(recordings.left_by_now().len(), 1);
 }
@@ -128,8 +128,8 @@ fn one_that_was_given_up_is_not_heard_again() {
 fn each_that_is_folded_gives_time_to_the_next() {
     let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
     let outcome = Failure::plain("ended").at(1, Stage::Record);
-    let over = Report::Over(Over::failed(outcome));
-    recordings.hear(1, over, &mut Nobody);
+    let over = Report::Over(Finished::failed(outcome));
+    recordings.handle_report(1, over, &mut Nobody);
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
     assert!(recordings.limit > Instant::now() + END_TIME / 2);
@@ -167,7 +167,7 @@ fn waits(recordings: &Recordings, sender: Sender<(i32, Report)>) -> thread::Join
     thread::spawn(move || {
         let unwanted = folding.turn().is_none();
         let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
-        process::tagged(1, sender)(Report::Over(Over::failed(outcome)));
+        process::tagged(1, sender)(Report::Over(Finished::failed(outcome)));
         unwanted
     })
 }

@@ -10,15 +10,15 @@ fn token(number: u32) -> Token {
     Token::new(unique).unwrap()
 }
 
-fn listening(token: &Token) -> Receiver<Happening> {
+fn listening(token: &Token) -> Receiver<Message> {
     let (sender, receiver) = channel();
     listen(token, sender, Arc::default()).unwrap();
     receiver
 }
 
-fn successor(happenings: &Receiver<Happening>) -> Successor {
+fn successor(happenings: &Receiver<Message>) -> Successor {
     match happenings.recv_timeout(Duration::from_secs(60)) {
-        Ok(Happening::Successor(successor)) => successor,
+        Ok(Message::Successor(successor)) => successor,
         _ => panic!("no successor"),
     }
 }

@@ -1,27 +1,26 @@
 //! What a session answers to requests.
 
-use std::collections::HashSet;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::Session;
-use crate::commands::clean::{self, Order};
+use crate::commands::clean;
 use crate::commands::doctor;
-use crate::discovery::fair_share as crowd;
-use crate::discovery::find::{may_be_meant, Finding};
+use crate::discovery::find::{may_be_meant, that_fit, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
 use crate::os::files::{read_regular, sha256};
 use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
-use crate::session::inbox::Happening;
+use crate::session::inbox::Message;
 use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
+use crate::wire::leftovers::Clean;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
@@ -30,7 +29,7 @@ const LONGEST_LEASE: f64 = 3600.0;
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
 /// How often what is done is told while nothing else is.
-const TELLING: Duration = Duration::from_millis(100);
+const AUDIT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
@@ -67,18 +66,18 @@ impl Session {
             session: self.name.clone(),
             blobs: self.store.blobs(),
         });
-        self.tell_noted(greeting.audit);
+        self.start_audit(greeting.audit);
         Ok(())
     }
 
     /// From now on what is done is told, or nobody wants to know.
-    fn tell_noted(&mut self, wanted: bool) {
+    fn start_audit(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
             audit::send_with(move || {
-                let _ = inbox.send(Happening::Noted);
+                let _ = inbox.send(Message::AuditPending);
             });
-            self.output.send_noted();
+            self.output.send_audit();
         } else {
             audit::end();
         }
@@ -100,9 +99,9 @@ impl Session {
             process.tell(label, Default::default(), limit)
         };
         let all = seen.into_iter().map(tell).collect();
-        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
-        processes.sort_unstable_by_key(|process| process.pid);
-        let ignored = may_be_meant(overlooked);
+        let (processes, left_out) = that_fit(all, usize::MAX);
+        let mut ignored = may_be_meant(overlooked);
+        ignored.extend(left_out);
         self.output.send(&Event::Processes { processes, ignored });
         Ok(())
     }
@@ -195,31 +194,18 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn clean(
-        &mut self,
-        kept: bool,
-        dry: bool,
-        only: Option<HashSet<String>>,
-    ) -> Result<(), Failure> {
+    pub(super) fn clean(&mut self, order: Clean) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
-        let order = match only {
-            _ if dry => Order::List,
-            Some(ids) => Order::Only(ids),
-            None => Order::All,
-        };
         let (excluded, own) = (&self.excluded, self.store.folder());
-        let work = || clean::clean(excluded, order, kept, own);
-        let found = told_meanwhile(&mut self.output, work)?;
-        self.output.send(&match dry {
-            true => Event::Leftovers(found),
-            false => Event::Cleaned(found.cleaned),
-        });
+        let work = || clean::clean(excluded, order, own);
+        let found = run_and_send_audit(&mut self.output, work)?;
+        self.output.send(&Event::Leftovers(found));
         Ok(())
     }
 }
 
 /// What comes of long work, while what it does is told.
-fn told_meanwhile<T: Send>(
+fn run_and_send_audit<T: Send>(
     output: &mut Output,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
@@ -233,8 +219,8 @@ fn told_meanwhile<T: Send>(
             .stack_size(STACK)
             .spawn_scoped(scope, work);
         let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
-        while ended.recv_timeout(TELLING) == Err(RecvTimeoutError::Timeout) {
-            output.send_noted();
+        while ended.recv_timeout(AUDIT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            output.send_audit();
         }
         thread.join().map_err(|_| broken())
     })

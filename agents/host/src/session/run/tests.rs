@@ -6,12 +6,12 @@ use std::os::unix::net::UnixStream;
 use signal_hook::consts::SIGTERM;
 
 use super::*;
-use crate::recording::process::Over;
+use crate::recording::process::Finished;
 use crate::wire::outcome::{Outcome, Stage, Status};
 
 fn session(recordings: Recordings, output: Output) -> Session {
     Session {
-        inbox: Inbox::silent(),
+        inbox: Inbox::new(),
         output,
         store: Store::in_memory(),
         host: host::facts(),
@@ -24,7 +24,7 @@ fn session(recordings: Recordings, output: Output) -> Session {
         token: None,
         listens: false,
         lost: None,
-        lender: None,
+        control: None,
     }
 }
 
@@ -33,7 +33,7 @@ fn output() -> (Output, UnixStream) {
     let (to, from) = UnixStream::pair().unwrap();
     let mut output = Output::unheard();
     output.keep();
-    output.go_over(to.into(), &Event::Resumed { found: true }, 0);
+    output.switch_connection(to.into(), &Event::Resumed { found: true }, 0);
     (output, from)
 }
 
@@ -49,7 +49,7 @@ fn for_one_who_is_lost_more_is_folded() {
     assert!(folding.turn().is_some());
     let found = Instant::now();
     assert!(folding.held_up() < Some(found));
-    session.found_again();
+    session.mark_found();
     assert!(folding.held_up() >= Some(found));
 }
 
@@ -57,17 +57,17 @@ fn for_one_who_is_lost_more_is_folded() {
 fn what_waits_to_be_heard_is_not_given_up() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);
-    let good = Over::failed(Outcome {
+    let good = Finished::failed(Outcome {
         status: Status::Ok,
         ..Failure::plain("its result").at(7, Stage::Record)
     });
     let waits = [
-        Happening::Noted, // which may have taken long to tell
-        Happening::Report(7, Report::Over(good)),
-        Happening::Signal(SIGTERM),
+        Message::AuditPending, // which may have taken long to tell
+        Message::Report(7, Report::Over(good)),
+        Message::Signal(SIGTERM),
     ];
-    for happening in waits {
-        session.inbox.sender.send(happening).unwrap();
+    for message in waits {
+        session.inbox.sender.send(message).unwrap();
     }
     assert!(matches!(session.serve(), End::Signal(SIGTERM)));
     drop(session);
@@ -83,10 +83,10 @@ fn what_was_given_up_is_stayed_for() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);
     assert!(session.overdue().is_ok());
-    assert!(session.recordings.is_none() && session.has_to_stay());
-    let late = Over::failed(Failure::plain("it went on").at(7, Stage::Record));
-    session.hear(7, Report::Over(late));
-    assert!(!session.has_to_stay());
+    assert!(session.recordings.is_none() && session.has_work_left());
+    let late = Finished::failed(Failure::plain("it went on").at(7, Stage::Record));
+    session.handle_report(7, Report::Over(late));
+    assert!(!session.has_work_left());
     drop(session);
     let mut told = String::new();
     from.read_to_string(&mut told).unwrap();

@@ -60,15 +60,15 @@ impl Session {
     }
 
     /// It was silent, and is not any more.
-    pub(super) fn found_again(&mut self) {
+    pub(super) fn mark_found(&mut self) {
         if self.lost.is_some() {
-            self.is_heard_again();
+            self.resume_results();
             self.output.revive();
         }
     }
 
     /// Somebody takes results again.
-    fn is_heard_again(&mut self) {
+    fn resume_results(&mut self) {
         self.lost = None;
         if let Some(recordings) = &self.recordings {
             recordings.set_heard(true);
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// It has come back by another connection.
-    pub(super) fn go_over(&mut self, mut successor: Successor) {
+    pub(super) fn switch_connection(&mut self, mut successor: Successor) {
         let reaches = self.output.reaches(successor.received);
         let Some(connection) = reaches.then(|| self.inbox.connection(successor.input)) else {
             self.output.revive(); // which was told to wait no longer for whoever reads now
@@ -91,12 +91,12 @@ impl Session {
                 return self.output.revive();
             }
         };
-        self.is_heard_again();
-        self.lender = Some(successor.control);
+        self.resume_results();
+        self.control = Some(successor.control);
         self.inbox.listen_to(connection);
         let found = Event::Resumed { found: true };
         self.output
-            .go_over(successor.output, &found, successor.received);
+            .switch_connection(successor.output, &found, successor.received);
     }
 
     /// Have the agent of that session go on here; this one then only waits for its end.
@@ -107,8 +107,8 @@ impl Session {
         });
         let token = asked.map_err(End::Refused)?;
         lease::hide();
-        if let Some(code) = resume::lend(&token, received, &self.inbox) {
-            return Err(End::Lent(code));
+        if let Some(code) = resume::forward(&token, received, &self.inbox) {
+            return Err(End::Forwarded(code));
         }
         self.inbox.read_on();
         self.output.send(&Event::Resumed { found: false });
