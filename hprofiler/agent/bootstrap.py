@@ -97,11 +97,16 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
             "push",
             "no folder on the host can keep the agent: tried /tmp, /var/tmp, ~/.cache and /dev/shm",
             "make one of them writable for the connecting user and nobody else, and mounted without noexec",
+            code="no-writable-folder",
         )
     blob = binaries.agents.get(answer.arch)
     if blob is None:
         known = ", ".join(sorted(binaries.agents))
-        raise HostError("push", f"there is no agent for the architecture {answer.arch!r} (only {known})")
+        raise HostError(
+            "push",
+            f"there is no agent for the architecture {answer.arch!r} (only {known})",
+            code="architecture-unsupported",
+        )
     if pushed:
         raise HostError("push", f"the agent was stored in {answer.folder} and is not there now", "try again")
     return blob
@@ -187,11 +192,16 @@ def marked(channel: Channel, wire: Wire) -> Answer:
                 return Answer(words[1], printable(words[2]), words[3])
     except BadEvent as error:
         raise HostError(
-            "connect", f"the host's shell prints too much before it starts the agent: {error}"
+            "connect",
+            f"the host's shell prints too much before it starts the agent: {error}",
+            code="shell-failed",
         ) from error
     said = printable(channel.stderr_tail()) or "it said nothing"
     raise HostError(
-        "connect", f"the host did not run the start command: {said}", "check the user's login shell"
+        "connect",
+        f"the host did not run the start command: {said}",
+        "check the user's login shell",
+        code="shell-failed",
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from hprofiler.agent import fields
 from hprofiler.agent.wire import MAX_MEMBERS, BadEvent
-from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
+from hprofiler.model import HostFacts, Note, Params, Process, Samples, Sampling, Status
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
@@ -26,6 +26,8 @@ RAW_FILES = ("recording.jfr",)
 STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "clean")
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _SESSION = re.compile(r"[0-9]{1,10}-[0-9]{1,20}")
+_LONGEST_CODE = 40
+_MOST_NOTES = 1000
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
 
 
@@ -103,6 +105,9 @@ class ProcessOutcome:
     remedy: str
     ended: Ended | None = None
     seconds: float | None = None
+    code: str = "failed"
+    params: Params = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -255,6 +260,18 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
         remedy=fields.text(event, "remedy"),
         ended=ended,
         seconds=seconds(event, "seconds"),
+        code=fields.text(event, "code", _LONGEST_CODE),
+        params=fields.params(event),
+        notes=tuple(map(_note, fields.objects(event, "notes", _MOST_NOTES) if event.get("notes") else ())),
+    )
+
+
+def _note(item: Mapping[str, Any]) -> Note:
+    return Note(
+        code=fields.text(item, "code", _LONGEST_CODE),
+        reason=fields.text(item, "reason"),
+        remedy=fields.text(item, "remedy"),
+        params=fields.params(item),
     )
 
 

@@ -133,6 +133,19 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> dict[str, str]:
     return named(value, 256, 1024)
 
 
+def params(event: Mapping[str, Any]) -> dict[str, str | int | float]:
+    """The parameters of an outcome: texts, numbers and booleans by name."""
+    value = event.get("params") or {}
+    if not isinstance(value, dict) or len(value) > LABELS_LIMIT:
+        raise BadEvent(f"params is no object of at most {LABELS_LIMIT} members")
+    if not all(isinstance(one, (str, int, float)) for one in value.values()):
+        raise BadEvent("params has a member that is no text and no number")
+    return {
+        printable(name[:256]): printable(one[:1024]) if isinstance(one, str) else one
+        for name, one in value.items()
+    }
+
+
 def named(value: Mapping[str, Any], longest_name: int, limit: int) -> dict[str, str]:
     """Texts by names that are the host's words as well."""
     names = {key: printable(key[:longest_name]) for key in value}

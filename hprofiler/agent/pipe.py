@@ -30,11 +30,15 @@ def pids_of_pipe(
     try:
         done = transport.run("exec sh -c " + shlex.quote(pipe), stdin, timeout)
     except HostError as error:
-        raise HostError("find", f"the selector's pipe failed: {error.reason}", error.remedy) from error
+        raise HostError(
+            "find", f"the selector's pipe failed: {error.reason}", error.remedy, code="pipe-failed"
+        ) from error
     found = chosen(done.stdout.decode("utf-8", "replace"), rows)
     if not found and (done.exit_status not in (0, 1) or done.stderr):
         said = printable(done.stderr[-500:]) or f"exit status {done.exit_status}"
-        raise HostError("find", f"the selector's pipe failed: {said}", remedy.format(pipe))
+        raise HostError(
+            "find", f"the selector's pipe failed: {said}", remedy.format(pipe), code="pipe-failed"
+        )
     return found
 
 

@@ -105,7 +105,10 @@ class AgentSession(Talk):
         event = self._answer("hello")
         if event.get("protocol") != PROTOCOL:
             raise HostError(
-                "connect", "the agent speaks another version of the protocol", "run `hprofiler cleanup`"
+                "connect",
+                "the agent speaks another version of the protocol",
+                "run `hprofiler cleanup`",
+                code="version-mismatch",
             )
         return self._parsed(events.parse_hello, event)
 
@@ -118,7 +121,7 @@ class AgentSession(Talk):
         request = {"type": "put", "name": name, "sha256": blob.sha256, "size": size}
         self._send(request, bootstrap.pieces(Path(blob.path)))
         if self._answer("stored").get("sha256") != blob.sha256:
-            raise HostError("push", f"{name} did not arrive whole", "try again")
+            raise HostError("push", f"{name} did not arrive whole", "try again", code="damaged-transfer")
 
     def list(self) -> Listing:
         """Every process the agent can see."""
@@ -251,7 +254,12 @@ class AgentSession(Talk):
         self._acknowledge()
         if digest.hexdigest() != header.sha256:
             what = header.name if isinstance(header, RawHeader) else f"{header.event} profile"
-            raise HostError("fetch", f"the {what} of process {header.pid} arrived damaged", "record again")
+            raise HostError(
+                "fetch",
+                f"the {what} of process {header.pid} arrived damaged",
+                "record again",
+                code="damaged-transfer",
+            )
 
     def stop(self) -> None:
         """End the recording early; from any thread."""

@@ -238,7 +238,10 @@ class Talk:
 
     def _nonsense(self, what: str) -> HostError:
         return HostError(
-            self.stage, f"the agent does not keep to the protocol: {what}", "run `hprofiler cleanup`"
+            self.stage,
+            f"the agent does not keep to the protocol: {what}",
+            "run `hprofiler cleanup`",
+            code="protocol-error",
         )
 
     def _ended(self, stage: str) -> HostError:

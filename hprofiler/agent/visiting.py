@@ -75,13 +75,22 @@ def _wanted(binaries: AgentBinaries, answer: Answer) -> Blob:
             "there is no folder in the container that can be written to and programs run from: tried /tmp, "
             "/var/tmp, $HOME, /dev/shm and whatever is mounted writable",
             "mount an emptyDir at /tmp, which a JVM needs in any case to be attached to",
+            code="no-writable-folder",
         )
     blob = binaries.agents.get(answer.arch)
     if blob is None:
         known = ", ".join(sorted(binaries.agents))
-        raise HostError("push", f"there is no agent for the architecture {answer.arch!r} (only {known})")
+        raise HostError(
+            "push",
+            f"there is no agent for the architecture {answer.arch!r} (only {known})",
+            code="architecture-unsupported",
+        )
     if answer.word != "send":
-        raise HostError("push", f"the container's shell answers nonsense: {printable(answer.word[:100])!r}")
+        raise HostError(
+            "push",
+            f"the container's shell answers nonsense: {printable(answer.word[:100])!r}",
+            code="shell-failed",
+        )
     return blob
 
 

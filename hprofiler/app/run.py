@@ -148,7 +148,7 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
 
     def unknown(why: str) -> tuple[Outcome, ...]:
         reason = f"what began during the recording is not known: {why}"
-        return (Outcome(first, Status.DEGRADED, "find", reason),)
+        return (Outcome(first, Status.DEGRADED, "find", reason, code="new-processes-unknown"),)
 
     def ask() -> None:
         try:

@@ -13,7 +13,12 @@ _LONGEST = 4096
 
 
 class HprofilerError(Exception):
-    """Anything that ends a command with a message instead of a traceback."""
+    """Anything that ends a command with a message instead of a traceback.
+
+    `code` is one of docs/reference/outcomes.md.
+    """
+
+    code = "failed"
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -36,25 +41,34 @@ class HostError(HprofilerError):
     answers in its place: for all of them what a terminal would obey is taken out here, and what is long cut.
     """
 
-    def __init__(self, stage: str, reason: str, remedy: str = "") -> None:
+    usual_code = ""
+
+    def __init__(self, stage: str, reason: str, remedy: str = "", code: str = "") -> None:
         super().__init__(printable(reason[:_LONGEST]), printable(remedy[:_LONGEST]))
         self.stage = stage
+        self.code = code or self.usual_code or f"{stage}-failed"
 
     def at(self, stage: str) -> HostError:
         """The same, at another stage."""
-        return type(self)(stage, self.reason, self.remedy)
+        return type(self)(stage, self.reason, self.remedy, self.code)
 
 
 class ConnectionLost(HostError):
     """A connection that had been made is there no more."""
 
+    usual_code = "connection-lost"
+
 
 class TimedOut(HostError):
     """A step took too long: nobody waits any longer, and what was asked for may go on, or stand still."""
 
+    usual_code = "timeout"
+
 
 class AgentEnded(HostError):
     """The agent is gone, and not by our word: it was killed, or something it could not help befell it."""
+
+    usual_code = "agent-ended"
 
 
 class RunFolderError(UsageError):

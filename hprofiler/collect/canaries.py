@@ -143,4 +143,8 @@ def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> 
         return replace(own, reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
     if own:
         place.is_well(process, kind.engine)
-    return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
+    return (
+        ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY, code="canary-failed")
+        if why
+        else None
+    )

@@ -89,7 +89,7 @@ class _CheckingVisit(Visit):
         found = self.find(session, self._selector)
         if not found.processes:
             reason = idle_reason(found, self.host)
-            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason, code="no-match"))
         meant, too_many = first_processes(found.processes)
         needed: list[libraries.Library] = []
         if found.processes:
@@ -117,7 +117,9 @@ class _CheckingVisit(Visit):
             if self.facts:
                 refuse_busy(self.facts)
         except HostError as why:
-            self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
+            )
             return replace(checked, processes=tuple(_failed(one, why) for one in checked.processes))
         return checked
 
@@ -154,7 +156,7 @@ def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:
 
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
-    outcome = ProcessOutcome(one.outcome.pid, Status.FAILED, why.stage, why.reason, why.remedy)
+    outcome = ProcessOutcome(one.outcome.pid, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
     return replace(one, outcome=outcome, engine="", sources={})
 
 

@@ -40,7 +40,16 @@ class Contained:
             return None
         reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
         remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self._host.name}"
-        return Outcome(self._host.name, Status.DEGRADED, "find", reason, remedy, process.pid, process.label)
+        return Outcome(
+            self._host.name,
+            Status.DEGRADED,
+            "find",
+            reason,
+            remedy,
+            process.pid,
+            process.label,
+            code="other-owner",
+        )
 
     def known(self, process: Process) -> Process:
         """A process with what the resolver knows of its container, which goes before what was derived."""
@@ -61,7 +70,7 @@ class Contained:
             if pod not in full and len(lines) < _EMPTY_TOLD:
                 full.add(pod)
                 reason = f"no JVM of {self._pod_name(container)} was found"
-                lines.append(Outcome(self._host.name, Status.DEGRADED, "find", reason))
+                lines.append(Outcome(self._host.name, Status.DEGRADED, "find", reason, code="no-match"))
         return lines
 
     def pods(self) -> tuple[str, ...]:

@@ -122,7 +122,12 @@ class Fetching:
         else:
             size += len(header.timeline) * SECOND
         if self._kept[type(header)] + size > most:
-            raise HostError("fetch", f"not kept: its host has more than {most >> 20} MiB of {what}", remedy)
+            raise HostError(
+                "fetch",
+                f"not kept: its host has more than {most >> 20} MiB of {what}",
+                remedy,
+                code="too-large",
+            )
         self._kept[type(header)] += size
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Outcome, Process, Recording, Status
+from hprofiler.model import Note, Outcome, Process, Recording, Status
 
 _LOST = "lost with its host: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -53,19 +53,27 @@ class Ledger:
 
     def problem(self, pid: int, reason: str, remedy: str = "") -> None:
         """Something that the agent sent of a process (an event's profile, a file) could not be kept."""
-        line = self._made(self._processes[pid], Status.FAILED, "fetch", reason, remedy)
+        line = self._made(self._processes[pid], Status.FAILED, "fetch", reason, remedy, "profile-unusable")
         self._problems.setdefault(pid, []).append(line)
 
     def outcome(self, outcome: ProcessOutcome) -> Outcome | None:
         """Note what the agent says; gives the line back where it speaks of the whole host."""
         pid, status = outcome.pid, outcome.status
         if pid is None:
-            return Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
+            line = Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
+            return replace(line, code=outcome.code, params=outcome.params, notes=outcome.notes)
         earlier = self._outcomes.get(pid)
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
             gone = outcome.ended is Ended.PROCESS and status is not Status.OK
-            self._outcomes[pid] = replace(line, gone=gone, seconds=_seconds_of_cut(outcome))
+            self._outcomes[pid] = replace(
+                line,
+                gone=gone,
+                seconds=_seconds_of_cut(outcome),
+                code=outcome.code,
+                params=outcome.params,
+                notes=outcome.notes,
+            )
         return None
 
     def lines(self, host_failure: Outcome | None) -> tuple[Outcome, ...]:
@@ -80,13 +88,14 @@ class Ledger:
         if not problems and (not said or said.status is Status.OK):
             problems = self._missing(process, said, host_failure)
         if not problems:
-            return said or self._made(process, Status.OK, "record", "")
+            return said or self._made(process, Status.OK, "record", "", code="recorded")
         recorded = any(pid == process.pid for pid, _ in self._recordings)
         told = [line for line in [said, *problems] if line and line.reason]
         return replace(
             problems[0],
             status=Status.DEGRADED if recorded else Status.FAILED,
             reason="; ".join(line.reason for line in told),
+            notes=tuple(note for line in told for note in line.every_note),
             remedy=next((line.remedy for line in told if line.remedy), ""),
             seconds=said.seconds if said else None,
             gone=said is not None and said.gone,
@@ -100,13 +109,15 @@ class Ledger:
         if host_failure and not said:
             reason = f"{_LOST}{host_failure.reason}"
             line = self._made(process, Status.FAILED, host_failure.stage, reason)
-            return [replace(line, lost=True)]
+            return [replace(line, lost=True, code=host_failure.code)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
         reason = f"the agent sent no profile of it{what}"
-        return [self._made(process, Status.FAILED, "fetch", reason)]
+        return [self._made(process, Status.FAILED, "fetch", reason, code="profile-missing")]
 
-    def _made(self, process: Process, status: Status, stage: str, reason: str, remedy: str = "") -> Outcome:
-        return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label)
+    def _made(
+        self, process: Process, status: Status, stage: str, reason: str, remedy: str = "", code: str = ""
+    ) -> Outcome:
+        return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label, code=code)
 
 
 def _seconds_of_cut(outcome: ProcessOutcome) -> float | None:
@@ -146,7 +157,9 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
     if not _explains(cause, line):
         return line
     what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
-    return replace(line, reason=f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}")
+    notes = (Note(cause.code, what), *(() if line.lost else line.every_note))
+    reason = f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}"
+    return replace(line, reason=reason, code=cause.code, params=cause.params, notes=notes)
 
 
 def doubts(host: str, found: Found) -> Iterator[Outcome]:
@@ -160,4 +173,5 @@ def doubts(host: str, found: Found) -> Iterator[Outcome]:
             "find",
             f"pid {doubtful[0].pid} ({doubtful[0].reason}){more}",
             "`hprofiler ps` lists it; if it is meant, ask for it with -j pid:N",
+            code="doubtful-match",
         )

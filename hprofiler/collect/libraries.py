@@ -42,6 +42,7 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
                 "push",
                 f"there is no async-profiler library for the architecture {arch}",
                 "name one with --async-profiler, or record with --engine perf",
+                code="library-missing",
             )
     return found
 

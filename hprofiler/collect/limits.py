@@ -65,11 +65,11 @@ def refuse_busy(facts: HostFacts) -> None:
     anyway = "or record all the same with --force-busy"
     if facts.load > BUSY * facts.cpus:
         busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
-        raise HostError("find", busy, f"wait until it has less to do, {anyway}")
+        raise HostError("find", busy, f"wait until it has less to do, {anyway}", code="host-busy")
     free = facts.memory_available
     if free is not None and free < LITTLE_MEMORY:
         short = f"the host has only {free >> 20} MiB of memory free"
-        raise HostError("find", short, f"free some of its memory, {anyway}")
+        raise HostError("find", short, f"free some of its memory, {anyway}", code="host-busy")
 
 
 def first_processes(
@@ -82,7 +82,8 @@ def first_processes(
     reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
     remedy = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
     return processes[:MAX_RECORDED], tuple(
-        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy) for one in processes[MAX_RECORDED:]
+        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy, code="too-many-processes")
+        for one in processes[MAX_RECORDED:]
     )
 
 

@@ -52,7 +52,9 @@ class _FindingVisit(Visit):
         self._found = self.find(session, self._selector)
         if not self._found.processes:
             self.outcomes.append(
-                Outcome(self.host.name, Status.IDLE, "find", idle_reason(self._found, self.host))
+                Outcome(
+                    self.host.name, Status.IDLE, "find", idle_reason(self._found, self.host), code="no-match"
+                )
             )
         self.finish(session)
         self.report("done" if self._found.processes else "idle")

@@ -60,7 +60,7 @@ class Reconnect:
         if self._away is None or self._interrupted:
             return []
         reason = f"the connection was lost for {self._away:.0f} s; nothing is missing"
-        return [Outcome(self._visit.host.name, Status.OK, "fetch", reason)]
+        return [Outcome(self._visit.host.name, Status.OK, "fetch", reason, code="reconnected")]
 
     def run(self, session: AgentSession, why: HostError, over: float) -> None:
         """Have the session go on over a new connection, or raise HostError.

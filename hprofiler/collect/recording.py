@@ -122,7 +122,7 @@ class _RecordingVisit(Visit):
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
-            self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
+            self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason, code="reconnected")]
             return self._get_ready()
 
     def _get_ready(self) -> AgentSession | None:
@@ -159,7 +159,14 @@ class _RecordingVisit(Visit):
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
             reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
-            line = Outcome(self.host.name, Status.DEGRADED, "prepare", reason, "ask for fewer processors")
+            line = Outcome(
+                self.host.name,
+                Status.DEGRADED,
+                "prepare",
+                reason,
+                "ask for fewer processors",
+                code="option-ignored",
+            )
             if line not in self.outcomes:  # of a connection before
                 self.outcomes.append(line)
 
@@ -168,7 +175,9 @@ class _RecordingVisit(Visit):
         try:
             refuse_busy(facts)
         except HostError as why:
-            self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
+            )
             self._end(session)
             self.report("failed", why.reason)
             return True
@@ -214,12 +223,12 @@ class _RecordingVisit(Visit):
     def _canary_is_well(self, process: Process, engine: str) -> None:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
         text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
-        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text))
+        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text, code="canary-passed"))
         self.report("canary", text)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)
-        self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+        self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason, code="no-match"))
         self._end(session)
         self.report("idle", reason)
 
@@ -235,7 +244,9 @@ class _RecordingVisit(Visit):
             self._phase = "sampling"
         if late > _LATE:
             reason = f"began {late:.1f} s after the others"
-            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "start", reason))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.DEGRADED, "start", reason, code="started-late")
+            )
 
     def _record(self, session: AgentSession) -> None:
         for event in session.events():

@@ -80,5 +80,9 @@ def settled(host: str, lines: Sequence[Outcome], elsewhere: Mapping[int, str]) -
     failed = {line.pid for line in lines if line.status is Status.FAILED}
     left = {pid: name for pid, name in elsewhere.items() if pid in failed}
     kept = [line for line in lines if line.pid not in left]
-    idle = [Outcome(host, Status.IDLE, "find", "nothing is left to record")] if left and not kept else []
+    idle = (
+        [Outcome(host, Status.IDLE, "find", "nothing is left to record", code="recorded-elsewhere")]
+        if left and not kept
+        else []
+    )
     return (*kept, *left_to_others(host, left), *idle)

@@ -143,7 +143,7 @@ class Visit(ABC):
 
     def stop(self, level: int) -> None:
         """The user ends the run, for the `level`th time. On the group's thread, which must not wait."""
-        self._abort_in_background(HostError(self.ledger_stage, self.interrupted))
+        self._abort_in_background(HostError(self.ledger_stage, self.interrupted, code="interrupted"))
 
     def _explained(self, error: HprofilerError) -> HprofilerError:
         """The failure to report for an error that ended the work."""
@@ -260,7 +260,7 @@ class Visit(ABC):
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
         self.check_aborted()
         if self._group.stop.level:
-            raise HostError(self.ledger_stage, self.interrupted)
+            raise HostError(self.ledger_stage, self.interrupted, code="interrupted")
 
     def check_aborted(self) -> None:
         """Raises HostError when the visit was aborted: what a closed connection still has is not kept."""
@@ -279,7 +279,7 @@ class Visit(ABC):
     def leave_behind(self) -> None:
         """Nobody waits for it any longer. Its worker may go on, and is ignored."""
         with self._lock:
-            self.failed(HostError(self.ledger_stage, "interrupted"))
+            self.failed(HostError(self.ledger_stage, "interrupted", code="interrupted"))
             self.ended = True
 
     def _note_failure(self, why: HprofilerError) -> None:
@@ -287,7 +287,7 @@ class Visit(ABC):
         self.needless = self.host.optional and isinstance(why, NoShell)
         status = Status.DEGRADED if self.needless else Status.FAILED
         reason = f"{why.reason}{self._contained.missing(self.unseen())}"
-        self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
+        self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy, code=why.code))
 
     def unseen(self) -> tuple[str, ...]:
         """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
@@ -307,13 +307,17 @@ class Visit(ABC):
         except HostError as error:
             why = self._explained(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
-            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy, code=why.code)
+            )
 
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
             remedy = "run `hprofiler cleanup` for what is not said to go by itself"
-            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy, code="left-behind")
+            )
 
     @property
     def ledger_stage(self) -> str:
@@ -349,7 +353,9 @@ class Visit(ABC):
     def _failed_unexpectedly(self, error: Exception) -> None:
         """A defect of ours must not lose the other hosts."""
         _log.exception("visiting %s", self.host.name)
-        self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
+        self.failed(
+            HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}", code="internal-error")
+        )
 
     def leave_out(self, why: HostError) -> None:
         """Instead of `run`, if no thread can be started for it."""

@@ -142,7 +142,9 @@ def _lines(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[_Line]:
                 yield _Line(outcome, of_process)
         for pid, of_process in recordings.items():
             if pid not in told and broken[host.name, pid] < len(of_process):
-                outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=of_process[0].label)
+                outcome = Outcome(
+                    host.name, Status.OK, "record", pid=pid, label=of_process[0].label, code="recorded"
+                )
                 yield _Line(outcome, of_process)
 
 
@@ -150,7 +152,7 @@ def _host_lines(host: HostFacts) -> Iterable[_Line]:
     """What is told of the host itself; the first line says what it took, and is never missing."""
     outcomes = [outcome for outcome in host.outcomes if outcome.pid is None]
     if not outcomes and (host.bytes_sent or host.bytes_received):
-        outcomes = [Outcome(host.name, Status.OK, "")]
+        outcomes = [Outcome(host.name, Status.OK, "", code="recorded")]
     for number, outcome in enumerate(outcomes):
         yield _Line(outcome, host=None if number else host)
 

@@ -122,4 +122,5 @@ def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
         remedy="record again",
         pid=recording.pid,
         label=recording.label,
+        code="damaged-profile",
     )

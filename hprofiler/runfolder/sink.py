@@ -131,7 +131,7 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
-        raise HostError("fetch", reason, "free some space, or choose another -o") from error
+        raise HostError("fetch", reason, "free some space, or choose another -o", code="disk-full") from error
 
 
 class _Unreadable(ProfileError):

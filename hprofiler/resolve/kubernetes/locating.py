@@ -85,7 +85,9 @@ def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcom
     nobody = [
         f"k8s:{one[:_QUESTION_TOLD]}" for one, count in zip(typed, pods.counts, strict=False) if not count
     ]
-    return [Outcome(one, Status.FAILED, "find", _no_pod(one, lister), _LOOK) for one in nobody]
+    return [
+        Outcome(one, Status.FAILED, "find", _no_pod(one, lister), _LOOK, code="no-match") for one in nobody
+    ]
 
 
 def _no_pod(asked: str, lister: Lister) -> str:
@@ -191,7 +193,7 @@ def _mapped(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostE
 
 def _line(idle: Idle, home: str | None) -> Outcome:
     name = _in_namespace(idle.namespace, idle.shown, home)
-    return Outcome(name, idle.status, "find", idle.reason, idle.remedy)
+    return Outcome(name, idle.status, "find", idle.reason, idle.remedy, code="container-not-running")
 
 
 def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
@@ -204,10 +206,21 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
     for container in before.running:
         what = _fate(container, running.get(container.key), ended)
         if what and via == EXEC:
-            lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
+            lines.append(
+                Outcome(names[container.key], Status.DEGRADED, "record", what, code="container-restarted")
+            )
         elif what:
             node, which = container.node or container.address, _shown(container, names[container.key])
-            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}", label=which))
+            lines.append(
+                Outcome(
+                    node,
+                    Status.DEGRADED,
+                    "record",
+                    f"{which}: {what}",
+                    label=which,
+                    code="container-restarted",
+                )
+            )
     named = zip(now.running, _names(now.running, before.home), strict=False)
     return [*lines, *_began([(one, name) for one, name in named if one.key not in names])]
 
@@ -217,10 +230,10 @@ def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
     lines = []
     for container, name in new[:_BEGAN_TOLD]:
         reason = f"{_shown(container, name)} began during the recording and is not in it"
-        lines.append(Outcome(name, Status.DEGRADED, "find", reason))
+        lines.append(Outcome(name, Status.DEGRADED, "find", reason, code="new-process"))
     if len(new) > _BEGAN_TOLD:
         reason = f"{len(new) - _BEGAN_TOLD} more containers began during the recording and are not in it"
-        lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason))
+        lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason, code="new-process"))
     return lines
 
 

@@ -218,11 +218,11 @@ def _new_processes(
         ]
     if len(came) > _CAME_TOLD:
         reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
-        came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason)]
+        came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason, code="new-process")]
     return came
 
 
 def _missed(container: Container, labels: Labels, what: str) -> Outcome:
     who = f"{labels.get(PROCESS, container.id)} on {container.node}"
     reason = f"{who} {what} during the recording and is not in it"
-    return Outcome(container.node, Status.DEGRADED, "find", reason)
+    return Outcome(container.node, Status.DEGRADED, "find", reason, code="new-process")

@@ -26,21 +26,28 @@ def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
     if isinstance(error, socket.gaierror):
         if error.errno in _NO_NAME_SERVER:
             reason = f"no name server could tell the address of {route.hostname}: {error.strerror}"
-            return HostError("connect", reason, _NAME_SERVER_REMEDY)
-        return HostError("connect", f"the name {route.hostname} is not known", _NAME_REMEDY)
+            return HostError("connect", reason, _NAME_SERVER_REMEDY, code="name-unknown")
+        return HostError(
+            "connect", f"the name {route.hostname} is not known", _NAME_REMEDY, code="name-unknown"
+        )
     if isinstance(error, (socket.timeout, TimeoutError)) or error.errno == errno.ETIMEDOUT:
         return timed_out(route, seconds)
     if isinstance(error, ConnectionRefusedError):
-        return HostError("connect", f"connection refused by {where}", _REFUSED_REMEDY)
+        return HostError(
+            "connect", f"connection refused by {where}", _REFUSED_REMEDY, code="connection-refused"
+        )
     if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
-        return HostError("connect", f"no route to {where}", _ROUTE_REMEDY)
+        return HostError("connect", f"no route to {where}", _ROUTE_REMEDY, code="no-route")
     remedy = _FILES_REMEDY if error.errno in _FILES_LACK else _ROUTE_REMEDY
     return HostError("connect", f"cannot connect to {where}: {error.strerror or error}", remedy)
 
 
 def timed_out(route: Route, seconds: float) -> HostError:
     return HostError(
-        "connect", f"timed out after {seconds:.3g} s connecting to {route.where}", _TIMEOUT_REMEDY
+        "connect",
+        f"timed out after {seconds:.3g} s connecting to {route.where}",
+        _TIMEOUT_REMEDY,
+        code="timeout",
     )
 
 
@@ -53,12 +60,15 @@ def refused_banner(route: Route, tries: int, said: str) -> HostError:
         "connect",
         f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
         "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
+        code="connection-refused",
     )
 
 
 def proxy_not_started(error: OSError) -> HostError:
     remedy = _FILES_REMEDY if error.errno in _FILES_LACK else ""
-    return HostError("connect", f"cannot start the ProxyCommand: {error.strerror}", remedy)
+    return HostError(
+        "connect", f"cannot start the ProxyCommand: {error.strerror}", remedy, code="proxy-failed"
+    )
 
 
 def proxy_ended(route: Route, tries: int, said: str) -> HostError:
@@ -66,6 +76,7 @@ def proxy_ended(route: Route, tries: int, said: str) -> HostError:
         "connect",
         f"the ProxyCommand for {route.where} ended before the login, {tries} times: {said[-500:]}",
         "try the command by hand; it is in ssh_config",
+        code="proxy-failed",
     )
 
 
@@ -78,6 +89,7 @@ def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
         "connect",
         f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
         "check that the host is up and that sshd on the jump host allows forwarding",
+        code="no-route",
     )
 
 
@@ -89,6 +101,7 @@ def unknown_key(route: Route, kind: str, fingerprint: str) -> HostError:
         f" (adds it to {route.known_hosts[0]}) or ssh there once"
         if route.known_hosts
         else "name a known_hosts file in ssh_config",
+        code="host-key-unknown",
     )
 
 
@@ -98,12 +111,16 @@ def changed_key(route: Route, kind: str, fingerprint: str, place: str) -> HostEr
         f"the host key of {route.known_as} has CHANGED: it shows {kind} {fingerprint}, {place} has another; "
         "somebody may be listening in",
         f"if the host was set up anew, remove the old key: ssh-keygen -R '{route.known_as}'",
+        code="host-key-changed",
     )
 
 
 def revoked_key(route: Route, place: str) -> HostError:
     return HostError(
-        "connect", f"the host key of {route.known_as} is revoked ({place})", "do not connect to this host"
+        "connect",
+        f"the host key of {route.known_as} is revoked ({place})",
+        "do not connect to this host",
+        code="host-key-revoked",
     )
 
 
@@ -114,6 +131,7 @@ def login_timed_out(route: Route, tried: list[str], seconds: float) -> HostError
         f" tried {', '.join(tried)}",
         "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more time"
         " with --timeout",
+        code="timeout",
     )
 
 
@@ -123,6 +141,7 @@ def hung_up(route: Route, tried: list[str]) -> HostError:
         f"sshd on {route.where} closed the connection during the login as {route.user}:"
         f" tried {', '.join(tried)}",
         "its log says why; if there are more keys than tries (MaxAuthTries), name one with --identity",
+        code="login-refused",
     )
 
 
@@ -133,4 +152,5 @@ def not_authenticated(route: Route, tried: list[str], allowed: list[str]) -> Hos
         "connect",
         f"authentication failed for {route.user} on {route.where}: tried {tries}{allows}",
         "name a key with --identity or a user with --user, or load the key with ssh-add",
+        code="login-refused",
     )

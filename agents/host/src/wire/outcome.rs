@@ -122,6 +122,7 @@ pub type Params = BTreeMap<&'static str, Value>;
 #[derive(Debug, Clone, Serialize)]
 pub struct Remark {
     pub code: Code,
+    #[serde(skip_serializing_if = "Params::is_empty")]
     pub params: Params,
     pub reason: String,
     pub remedy: String,
@@ -134,9 +135,11 @@ pub struct Outcome {
     pub status: Status,
     pub stage: Stage,
     pub code: Code,
+    #[serde(skip_serializing_if = "Params::is_empty")]
     pub params: Params,
     pub reason: String,
     pub remedy: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Remark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
