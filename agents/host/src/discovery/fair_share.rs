@@ -1,4 +1,4 @@
-//! Who comes first where there is more than can be told, recorded or looked at.
+//! Fair shares between users where there is more than fits into a message, a recording or a scan.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,9 +9,9 @@ use crate::wire::requests::MAX_PROCESSES;
 /// A line may have 16 MiB. In bytes of JSON, in which a character may take six.
 const LONGEST: usize = 12 << 20;
 
-/// As many as fit into a line, `most` at most, and a word of the others. Where one session cannot record them all users take turns,
-/// each with its oldest first: who starts thousands keeps nobody out but himself.
-pub fn that_fit(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
+/// The processes that fit into a line, `most` at most, and a note of the others. If one session cannot record all, users
+/// take turns, oldest process first: a user with thousands of processes keeps only his own out.
+pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
     let all: usize = processes.iter().map(size).sum();
     if processes.len() <= MAX_PROCESSES && all <= LONGEST {
         return (processes, None);
@@ -33,7 +33,7 @@ pub fn that_fit(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Opti
     (processes, left_out)
 }
 
-/// All users take turns, each with the first of his own.
+/// Orders items by turns: the first of each user, then the second of each.
 pub fn by_turns<T, U: Eq + Hash>(items: Vec<T>, user: impl Fn(&T) -> U) -> Vec<T> {
     let mut turns: HashMap<U, usize> = HashMap::new();
     let mut turn = |item: &T| {
@@ -46,7 +46,7 @@ pub fn by_turns<T, U: Eq + Hash>(items: Vec<T>, user: impl Fn(&T) -> U) -> Vec<T
     placed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// What it takes in a line.
+/// Its size in a line.
 fn size(process: &Process) -> usize {
     serde_json::to_string(process).map_or(0, |text| text.len() + 1)
 }
@@ -77,7 +77,7 @@ mod tests {
     fn who_has_many_keeps_out_only_his_own() {
         let many = (0..600).map(|n| process(n + 1, 7, 50, ""));
         let few = (0..20).map(|n| process(n + 1000, 8, 100 + n as u64, ""));
-        let (told, left_out) = that_fit(many.chain(few).collect(), MANY);
+        let (told, left_out) = fit_into_line(many.chain(few).collect(), MANY);
         assert!(told.len() == 620 && left_out.is_none());
         let first = |uid| told[..MAX_PROCESSES].iter().filter(move |it| it.uid == uid);
         assert_eq!(first(8).count(), 20);
@@ -91,14 +91,14 @@ mod tests {
         let given: Vec<_> = (0..MAX_PROCESSES as i32)
             .map(|n| process(n + 1, n as u32 % 3, 1000 - n as u64, ""))
             .collect();
-        let (told, _) = that_fit(given, MANY);
+        let (told, _) = fit_into_line(given, MANY);
         assert!(told.iter().map(|it| it.pid).eq(1..=MAX_PROCESSES as i32));
     }
 
     #[test]
     fn no_more_than_are_read() {
         let given = (0..900).map(|n| process(n + 1, 7, 1, "")).collect();
-        let (told, left_out) = that_fit(given, 600);
+        let (told, left_out) = fit_into_line(given, 600);
         assert_eq!((told.len(), left_out.unwrap().pid), (600, 601));
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let long = "\u{1}".repeat(4096);
         let mut given: Vec<_> = (0..2000).map(|n| process(n + 1, 7, 1, &long)).collect();
         given.push(process(9999, 8, 9, "theirs"));
-        let (told, left_out) = that_fit(given, MANY);
+        let (told, left_out) = fit_into_line(given, MANY);
         assert!(serde_json::to_string(&told).unwrap().len() < 16 << 20);
         assert!(told.iter().any(|it| it.pid == 9999));
         let words = format!("{} processes are more than can be told", 2001 - told.len());

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use rustix::process::geteuid;
 
-use crate::discovery::containers::{helper, is_wrapper, Containers, Home, Word};
-use crate::discovery::fair_share as crowd;
+use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
+use crate::discovery::fair_share;
 use crate::discovery::own_group::OwnGroup;
-use crate::discovery::rivals::{self, Vouched};
+use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
 use crate::os::proc::memory::words;
@@ -32,7 +32,7 @@ pub struct Finding {
     containers: Option<Containers>,
     /// The id of the agent's own container, where that is meant.
     own: Option<(String, OwnGroup)>,
-    vouched: Vouched,
+    trusted: TrustedFacts,
 }
 
 impl Finding {
@@ -58,7 +58,7 @@ impl Finding {
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
             own: request.own.map(|id| (id, OwnGroup::read())),
-            vouched: Vouched {
+            trusted: TrustedFacts {
                 owners: request.owners,
                 manager_port: request.manager_port,
             },
@@ -76,9 +76,9 @@ impl Finding {
         });
         let mut few = 0;
         let mut processes = Vec::new();
-        let homes = self.homes(&seen);
-        for (process, home) in seen.into_iter().zip(homes) {
-            let (reason, doubtful) = match self.judge(&process, home) {
+        let memberships = self.memberships(&seen);
+        for (process, membership) in seen.into_iter().zip(memberships) {
+            let (reason, doubtful) = match self.judge(&process, membership) {
                 Verdict::Meant(container) => {
                     processes.push(self.tell(process, container));
                     continue;
@@ -100,7 +100,7 @@ impl Finding {
                 doubtful,
             });
         }
-        let (processes, left_out) = crowd::that_fit(processes, MOST);
+        let (processes, left_out) = fair_share::fit_into_line(processes, MOST);
         ignored.extend(left_out);
         Event::Found {
             searched,
@@ -110,12 +110,12 @@ impl Finding {
     }
 
     /// The container of each process; Err where its own word for that is not believed.
-    fn homes(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
+    fn memberships(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
         let Some(containers) = &self.containers else {
             return seen.iter().map(|_| None).collect();
         };
-        let home = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
-        rivals::settle(seen, seen.iter().map(home).collect(), &self.vouched)
+        let membership = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
+        rivals::settle(seen, seen.iter().map(membership).collect(), &self.trusted)
     }
 
     /// Those that were asked for, of which nothing is known.
@@ -155,13 +155,16 @@ impl Finding {
             .collect()
     }
 
-    fn judge(&self, process: &Seen, home: Option<Result<String, String>>) -> Verdict {
-        let container = match home {
+    fn judge(&self, process: &Seen, membership: Option<Result<String, String>>) -> Verdict {
+        let container = match membership {
             None if self.containers.is_some() => return Verdict::Other(None),
             None => None,
             Some(Ok(id)) => Some(id),
             Some(Err(id)) => {
-                return Verdict::Other(self.is_wanted(process).then(|| not_believed(&id)))
+                let reason = || {
+                    format!("it only says that it is in container {id}, which has processes of another user")
+                };
+                return Verdict::Other(self.is_wanted(process).then(reason));
             }
         };
         if process.jvm.is_none() && !self.native && self.asked.contains(&process.pid) {
@@ -185,11 +188,11 @@ impl Finding {
         }
     }
 
-    fn own_of(&self, process: &Seen) -> Option<Home> {
+    fn own_of(&self, process: &Seen) -> Option<Membership> {
         let (id, group) = self.own.as_ref()?;
-        group.holds(process.pid).then(|| Home {
+        group.holds(process.pid).then(|| Membership {
             id: id.clone(),
-            word: Word::Kernel,
+            evidence: Evidence::Kernel,
         })
     }
 
@@ -201,10 +204,6 @@ impl Finding {
         labels.extend(container.map(|id| ("container".to_owned(), id)));
         process.tell(label, labels, COMMAND)
     }
-}
-
-fn not_believed(container: &str) -> String {
-    format!("it only says that it is in container {container}, which has processes of another user")
 }
 
 /// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.

@@ -84,7 +84,7 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     pids.sort_unstable();
     pids.retain(|pid| !excluded.contains(pid));
     for some in pids.chunks(AT_ONCE) {
-        let mut memories = remembered_together(some);
+        let mut memories = read_several(some);
         for &pid in some {
             match scan.process(pid, memories.remove(&pid)) {
                 Some(Ok(seen)) => scanned.seen.push(seen),
@@ -117,14 +117,14 @@ impl Scan {
             Some(memory) => Ok(memory.remembered),
             None => memory::look(whose, {
                 let dir = dir.clone();
-                move || remembered(&dir)
+                move || read_memory(&dir)
             }),
         };
         let (command, whole, signs) = match remembered {
             Ok(remembered) => remembered?,
             Err(why) => return overlooked(whose, &dir, why).map(Err),
         };
-        let told = signs.map(|signs| self.told(pid, before.start_time, &command, signs));
+        let told = signs.map(|signs| self.describe_jvm(pid, before.start_time, &command, signs));
         // A pid that was reused while it was read would mix two processes.
         let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let jvm = told.as_ref().map(|told| JvmFacts {
@@ -135,7 +135,7 @@ impl Scan {
         if !whole {
             launch.missing = Some("its command line is too long");
         }
-        let (command, launch) = self.kept(status.uid, command, launch);
+        let (command, launch) = self.within_budget(status.uid, command, launch);
         (before.start_time == after.start_time).then(|| {
             Ok(Seen {
                 pid,
@@ -153,7 +153,12 @@ impl Scan {
     }
 
     /// What there is room for; the same words stand in both.
-    fn kept(&self, uid: u32, mut command: Vec<String>, launch: Launch) -> (Vec<String>, Launch) {
+    fn within_budget(
+        &self,
+        uid: u32,
+        mut command: Vec<String>,
+        launch: Launch,
+    ) -> (Vec<String>, Launch) {
         let mut budget = self.budget.borrow_mut();
         let mut half = budget.of(uid) / 2;
         let all = size(&command) + launch.size();
@@ -168,7 +173,13 @@ impl Scan {
     }
 
     /// What a JVM's command line and files say, the files read with its user's rights.
-    fn told(&self, pid: i32, start_time: u64, command: &[String], signs: Signs) -> Told {
+    fn describe_jvm(
+        &self,
+        pid: i32,
+        start_time: u64,
+        command: &[String],
+        signs: Signs,
+    ) -> JvmDescription {
         let words = command.to_vec();
         let left = self.patience.get();
         let patience = left.clamp(MOMENT, PATIENCE);
@@ -178,21 +189,21 @@ impl Scan {
             Some((target, named))
         });
         let told = match files {
-            Some((target, named)) => {
-                as_its_user(target, patience, move || Told::by(&words, &signs, &named))
-            }
+            Some((target, named)) => as_its_user(target, patience, move || {
+                JvmDescription::from_files(&words, &signs, &named)
+            }),
             None => Err(Unread::NotAllowed),
         };
         self.patience.set(left.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|why| Told::without_files(command, why))
+        told.unwrap_or_else(|why| JvmDescription::without_files(command, why))
     }
 }
 
 /// A command line, whether that is all of it, and by what it is a JVM's.
-type Remembered = (Vec<String>, bool, Option<Signs>);
+type ProcessMemory = (Vec<String>, bool, Option<Signs>);
 
 /// What is in a process's memory; None where it has no command line.
-fn remembered(dir: &str) -> Option<Remembered> {
+fn read_memory(dir: &str) -> Option<ProcessMemory> {
     let (command, whole) = command(dir)?;
     let signs = (!command.is_empty()).then(|| Signs::of(dir, &command))?;
     Some((command, whole, signs))
@@ -201,12 +212,12 @@ fn remembered(dir: &str) -> Option<Remembered> {
 /// The same of the process that began then.
 struct Memory {
     start_time: u64,
-    remembered: Option<Remembered>,
+    remembered: Option<ProcessMemory>,
 }
 
 /// Of several processes at once: on a busy host a thread for each would wait for a processor each time. Nothing where one
 /// of them hangs: then each is to be looked at by itself.
-fn remembered_together(pids: &[i32]) -> HashMap<i32, Memory> {
+fn read_several(pids: &[i32]) -> HashMap<i32, Memory> {
     let pids = pids.to_vec();
     let Some(&first) = pids.first() else {
         return HashMap::new();
@@ -215,7 +226,7 @@ fn remembered_together(pids: &[i32]) -> HashMap<i32, Memory> {
         let dir = format!("/proc/{pid}");
         let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let start_time = stat.start_time;
-        let remembered = remembered(&dir);
+        let remembered = read_memory(&dir);
         Some((
             pid,
             Memory {
@@ -289,13 +300,13 @@ fn program(dir: &str, command: &[String]) -> String {
 }
 
 /// What a JVM's user says of it.
-struct Told {
+struct JvmDescription {
     launch: Launch,
     version: String,
 }
 
-impl Told {
-    fn by(command: &[String], signs: &Signs, named: &Named) -> Self {
+impl JvmDescription {
+    fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
         let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
             launch: command_line::parse(command, |name| named.text(name)),

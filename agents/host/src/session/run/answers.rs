@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Session;
 use crate::commands::clean::{self, Order};
 use crate::commands::doctor;
-use crate::discovery::fair_share as crowd;
+use crate::discovery::fair_share;
 use crate::discovery::find::{may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
@@ -98,7 +98,7 @@ impl Session {
             process.tell(label, Default::default(), limit)
         };
         let all = seen.into_iter().map(tell).collect();
-        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
+        let (mut processes, _) = fair_share::fit_into_line(all, usize::MAX);
         processes.sort_unstable_by_key(|process| process.pid);
         let ignored = may_be_meant(overlooked);
         self.output.send(&Event::Processes { processes, ignored });
