@@ -16,7 +16,7 @@ from hprofiler.agent.events import (
     Recording,
     Started,
 )
-from hprofiler.agent.leftovers import Cleaned, Leftover, Leftovers
+from hprofiler.agent.leftovers import Leftover, Leftovers
 from hprofiler.agent.session import CANARY_SECONDS, AgentSession
 from hprofiler.agent.talk import Witness
 
@@ -29,7 +29,6 @@ __all__ = [
     "Blob",
     "Checked",
     "CheckedProcess",
-    "Cleaned",
     "Done",
     "Ended",
     "Finding",

@@ -1,4 +1,4 @@
-"""What an agent found on its host of what hprofilers left, and what it removed of it."""
+"""What an agent found on its host of what hprofiler sessions left, and what it removed of it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from typing import Any
 from hprofiler.agent import fields
 
 KINDS = ("agent", "program", "profiler", "folder", "file")
-STATES = ("left", "used", "ending", "foreign", "unknown")
-_ID_LIMIT = 100
+STATES = ("left", "unknown", "used", "foreign")
+RESULTS = ("removed", "emptied", "ended", "stopped", "failed")
 CLEANING_SECONDS = 90.0
-"""So long an agent gives itself for a host whose processes do not answer, or do not end."""
+"""The most time an agent takes for a host whose processes do not answer, or do not end."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing. `state` is "left" (to be removed), "used" (by a session that lives), "foreign", "unknown" or
-    "ending" (used by an agent that is stopped or should have ended, or perhaps by other hosts: left over in
-    `ends` seconds).
+    """One thing. `state` is "left" (to be removed), "used" (by a session), "foreign" or "unknown".
 
-    `id` is unlike that of whatever may come in its place. Of a process `path` is its program, of a profiler
-    its library. `seconds` is its age, where that is known. `own` is the folder the agent was started from.
+    Of a process `path` is its program, of a profiler its library. `seconds` is its age, where that is known.
+    `result` is what a cleanup did: "removed" (a folder, a file), "emptied" (a folder that stays with what is
+    not ours), "ended" (a process), "stopped" (a profiler), "failed" (`reason` says why), or "" for nothing.
     """
 
-    id: str
     kind: str
     path: str
     pid: int | None
@@ -34,13 +32,16 @@ class Leftover:
     bytes: int | None
     state: str
     reason: str
-    own: bool = False
-    ends: int | None = None
+    result: str = ""
+
+    @property
+    def what(self) -> str:
+        return self.path if self.pid is None else f"process {self.pid}"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that was not cleaned up, or could not be looked at."""
+    """Something that could not be cleaned up, or not be looked at."""
 
     what: str
     reason: str
@@ -48,34 +49,32 @@ class Failure:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What a list has, what could not be looked at, and JVMs (user, how many) of users that we are not."""
+    """All of them, what could not be looked at, and JVMs (user, how many) of users that the agent is not."""
 
     entries: tuple[Leftover, ...]
-    failed: tuple[Failure, ...] = ()
+    unseen: tuple[Failure, ...] = ()
     out_of_reach: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def failed(self) -> tuple[Failure, ...]:
+        failed = (Failure(one.what, one.reason) for one in self.entries if one.result == "failed")
+        return (*failed, *self.unseen)
 
-@dataclass(frozen=True)
-class Cleaned:
-    """What `clean` removed (paths), stopped and ended (pids), could not, and spared: it is in use by now."""
-
-    removed: tuple[str, ...]
-    stopped: tuple[int, ...]
-    ended: tuple[int, ...]
-    failed: tuple[Failure, ...]
-    spared: tuple[Failure, ...] = ()
+    def count(self, result: str) -> int:
+        return sum(one.result == result for one in self.entries)
 
 
 def parse_leftovers(event: Mapping[str, Any]) -> Leftovers:
     entries = tuple(_leftover(item) for item in fields.objects(event, "entries"))
+    failed = fields.objects(event, "failed")
+    unseen = tuple(Failure(fields.text(one, "what"), fields.text(one, "reason")) for one in failed)
     others = fields.objects(event, "out_of_reach")
     out_of_reach = tuple((fields.text(one, "user", 255), fields.integer(one, "jvms")) for one in others)
-    return Leftovers(entries, _told(event, "failed"), out_of_reach)
+    return Leftovers(entries, unseen, out_of_reach)
 
 
 def _leftover(item: Mapping[str, Any]) -> Leftover:
     return Leftover(
-        id=fields.text(item, "id", _ID_LIMIT),
         kind=fields.choice(item, "kind", KINDS),
         path=fields.text(item, "path"),
         pid=fields.optional_pid(item),
@@ -84,20 +83,5 @@ def _leftover(item: Mapping[str, Any]) -> Leftover:
         bytes=fields.optional_integer(item, "bytes"),
         state=fields.choice(item, "state", STATES),
         reason=fields.text(item, "reason"),
-        own=item.get("own") is True,
-        ends=fields.optional_integer(item, "ends"),
+        result="" if item.get("result") is None else fields.choice(item, "result", RESULTS),
     )
-
-
-def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
-    def pids(name: str) -> tuple[int, ...]:
-        return tuple(fields.pid({"pid": pid}) for pid in fields.items(event, name))
-
-    removed = tuple(fields.texts(event, "removed"))
-    told = [_told(event, name) for name in ("failed", "spared")]
-    return Cleaned(removed, pids("stopped"), pids("ended"), *told)
-
-
-def _told(event: Mapping[str, Any], name: str) -> tuple[Failure, ...]:
-    items = fields.objects(event, name)
-    return tuple(Failure(fields.text(item, "what"), fields.text(item, "reason")) for item in items)

@@ -27,7 +27,7 @@ from hprofiler.agent.events import (
     RawHeader,
     RecordEvent,
 )
-from hprofiler.agent.leftovers import Cleaned, Leftovers, parse_cleaned, parse_leftovers
+from hprofiler.agent.leftovers import Leftovers, parse_leftovers
 from hprofiler.agent.requests import NO_ENGINES, to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
 from hprofiler.agent.wire import Wire
@@ -257,16 +257,11 @@ class AgentSession(Talk):
         """End the recording early; from any thread."""
         self._send({"type": "stop"})
 
-    def clean(self, kept: bool, only: Sequence[str] | None = None) -> Cleaned:
-        """Remove what earlier sessions left, or `only` these ids of it; private folders too unless `kept`."""
+    def clean(self, kept: bool = False, dry: bool = False) -> Leftovers:
+        """Remove what earlier sessions left, or only list it (`dry`); caches stay where they are `kept`."""
         self.stage = "clean"
-        self._send({"type": "clean", "kept": kept, **({} if only is None else {"only": list(only)})})
-        return self._parsed(parse_cleaned, self._answer("cleaned"))
-
-    def leftovers(self) -> Leftovers:
-        """What earlier sessions left, and what looks like it; nothing is removed, JVMs are asked."""
-        self.stage = "clean"
-        self._send({"type": "clean", "kept": False, "dry": True})
+        self._begin_lease()  # JVMs that hang are waited for longer than a lease
+        self._send({"type": "clean", "kept": kept, "dry": dry, "brought": self.pushed})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
     def record_briefly(

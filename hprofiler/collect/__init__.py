@@ -2,7 +2,7 @@
 
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.checking import HostChecked, check_only, kinds
-from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
+from hprofiler.collect.cleaning import HostLeft, sweep
 from hprofiler.collect.fetching import ProfileSink
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.limits import AGENT_CPU, USUAL, Care
@@ -17,7 +17,6 @@ __all__ = [
     "Audit",
     "Care",
     "HostChecked",
-    "HostCleaned",
     "HostFound",
     "HostLeft",
     "HostProgress",
@@ -26,11 +25,10 @@ __all__ = [
     "Reach",
     "Stop",
     "check_only",
-    "clean",
     "collect",
     "find_only",
     "kinds",
-    "look_for_leftovers",
     "on_interrupt",
+    "sweep",
     "with_causes",
 ]

@@ -39,7 +39,7 @@ _MOST = _Size(1 << 23, 128 << 20)
 # where what waits counts as well. Sums of all hosts have 63 bits.
 _MOST_OF_HOST = 1 << 55
 _MOST_OF_THREADS = 1 << 58
-_SMALLER = "record for a shorter time, or fewer events at once"
+_AGAIN = "record again, for a shorter time or with fewer events if the profile is too large"
 _OF_THREADS = frozenset({"wall", "offcpu", "delay"})
 
 
@@ -75,7 +75,7 @@ class FolderSink:
         with self._turns:
             try:
                 return self._converted(arrived, path, host, recording, _USUAL)
-            except _TooLarge:
+            except _Unreadable:  # perhaps it is only too large for the usual bounds
                 pass
         with self._large:
             return self._converted(arrived, path, host, recording, _MOST)
@@ -134,8 +134,8 @@ def _writing(path: Path) -> Iterator[None]:
         raise HostError("fetch", reason, "free some space, or choose another -o") from error
 
 
-class _TooLarge(ProfileError):
-    """The profile has more of something than is accepted."""
+class _Unreadable(ProfileError):
+    """The profile is broken, or has more of something than the bounds allow."""
 
 
 def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
@@ -144,9 +144,7 @@ def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
         profile = Profile.open(arrived, "compact", **most._asdict())
     except (ValueError, RuntimeError) as error:
         reason = str(error).replace(f"{arrived}: ", "")
-        if ": more than " in reason:
-            raise _TooLarge(f"{what} cannot be read: {reason}", _SMALLER) from error
-        raise ProfileError(f"{what} cannot be read: {reason}", "record again") from error
+        raise _Unreadable(f"{what} cannot be read: {reason}", _AGAIN) from error
     if tuple(profile.values) != measure_of(recording.event).columns:
         raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
     return profile

@@ -10,7 +10,7 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent
-from tests.contract.cleaning import listed, of_pid, remove
+from tests.contract.cleaning import clean, listed, of_pid
 from tests.contract.conftest import Burn, StartAgent, found, is_profiled
 from tests.contract.held import still
 from tests.lab.procs import wait_for
@@ -38,11 +38,6 @@ def ready(agent: Agent, library: bytes, burner: Burner, duration: float = 60) ->
     return agent
 
 
-def clean_up(agent: Agent) -> None:
-    agent.send("clean", kept=True)
-    assert not agent.expect("cleaned", 60)["failed"]
-
-
 def test_a_profiler_that_starts_only_when_its_agent_is_gone(
     start_agent: StartAgent, agent: Agent, library_file: Path, burn: Burn
 ) -> None:
@@ -53,9 +48,9 @@ def test_a_profiler_that_starts_only_when_its_agent_is_gone(
     wait_for("it to start", lambda: is_profiled(burner.outer.pid))
     profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
     assert profiler["state"] == "left", profiler
-    assert remove(agent, profiler)["stopped"] == [burner.outer.pid]
+    assert clean(agent)["stopped"] == [burner.outer.pid]
     assert not is_profiled(burner.outer.pid)
-    clean_up(agent)
+    assert not clean(agent)["failed"]
 
 
 def test_one_that_nobody_cleans_up_ends_by_its_own_limit(
@@ -69,7 +64,7 @@ def test_one_that_nobody_cleans_up_ends_by_its_own_limit(
     wait_for("it to end", lambda: not is_profiled(burner.outer.pid))
     cleaner = start_agent()
     cleaner.hello()
-    clean_up(cleaner)
+    assert not clean(cleaner)["failed"]
 
 
 def test_the_library_of_one_that_cannot_be_asked_stays(
@@ -87,19 +82,18 @@ def test_the_library_of_one_that_cannot_be_asked_stays(
         library = of_library(entries)
         assert library["state"] == "used", library
         assert f"process {burner.outer.pid} has its library" in library["reason"]
-        agent.send("clean", kept=False)
-        cleaned = agent.expect("cleaned", 60)
+        cleaned = clean(agent, kept=False)
         assert Path(library["path"]).is_dir(), cleaned
     entries = listed(agent)
     profiler, library = of_pid(entries, burner.outer.pid)["profiler"], of_library(entries)
     assert (profiler["state"], library["state"]) == ("left", "left"), (profiler, library)
-    clean_up(agent)
+    assert not clean(agent)["failed"]
     assert not is_profiled(burner.outer.pid)
     assert not Path(library["path"]).exists()
 
 
 def of_library(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    folders = [entry for entry in entries.values() if entry["kind"] == "folder"]
+    folders = [entry for entry in entries if entry["kind"] == "folder"]
     (library,) = [entry for entry in folders if "/.hprofiler-ap-" in entry["path"]]
     return library
 
@@ -114,11 +108,10 @@ def test_one_whose_folder_was_removed_meanwhile_does_not_start(
         entries = listed(agent)
         hangs = of_pid(entries, burner.outer.pid)["profiler"]
         assert hangs["state"] == "unknown" and "did not answer" in hangs["reason"], hangs
-        run = f"/.hprofiler-run-{killed.process.pid}-"
-        remove(agent, *(entry for entry in entries.values() if run in entry["path"]))
+        clean(agent)
     # Asked after the start, and so answered after it.
     assert not is_profiled(burner.outer.pid)
-    clean_up(agent)
+    assert not clean(agent)["failed"]
 
 
 def awaits_an_answer(agent: Agent) -> bool:

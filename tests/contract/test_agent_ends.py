@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good, leftovers
+from tests.contract.cleaning import clean
 from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
 from tests.contract.kept import own_folders
 from tests.lab import attach
@@ -143,8 +144,7 @@ def test_an_agent_that_is_killed_leaves_what_the_next_one_cleans(start_agent, li
     assert cleaner.bye() == 0
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True)
-    cleaned = cleaner.expect("cleaned", 60)
+    cleaned = clean(cleaner, kept=True)
     assert set(cleaned["stopped"]) >= {burner.outer.pid for burner in burners}
     assert not cleaned["failed"]
     assert nothing_of_it(*burners)
@@ -157,8 +157,7 @@ def test_cleaning_lets_a_live_session_be(start_agent, library_file, burn, agent,
     assert before
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True)
-    cleaned = cleaner.expect("cleaned", 60)
+    cleaned = clean(cleaner, kept=True)
     assert burner.outer.pid not in cleaned["stopped"]
     assert own_folders(agent) == before
     agent.send("stop")
@@ -169,8 +168,7 @@ def test_cleaning_all_removes_the_private_folder(start_agent, private):
     agent = start_agent()
     agent.hello()
     agent.put(b"some bytes")
-    agent.send("clean", kept=False)
-    cleaned = agent.expect("cleaned", 60)
+    cleaned = clean(agent, kept=False)
     assert str(private.parent) in cleaned["removed"]
     assert not private.parent.exists()
     private.parent.mkdir()  # the fixture removes it
@@ -183,8 +181,7 @@ def test_cleaning_follows_no_link(agent, tmp_path):
     trap = Path(f"/tmp/.hprofiler-ap-0123456789abcdef-{os.geteuid()}")
     trap.symlink_to(victim)
     try:
-        agent.send("clean", kept=True)
-        cleaned = agent.expect("cleaned", 60)
+        cleaned = clean(agent, kept=True)
         assert str(trap) not in cleaned["removed"]
         assert (victim / "libasyncProfiler.so").read_text() == "precious"
     finally:
@@ -203,8 +200,7 @@ def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
     assert "stopped" in outcome["reason"] and "by itself" in outcome["reason"]
     assert good(result.outcomes[other.outer.pid])
     stopped.outer.kill(signal.SIGCONT)
-    agent.send("clean", kept=True)
-    cleaned = agent.expect("cleaned", 60)
+    cleaned = clean(agent, kept=True)
     assert stopped.outer.pid in cleaned["stopped"], (cleaned, leftovers(held=True))
     assert nothing_of_it(stopped, other)
 

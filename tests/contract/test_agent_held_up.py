@@ -14,7 +14,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.contract.agent_driver import good
-from tests.contract.cleaning import listed, of_pid, remove
+from tests.contract.cleaning import clean, listed, of_pid
 from tests.contract.conftest import found, is_profiled
 from tests.lab.procs import cpu_seconds, wait_for
 
@@ -94,8 +94,7 @@ def test_one_that_was_stopped_past_its_limit_ends_nobody_elses_recording(start_a
     assert good(other.collect().outcomes[pid])
     assert not is_profiled(pid)
     # It was given up at once as it went on, and told to end before it had deleted all.
-    own = f"/.hprofiler-run-{stopped.process.pid}-"
-    remove(other, *[entry for entry in listed(other).values() if own in entry["path"]])
+    clean(other)
 
 
 TRIES = 20

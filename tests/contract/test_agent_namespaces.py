@@ -15,6 +15,7 @@ from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import HOT, Burner
 from tests.contract.agent_driver import good
+from tests.contract.cleaning import clean
 from tests.contract.conftest import (
     OTHER_USER,
     as_burnt,
@@ -177,8 +178,7 @@ def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contai
     assert len(namespace_tmp(burner)) == 2
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True)
-    cleaned = cleaner.expect("cleaned", 60)
+    cleaned = clean(cleaner, kept=True)
     assert burner.outer.pid in cleaned["stopped"]
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)

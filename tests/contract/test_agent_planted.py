@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good
-from tests.contract.cleaning import listed, of_pid, remove
+from tests.contract.cleaning import clean, listed, of_pid
 from tests.contract.conftest import OTHER_USER, found, open_classes
 from tests.contract.test_agent_namespaces import burn_contained  # noqa: F401
 
@@ -120,16 +120,14 @@ def test_a_library_that_replaces_a_loaded_one_is_not_named_to_the_jvm(
     plant_library(folder)
     try:
         assert not of_pid(listed(audited), burner.outer.pid), "it is idle"
-        audited.send("clean", kept=True)
-        assert not audited.expect("cleaned", 60)["failed"]
+        assert not clean(audited, kept=True)["failed"]
         again = record(audited, audited.put(library_file.read_bytes()), burner)
         assert good(again), again
         assert named(audited, folder) == []
         assert (folder / "libasyncProfiler.so").read_bytes() == b"hostile"
     finally:
         shutil.rmtree(folder)
-        agent.send("clean", kept=True)
-        agent.expect("cleaned", 60)
+        clean(agent, kept=True)
 
 
 def test_one_that_replaces_another_tools_is_not_named_to_the_jvm(
@@ -144,8 +142,7 @@ def test_one_that_replaces_another_tools_is_not_named_to_the_jvm(
         library = audited.put(library_file.read_bytes())
         # It is idle, as far as can be seen from outside.
         assert good(record(audited, library, burner))
-        audited.send("clean", kept=True)
-        assert not audited.expect("cleaned", 60)["failed"]
+        assert not clean(audited, kept=True)["failed"]
         assert named(audited, folder) == []
     finally:
         shutil.rmtree(folder)
@@ -184,6 +181,6 @@ def test_folders_hide_no_session_from_who_cleans_up(
     plant_folders(tmp, "after")
     profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
     assert profiler["state"] == "used", profiler
-    assert not remove(agent, profiler)["stopped"]
+    assert not clean(agent)["stopped"]
     living.send("stop")
     assert good(living.collect().outcomes[burner.outer.pid])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import Agent
+from tests.contract.cleaning import clean
 from tests.contract.conftest import OTHER_USER, as_user, built_agent, found
 
 LIMIT = 4 << 20
@@ -159,8 +160,7 @@ def test_an_unsafe_private_folder_is_passed_over(agent_binary, tmp_path):
         os.chown(home / ".cache", OTHER_USER, OTHER_USER)
         stored = agent.put(b"some bytes")
         assert (Path("/dev/shm") / f".hprofiler-{OTHER_USER}" / stored).exists()
-        agent.send("clean", kept=False)
-        agent.expect("cleaned", 60)
+        clean(agent, kept=False)
         assert not (Path("/dev/shm") / f".hprofiler-{OTHER_USER}").exists()
     finally:
         agent.end()

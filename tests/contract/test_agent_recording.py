@@ -13,6 +13,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.contract.agent_driver import FREQUENCY, good
+from tests.contract.cleaning import clean
 from tests.contract.conftest import LEAST, OTHER_USER, as_burnt, found, is_profiled, waits_until_gone
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
@@ -222,5 +223,4 @@ def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, t
         assert good(result.outcomes[burner.outer.pid]) and result.left == []
         inodes.add((staged / "libasyncProfiler.so").stat().st_ino)
     assert len(inodes) == 1
-    agent.send("clean", kept=True)
-    assert str(staged) in agent.expect("cleaned", 60)["removed"]
+    assert str(staged) in clean(agent, kept=True)["removed"]

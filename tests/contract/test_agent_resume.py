@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good
+from tests.contract.cleaning import clean
 from tests.contract.conftest import OTHER_USER, as_burnt
 from tests.contract.kept import KEEPS, Kept, own_folders
 from tests.lab import procs
@@ -224,8 +225,7 @@ def test_an_agent_that_is_killed_keeps_nothing_and_the_next_one_cleans(keep, sta
     kept.agent.wait()
     other.hello()
     assert not other.resume(kept.token, kept.agent.received)
-    other.send("clean", kept=True)
-    cleaned = other.expect("cleaned", 60)
+    cleaned = clean(other, kept=True)
     assert (kept.burner.outer.pid in cleaned["stopped"]) == (number == signal.SIGKILL)
     assert kept.is_let_go()
     assert other.bye() == 0

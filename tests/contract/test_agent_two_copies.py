@@ -11,7 +11,7 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent
-from tests.contract.cleaning import listed, of_pid, remove
+from tests.contract.cleaning import clean, listed, of_pid
 from tests.contract.conftest import OTHER_USER, Burn, StartAgent, found, is_profiled
 
 pytestmark = [
@@ -56,9 +56,8 @@ def test_what_cannot_be_stopped_keeps_its_library(
     burner.outer.kill(18)
     profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
     assert profiler["state"] == "left", profiler
-    assert remove(agent, profiler)["stopped"] == [burner.outer.pid]
-    agent.send("clean", kept=True)
-    assert staged in agent.expect("cleaned", 60)["removed"]
+    assert clean(agent)["stopped"] == [burner.outer.pid]
+    assert staged in clean(agent, kept=True)["removed"]
 
 
 def test_no_other_copy_is_loaded_beside_one_that_records(
@@ -79,5 +78,4 @@ def test_no_other_copy_is_loaded_beside_one_that_records(
     assert is_profiled(burner.outer.pid)
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True)
-    assert burner.outer.pid in cleaner.expect("cleaned", 60)["stopped"]
+    assert burner.outer.pid in clean(cleaner, kept=True)["stopped"]

@@ -18,6 +18,7 @@ from hprofiler.model import Host
 from hprofiler.transport import Channel, LocalTransport
 from hprofiler.transport.base import CONTAINER_TOOLS
 from tests.contract.agent_driver import Agent
+from tests.contract.cleaning import clean
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
 
@@ -159,8 +160,7 @@ def test_once_keeps_nothing_on_disk(tmp_path: Path, agent_binary: Path, library_
         with pytest.raises(FileNotFoundError):
             own.stat()
         assert not Path(f"/tmp/.hprofiler-{user}").exists()
-        agent.send("clean", kept=False)
-        assert agent.expect("cleaned")["removed"] == []
+        assert clean(agent, kept=False)["removed"] == []
         assert len(sent) == 64
     finally:
         agent.end()

@@ -17,6 +17,7 @@ from hprofiler.collect import Reach, Stop, collect, reconnect
 from hprofiler.model import Sampling, Status
 from tests.burners.burner import Burner
 from tests.contract import real
+from tests.contract.cleaning import clean
 from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
@@ -139,10 +140,7 @@ def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(site, burne
     assert [one.lost for one in of_processes(result)] == [True]
     cleaner = start_agent()
     cleaner.hello()
-    cleaner.send("clean", kept=True, dry=True)
-    left = [one["id"] for one in cleaner.expect("leftovers", 60)["entries"] if one["state"] == "left"]
-    cleaner.send("clean", kept=True, only=left)
-    assert burner.pid in cleaner.expect("cleaned", 60)["stopped"]
+    assert burner.pid in clean(cleaner)["stopped"]
     assert cleaner.bye() == 0
 
 

@@ -40,7 +40,6 @@ PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "ready": events.parse_ready,
     "checked": checks.parse_checked,
     "audit": checks.parse_action,
-    "cleaned": leftovers.parse_cleaned,
     "leftovers": leftovers.parse_leftovers,
     "error": requests.refusal,
 }

@@ -44,17 +44,15 @@ _PROCESS = {
 _HELLO = {"type": "hello", "protocol": 2, "version": "0", "sha256": _SHA, "host": _HOST, "blobs": [_SHA]}
 _UNDONE = {"what": "w", "reason": "r"}
 _LEFT = {
-    "id": "agent:7:8",
     "kind": "agent",
     "path": "/tmp/x",
     "pid": 7,
     "user": "root",
     "seconds": 5,
     "bytes": None,
-    "state": "ending",
-    "ends": 9,
+    "state": "left",
     "reason": "r",
-    "own": False,
+    "result": "ended",
 }
 _EVENTS = (
     _HELLO,
@@ -69,14 +67,6 @@ _EVENTS = (
     {"type": "interrupted", "seconds": 2.5, "reason": "r"},
     {"type": "raw", "pid": 7, "name": "recording.jfr", "sha256": _SHA, "size": 3},
     {"type": "done", "left": []},
-    {
-        "type": "cleaned",
-        "removed": ["/a"],
-        "stopped": [7],
-        "ended": [8],
-        "spared": [_UNDONE],
-        "failed": [_UNDONE],
-    },
     {
         "type": "leftovers",
         "entries": [_LEFT],

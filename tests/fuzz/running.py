@@ -17,10 +17,7 @@ _ENOUGH = 0.98
 
 @dataclass(frozen=True)
 class Target:
-    """A fuzz target. `command` gets the seconds that are left, `corpus` is what is kept of it in git.
-
-    With `guided` the command ends with folders and options of libFuzzer's own.
-    """
+    """A fuzz target. `command` gets the seconds that are left; `corpus` holds its inputs in git."""
 
     name: str
     corpus: Path

@@ -101,6 +101,7 @@ def test_a_native_daemon_is_found_by_its_program_and_recorded_with_perf(
     assert stacks.share("hot") == pytest.approx(50, abs=stacks.tolerance())
 
 
+@pytest.mark.nightly
 def test_a_host_without_perf_says_what_to_install(
     lab: Lab, coordinator: Coordinator, native: StartNative
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_host_without_perf_says_what_to_install(
     assert line["reason"] == "perf is not installed on this host" and "linux-perf" in line["remedy"]
 
 
+@pytest.mark.nightly
 def test_a_native_process_is_recorded_by_its_pid_without_further_ado(
     lab: Lab, coordinator: Coordinator, native: StartNative
 ) -> None:

@@ -56,36 +56,17 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     assert active_profilers(job.values()) == []
 
 
-ENDS = [
-    (signal.SIGKILL, ("root",)),
-    (signal.SIGKILL, ("prof", "--become", "sudo")),
-    (signal.SIGTERM, ("root",)),
-    (signal.SIGHUP, ("root",)),
-]
-
-
 def test_after_the_coordinator_was_killed(
     coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
     """The JVMs are let go at once; what was recorded waits for a lease."""
-    for number, user in ENDS:
-        running = coordinator.start("-t", "60", "-j", JOB, "-h", ALL, "--user", *user)
-        running.wait_until_recording()
-        procs.wait_for("profilers at work", lambda: profiled(job))
-        running.signal(number)
-        running.result()
-        procs.wait_for("JVMs that are let go", lambda: not active_profilers(job.values()), LEASE / 2)
+    running = coordinator.start("-t", "60", "-j", JOB, "-h", ALL, "--user", "prof", "--become", "sudo")
+    running.wait_until_recording()
+    procs.wait_for("profilers at work", lambda: profiled(job))
+    running.signal(signal.SIGKILL)
+    running.result()
+    procs.wait_for("JVMs that are let go", lambda: not active_profilers(job.values()), LEASE / 2)
     witness.wait_until_clean(LEASE + procs.PATIENCE)
-
-
-def kill_agent(lab: Lab, name: str) -> None:
-    """kill -9 of the agent on a host: it cannot tidy up."""
-    agents = [process for process in lab.hosts[name].processes() if AGENT.search(process.command)]
-    assert agents, lab.hosts[name].processes()
-    for process in agents:
-        identity = procs.Identity.of(process.pid)
-        if identity:
-            identity.kill()
 
 
 @pytest.mark.nightly
@@ -97,7 +78,10 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
     procs.wait_for("profilers at work", lambda: profiled(job))
     running.signal(signal.SIGSTOP)  # it would come back, and clean
     for name in job:
-        kill_agent(lab, name)
+        (agent,) = [process for process in lab.hosts[name].processes() if AGENT.search(process.command)]
+        identity = procs.Identity.of(agent.pid)
+        assert identity
+        identity.kill()
     running.signal(signal.SIGKILL)
     running.result()
     assert profiled(job)

@@ -46,7 +46,7 @@ ALLOWED = {
             "_flamegraph",
             "__init__",
         },
-        {"rich"},
+        {"argcomplete", "rich"},
     ),
 }
 

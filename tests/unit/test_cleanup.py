@@ -11,7 +11,7 @@ import tty
 
 import pytest
 
-from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
+from hprofiler.agent.leftovers import parse_leftovers
 from hprofiler.agent.wire import BadEvent
 from hprofiler.cli.commands import cleanup
 from hprofiler.cli.commands.cleanup import clean_up
@@ -20,35 +20,31 @@ from hprofiler.cli.terminal.prompt import floor
 from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {
-    **{"id": "folder:1:2", "kind": "folder", "path": "/tmp/.hprofiler-0", "pid": None, "user": "root"},
-    **{"seconds": 7200, "bytes": 4 << 20, "state": "left", "reason": "kept for the next run", "own": True},
+    **{"kind": "folder", "path": "/tmp/.hprofiler-0", "pid": None, "user": "root", "seconds": 7200},
+    **{"bytes": 4 << 20, "state": "left", "reason": "kept for the next run", "result": None},
 }
 PROFILER = {
-    **{"id": "profiler:7:9", "kind": "profiler", "path": "/tmp/x.so", "pid": 7, "user": "yarn"},
-    **{"seconds": None, "bytes": None, "state": "left", "reason": "nobody works on it", "own": False},
+    **{"kind": "profiler", "path": "/tmp/x.so", "pid": 7, "user": "yarn", "seconds": None, "bytes": None},
+    **{"state": "left", "reason": "it records for no session", "result": None},
 }
-AGENT = {**PROFILER, "id": "agent:8:9", "kind": "agent", "pid": 8, "state": "used", "reason": "it goes on"}
-ENDING = {**AGENT, "state": "ending", "reason": "it is stopped", "ends": 25}
-DONE = {"removed": ["/tmp/.hprofiler-0"], "stopped": [7], "ended": [], "failed": [], "spared": []}
-NOTHING_DONE = {**DONE, "removed": [], "stopped": []}
+AGENT = {**PROFILER, "kind": "agent", "pid": 8, "state": "used", "reason": "its lease ends in 9 s"}
+RESULTS = {"profiler": "stopped", "folder": "removed", "agent": "ended"}
 OTHERS = [{"user": "yarn", "jvms": 3}, {"user": "alice", "jvms": 1}]
 # It plays the first visit and the second, of which each begins a stand-in of its own.
 HOST = """
 hello(); request = read(); assert request["kept"] is False, request
-if request.get("dry"):
-    say("leftovers", entries={entries!r}, failed={failed!r}, out_of_reach={others!r})
-    request = read()
-if "only" in request:
-    assert request["only"] == {only!r}, request
-    say("cleaned", **{done!r})
-    if read()["type"] == "clean":
-        say("leftovers", entries=[], failed=[], out_of_reach=[]); read()
+entries = {entries!r} if request["dry"] else {cleaned!r}
+say("leftovers", entries=entries, failed={failed!r}, out_of_reach={others!r})
+read()
 """
 
 
-def host(*entries, only=("folder:1:2", "profiler:7:9"), failed=(), done=DONE, others=()):
-    lists = {"entries": list(entries), "only": list(only), "failed": list(failed), "others": list(others)}
-    return HOST.format(done=done, **lists)
+def host(*entries, cleaned=None, failed=(), others=()):
+    if cleaned is None:
+        cleaned = [
+            {**one, "result": RESULTS[one["kind"]] if one["state"] == "left" else None} for one in entries
+        ]
+    return HOST.format(entries=list(entries), cleaned=cleaned, failed=list(failed), others=list(others))
 
 
 @pytest.fixture
@@ -78,13 +74,12 @@ def test_how_far_it_is_never_waits_for_an_answer(run, monkeypatch):
 
 
 def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
-    elsewhere = {**PRIVATE, "own": False}
-    code, out, err = run(a=host(AGENT, PROFILER, elsewhere, only=()))
+    code, out, err = run(a=host(AGENT, PROFILER, PRIVATE))
     assert code is Exit.PARTIAL and "--yes" in err
     assert out.splitlines() == [
-        "a: remove profiler in pid 7 (yarn): nobody works on it",
+        "a: remove profiler in pid 7 (yarn): it records for no session",
         "a: remove /tmp/.hprofiler-0 (root, 4 MiB, 2 h old): kept for the next run",
-        "a: leave agent 8 (yarn): it goes on",
+        "a: leave agent 8 (yarn): its lease ends in 9 s",
     ]
 
 
@@ -96,52 +91,6 @@ def test_with_yes_it_is_removed_without_a_question(run):
         "a: removed /tmp/.hprofiler-0",
         "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no session goes on there",
     ]
-
-
-def test_as_much_is_told_of_what_was_removed_as_was_listed(run):
-    """What an agent that is ended takes with it is not among what `clean` removed."""
-    ended, spared = {**AGENT, "state": "left"}, {**PRIVATE, "id": "folder:1:3", "path": "/tmp/b"}
-    kept = {**PRIVATE, "id": "folder:1:4", "path": "/tmp/c"}
-    done = {
-        **{**NOTHING_DONE, "ended": [8], "removed": ["/tmp/c/7.log"]},
-        "spared": [{"what": "/tmp/b", "reason": "an agent runs from it"}],
-    }
-    ids = ["agent:8:9", "folder:1:2", "folder:1:3", "folder:1:4"]
-    code, out, err = run(yes=True, a=host(ended, PRIVATE, spared, kept, only=ids, done=done))
-    assert (code, err) == (Exit.OK, "")
-    assert out.splitlines()[4:] == [
-        "a: ended agent 8",
-        "a: /tmp/.hprofiler-0 is gone",
-        "a: left /tmp/b, which is in use by now: an agent runs from it",
-        "a: removed what is ours in /tmp/c",
-        "removed 3 of 4 things on 1 host",
-    ]
-
-
-def test_what_was_not_looked_at_again_is_not_told_as_gone(run):
-    hung = {"what": "process 7", "reason": "it did not answer"}
-    done = {**NOTHING_DONE, "failed": [hung]}
-    code, out, err = run(yes=True, a=host(PRIVATE, only=["folder:1:2"], done=done))
-    assert code is Exit.PARTIAL and "process 7: it did not answer" in err
-    assert "is gone" not in out and "removed 0 of 1 thing" in out
-
-
-def test_what_is_left_over_soon_is_neither_nothing_nor_removed(run):
-    code, out, err = run(yes=True, a=host(ENDING), b=host(AGENT))
-    assert (code, err) == (Exit.PARTIAL, "")
-    assert out.splitlines()[-1].split("; ") == [
-        "nothing is to be removed on 2 hosts",
-        "1 thing is in use: clean up again when no session goes on there",
-        "1 thing is left over in 25 s: clean up again then",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(120, "120 s"), (121, "3 min"), (7201, "3 h"), (172_800, "48 h"), (172_801, "3 d")]
-)
-def test_when_to_clean_up_again_is_said_in_units_and_never_too_early(run, seconds, told):
-    out = run(a=host({**PRIVATE, "state": "ending", "ends": seconds}))[1]
-    assert out.endswith(f"1 thing is left over in {told}: clean up again then\n"), out
 
 
 def test_what_only_others_may_look_into(run):
@@ -170,30 +119,9 @@ def test_on_a_terminal_the_user_is_asked(run, monkeypatch, answer, code):
     assert ("nothing was removed" in shown) is (code is not Exit.OK)
 
 
-def test_what_the_visit_itself_brought_is_taken_away_and_not_told(run, tmp_path):
-    """The agent is pushed to a host that has none: a folder with no more than that is this visit's."""
-    entry, done = repr(PRIVATE), repr(DONE)
-    body = f"""
-hello(); read()
-say("leftovers", entries=[dict({entry}, bytes=os.path.getsize(sys.argv[0]))], failed=[], out_of_reach=[])
-assert read() == dict(type="clean", kept=False, only=["folder:1:2"])
-say("cleaned", **{done}); read()
-"""
-    code, out, _ = run(a=body)
-    assert (code, out) == (Exit.OK, "nothing is left on 1 host\n")
-
-
-def test_a_cache_that_the_visit_added_its_agent_to_is_not_told_as_new(run):
-    entry = repr({**PRIVATE, "seconds": 0})
-    body = f'hello(); read(); say("leftovers", entries=[{entry}], failed=[], out_of_reach=[]); read()'
-    code, out, _ = run(a=body)
-    why = "kept for the next run; this command has just added its agent"
-    assert (code, out) == (Exit.PARTIAL, f"a: remove /tmp/.hprofiler-0 (root, 4 MiB): {why}\n")
-
-
 def test_of_many_hosts_some_of_which_are_down(run):
     down = {f"down{n:02}": "sys.exit(3)" for n in range(3)}
-    up = {f"up{n:02}": host(PRIVATE, only=["folder:1:2"], done={**DONE, "stopped": []}) for n in range(4)}
+    up = {f"up{n:02}": host(PRIVATE) for n in range(4)}
     code, out, err = run(yes=True, **down, **up)
     assert code is Exit.PARTIAL
     assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be looked at")
@@ -202,15 +130,38 @@ def test_of_many_hosts_some_of_which_are_down(run):
     assert len(told) <= 4, "and what to do about it once"
 
 
+def test_each_result_has_a_line(run):
+    """Something may be in use, or gone, by the time of the second visit."""
+    other, third, busy = ({**PRIVATE, "path": f"/tmp/{name}"} for name in "bcd")
+    cleaned = [
+        {**AGENT, "result": "ended"},
+        {**PRIVATE, "state": "used", "reason": "an agent runs from it"},
+        {**other, "result": "emptied"},
+        {**third, "result": "removed"},
+        {**busy, "result": "failed", "reason": "it is busy"},
+    ]
+    first = [{**AGENT, "state": "left"}, PRIVATE, other, third, busy]
+    code, out, err = run(yes=True, a=host(*first, cleaned=cleaned))
+    assert (code, err) == (Exit.PARTIAL, "a: cannot clean up /tmp/d: it is busy\n")
+    assert out.splitlines()[len(first) :] == [
+        "a: ended agent 8",
+        "a: removed what is ours in /tmp/b",
+        "a: removed /tmp/c",
+        "removed 3 of 4 things on 1 host (4 MiB); "
+        "2 things are in use: clean up again when no session goes on there; "
+        "1 host could not be looked at in full",
+    ]
+
+
 def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
-    bad = {**NOTHING_DONE, "stopped": [7], "failed": [{"what": "/tmp/.hprofiler-0", "reason": "busy"}]}
+    bad = [{**PROFILER, "result": "stopped"}, {**PRIVATE, "result": "failed", "reason": "busy"}]
     code, out, err = run(
-        yes=True, a="sys.exit(3)", b=host(PROFILER, PRIVATE), c=host(PROFILER, PRIVATE, done=bad)
+        yes=True, a="sys.exit(3)", b=host(PROFILER, PRIVATE), c=host(PROFILER, PRIVATE, cleaned=bad)
     )
     assert code is Exit.PARTIAL
     assert "a: the agent ended with status 3" in err and "c: cannot clean up /tmp/.hprofiler-0: busy" in err
     assert "b: removed /tmp/.hprofiler-0" in out and "c: removed" not in out
-    assert out.splitlines()[-1].startswith("removed 3 of 4 things on 2 hosts (4 MiB); 1 host could")
+    assert "removed 3 of 4 things on 2 hosts (4 MiB)" in out.splitlines()[-1]
     assert run(yes=True, a="sys.exit(3)")[0] is Exit.NOTHING
 
 
@@ -232,11 +183,11 @@ def test_where_something_could_not_be_looked_at_nothing_is_said_of_all(run, entr
 
 
 def test_as_json(run):
-    code, out, err = run(as_json=True, a=host(ENDING, PRIVATE, others=OTHERS[:1]), b="sys.exit(3)")
+    code, out, err = run(as_json=True, a=host(AGENT, PRIVATE, others=OTHERS[:1]), b="sys.exit(3)")
     first, second = json.loads(out)
     assert code is Exit.PARTIAL and list(first) == ["host", "leftovers", "out_of_reach", "failed"]
     assert [(one["kind"], one["state"], one["left_over_in_seconds"]) for one in first["leftovers"]] == [
-        ("agent", "ending", 25),
+        ("agent", "used", None),
         ("folder", "left", None),
     ]
     assert first["out_of_reach"] == OTHERS[:1] and second["failed"][0]["reason"] in err
@@ -252,7 +203,7 @@ def test_as_json(run):
 
 
 def test_names_that_a_terminal_would_obey(run):
-    trap = {**PRIVATE, "path": "/tmp/a\x1b[2J\nb: removed /", "own": False, "state": "foreign"}
+    trap = {**PRIVATE, "path": "/tmp/a\x1b[2J\nb: removed /", "state": "foreign"}
     _, out, _ = run(a=host(trap))
     assert "\x1b" not in out and len(out.splitlines()) == 2, "it and the summary"
 
@@ -260,8 +211,8 @@ def test_names_that_a_terminal_would_obey(run):
 @pytest.mark.parametrize(
     "lie",
     [
-        *({"kind": "dog"}, {"state": "maybe"}, {"pid": -1}, {"seconds": 1e99}, {"bytes": "many"}, {"id": 7}),
-        {"ends": "soon"},
+        *({"kind": "dog"}, {"state": "maybe"}, {"pid": -1}, {"seconds": 1e99}, {"bytes": "many"}),
+        {"result": "gone"},
     ],
 )
 def test_what_an_agent_tells_is_checked(lie):
@@ -269,5 +220,3 @@ def test_what_an_agent_tells_is_checked(lie):
         parse_leftovers({"entries": [{**PRIVATE, **lie}], "failed": [], "out_of_reach": []})
     with pytest.raises(BadEvent):
         parse_leftovers({"entries": [], "failed": [], "out_of_reach": [{"user": "x", "jvms": "many"}]})
-    with pytest.raises(BadEvent):
-        parse_cleaned({**DONE, "ended": [0]})

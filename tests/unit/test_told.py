@@ -15,7 +15,7 @@ from hprofiler.cli.terminal.ledger import (
     print_failures,
     print_reasons,
 )
-from hprofiler.cli.terminal.lines import ended, say, width
+from hprofiler.cli.terminal.lines import say, width
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 
 
@@ -195,5 +195,3 @@ def test_a_word_that_is_too_long_is_left_whole(monkeypatch: pytest.MonkeyPatch) 
     terminal = Terminal()
     say("note: ", f"see {'x' * 40} there", terminal)
     assert terminal.getvalue() == f"note: see\n      {'x' * 40}\n      there\n"
-    assert ended("java -Xmx48m -XX:+UseSerialGC", 20) == "java -Xmx48m -XX:+U…"
-    assert ended("java Main", 9) == "java Main"

@@ -32,10 +32,12 @@ class MadeHost:
     def recorded(self, event: str) -> dict[int, Content]:
         return self.processes if event == "cpu" else self.events.get(event, {})
 
-    def fails(self, status: str, reason: str, remedy: str = "", pid: int | None = None) -> MadeHost:
+    def fails(
+        self, status: str, reason: str, remedy: str = "", pid: int | None = None, lost: bool = False
+    ) -> MadeHost:
         stage = "find" if status == "idle" else "start" if pid else "connect"
         line: dict[str, object] = {"host": self.name, "status": status, "stage": stage, "reason": reason}
-        self.outcomes.append({**line, "remedy": remedy, "pid": pid, "label": ""})
+        self.outcomes.append({**line, "remedy": remedy, "pid": pid, "label": "", "lost": lost})
         return self
 
 

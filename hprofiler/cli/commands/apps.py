@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import print_table
 
 if TYPE_CHECKING:
     from hprofiler.resolve.yarn.applications import Application
 
 HEADINGS = ("APPLICATION", "TYPE", "USER", "QUEUE", "CONTAINERS", "MEMORY", "RUNS FOR", "NAME")
-_TO_THE_RIGHT = ("CONTAINERS", "MEMORY", "RUNS FOR")
+_TO_THE_RIGHT = [HEADINGS.index(heading) for heading in ("CONTAINERS", "MEMORY", "RUNS FOR")]
 
 
 def command(options: argparse.Namespace) -> int:
@@ -29,21 +29,10 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(app) for app in found], indent=2))
     elif found:
-        _print_table(found)
+        print_table([HEADINGS, *map(_row, found)], right=_TO_THE_RIGHT)
     else:
         print("no application runs" + (f" that matches {words}" if words else ""), file=sys.stderr)
     return Exit.OK
-
-
-def _print_table(found: Sequence[Application]) -> None:
-    rows = [list(HEADINGS), *(_row(app) for app in found)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADINGS))]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if heading in _TO_THE_RIGHT else cell.ljust(width)
-            for heading, cell, width in zip(HEADINGS, row, widths, strict=False)
-        ]
-        print("  ".join(cells).rstrip())
 
 
 def _row(app: Application) -> list[str]:

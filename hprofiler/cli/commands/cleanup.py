@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import objects as chosen
@@ -19,8 +20,7 @@ from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
-    from hprofiler.agent import Leftover
-    from hprofiler.collect import HostCleaned, HostLeft, HostProgress, Reach
+    from hprofiler.collect import HostLeft, HostProgress, Reach
     from hprofiler.model import Host
 
 _HINT = "nothing was removed: `hprofiler cleanup --yes` removes what is marked so"
@@ -35,30 +35,44 @@ def command(options: argparse.Namespace) -> int:
 
 def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -> Exit:
     """List what is left on these hosts, and remove it if the user agrees. `options`: yes, json."""
-    from hprofiler.collect import Stop, clean, look_for_leftovers
+    from hprofiler.collect import Stop, sweep
 
     stop = Stop()
     with _Counting("looked at", len(hosts)) as listener:
-        left = look_for_leftovers(hosts, reach, listener, stop)
+        found = sweep(hosts, reach, listener, stop, dry=True)
     if not options.json:
-        words.print_list(left)
-    wanted = _wanted(left)
-    cleaned: list[HostCleaned] = []
+        words.print_list(found)
+    wanted = [host for host in found if any(one.state == "left" for one in host.entries)]
     agreed = not stop.level and bool(wanted) and _agreed(options, wanted)
     if agreed:
         with _Counting("cleaned", len(wanted)) as listener:
-            cleaned = clean(wanted, reach, listener, stop)
+            cleaned = sweep([host.host for host in wanted], reach, listener, stop)
+        if not options.json:
+            words.print_results(cleaned)
+        found = _after(found, cleaned)
     if options.json:
-        print(json.dumps(words.record(left, cleaned), indent=2))
-    else:
-        words.print_removals(cleaned)
-    failed = _failed([*(host.outcomes for host in left), *(host.outcomes for host in cleaned)])
-    words.print_failed(failed)
+        print(json.dumps(words.record(found), indent=2))
+    words.print_failed(_failed(found))
     if not options.json and (agreed or not wanted):
-        print(words.summary(left, cleaned))
+        print(words.summary(found))
     if stop.level:
         return Exit.after(stop.signal)
-    return _verdict(left, cleaned, failed, bool(wanted) and not agreed)
+    return _verdict(found, bool(wanted) and not agreed)
+
+
+def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostLeft]:
+    """Hosts as they were found last, with all that failed."""
+    last = {host.host.name: host for host in cleaned}
+
+    def after(host: HostLeft) -> HostLeft:
+        now = last.get(host.host.name)
+        if now is None:
+            return host
+        outcomes = (*host.outcomes, *(line for line in now.outcomes if line not in host.outcomes))
+        entries = now.entries if not _failed([now]) or now.entries else host.entries
+        return replace(host, entries=entries, outcomes=outcomes)
+
+    return [after(host) for host in found]
 
 
 class _Counting:
@@ -97,12 +111,7 @@ class _Counting:
                 floor.release()
 
 
-def _wanted(left: Sequence[HostLeft]) -> list[tuple[Host, list[Leftover]]]:
-    hosts = [(host.host, [one for one in host.entries if one.state == "left"]) for host in left]
-    return [(host, entries) for host, entries in hosts if entries]
-
-
-def _agreed(options: argparse.Namespace, wanted: Sequence[tuple[Host, Sequence[Leftover]]]) -> bool:
+def _agreed(options: argparse.Namespace, wanted: Sequence[HostLeft]) -> bool:
     """Whether the user wants it: by --yes, or by an answer on the terminal."""
     if options.yes:
         return True
@@ -110,22 +119,20 @@ def _agreed(options: argparse.Namespace, wanted: Sequence[tuple[Host, Sequence[L
         if not options.json:
             print(_HINT, file=sys.stderr)
         return False
-    things = counted(sum(len(entries) for _, entries in wanted), "things")
+    things = counted(sum(one.state == "left" for host in wanted for one in host.entries), "things")
     agreed = agrees(f"Remove {things} on {counted(len(wanted), 'hosts')}?")
     if not agreed:
         print("nothing was removed", file=sys.stderr)
     return agreed
 
 
-def _failed(hosts: Sequence[tuple[Outcome, ...]]) -> list[Outcome]:
-    return [line for outcomes in hosts for line in outcomes if line.status is Status.FAILED]
+def _failed(hosts: Sequence[HostLeft]) -> list[Outcome]:
+    return [line for host in hosts for line in host.outcomes if line.status is Status.FAILED]
 
 
-def _verdict(
-    left: Sequence[HostLeft], cleaned: Sequence[HostCleaned], failed: Sequence[Outcome], unremoved: bool
-) -> Exit:
+def _verdict(found: Sequence[HostLeft], unremoved: bool) -> Exit:
     """OK where nothing is left over, NOTHING where no host could be looked at, PARTIAL in between."""
-    if all(_failed([host.outcomes]) and not host.entries for host in left):
+    if all(_failed([host]) and not host.entries for host in found):
         return Exit.NOTHING
-    open_ends = any(one.state in ("unknown", "ending") for host in left for one in host.entries)
-    return Exit.PARTIAL if unremoved or open_ends or failed else Exit.OK
+    unknown = any(one.state == "unknown" for host in found for one in host.entries)
+    return Exit.PARTIAL if unremoved or unknown or _failed(found) else Exit.OK

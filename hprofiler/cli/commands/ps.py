@@ -12,7 +12,7 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
-from hprofiler.cli.terminal.lines import columns_of, cut, ended, width
+from hprofiler.cli.terminal.lines import print_table
 from hprofiler.model import Host, Outcome, Process, Status
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 IGNORED_SHOWN = 10
 _HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
 _PID = 1
-_WIDEST = 41
 
 
 def command(options: argparse.Namespace) -> int:
@@ -56,7 +55,8 @@ def _not_visited(line: Outcome) -> HostFound:
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
     """Processes on stdout, everything else on stderr; `inside` says that hosts are containers."""
     rows = [_cells(host.host.name, process) for host in found for process in host.processes]
-    _print_rows([("CONTAINER" if inside else "HOST", *_HEADS), *rows] if rows else [])
+    if rows:
+        print_table([("CONTAINER" if inside else "HOST", *_HEADS), *rows], right=[_PID], cut_last=True)
     for host in found:
         for ignored in host.ignored[:IGNORED_SHOWN]:
             print(f"{host.host.name} pid {ignored.pid}: left out: {ignored.reason}", file=sys.stderr)
@@ -68,29 +68,6 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
     places = "in {} of {} container" if inside else "on {} of {} host"
     where = places.format(hosts, len(found)) + ("" if len(found) == 1 else "s")
     print(f"{'1 process' if len(rows) == 1 else f'{len(rows)} processes'} {where}", file=sys.stderr)
-
-
-def _print_rows(rows: Sequence[tuple[str, ...]]) -> None:
-    """Columns below each other. On a terminal only the last may be very wide, and lines end where it does."""
-    columns = columns_of(sys.stdout)
-    if columns is not None:
-        rows = [(*(_shortened(cell) for cell in row[:-1]), row[-1]) for row in rows]
-    widths = [max(map(width, column)) for column in zip(*rows, strict=False)]
-    for row in rows:
-        cells = []
-        for number, (cell, widest) in enumerate(zip(row, widths, strict=False)):
-            room = " " * (widest - width(cell))
-            cells.append(room + cell if number == _PID else cell + room)
-        line = "  ".join(cells).rstrip()
-        print(line if columns is None else ended(line, columns))
-
-
-def _shortened(cell: str) -> str:
-    """Without its middle where it is very wide: names that begin alike often end in numbers."""
-    if width(cell) <= _WIDEST:
-        return cell
-    half = (_WIDEST - 1) // 2
-    return f"{cut(cell, half)}…{cut(cell[::-1], half)[::-1]}"
 
 
 def _cells(host: str, process: Process) -> tuple[str, ...]:

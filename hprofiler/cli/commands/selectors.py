@@ -7,6 +7,7 @@ import json
 
 from hprofiler.cli.options.objects import selector_directories
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import print_table
 
 
 def command(options: argparse.Namespace) -> int:
@@ -16,7 +17,5 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([{"name": s.name, "summary": s.summary} for s in selectors], indent=2))
         return Exit.OK
-    width = max((len(s.name) for s in selectors), default=0)
-    for selector in selectors:
-        print(f"{selector.name:<{width}}  {selector.summary}")
+    print_table([(s.name, s.summary) for s in selectors])
     return Exit.OK

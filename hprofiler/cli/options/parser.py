@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
@@ -97,6 +98,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
     Exits by itself: 2 on bad usage, 0 after help.
     """
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
+        importlib.import_module("hprofiler.cli.commands.completion").complete()
     words = list(argv)
     if not words or (words[0] in ("-h", "--help", "help") and len(words) == 1):
         parser = general_parser()
@@ -442,14 +445,3 @@ def _positive(text: str) -> int:
 
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def option_strings(verb: str) -> list[str]:
-    """The options of a verb, for completion scripts."""
-    return sorted(option for action in verb_parser(verb)._actions for option in action.option_strings)
-
-
-def choices(verb: str) -> dict[tuple[str, ...], list[str]]:
-    """The values that options of a verb may have, where these are fixed; of its words those of no option."""
-    actions = verb_parser(verb)._actions
-    return {tuple(action.option_strings): list(action.choices) for action in actions if action.choices}

@@ -12,19 +12,15 @@ from hprofiler.model.measures import counted, size
 
 if TYPE_CHECKING:
     from hprofiler.agent import Leftover
-    from hprofiler.collect import HostCleaned, HostLeft
-    from hprofiler.collect.cleaning import Removal
+    from hprofiler.collect import HostLeft
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _USERS = 3
 
 
-# Before
-
-
-def print_list(left: Sequence[HostLeft]) -> None:
+def print_list(found: Sequence[HostLeft]) -> None:
     """A line for each thing: what is to be removed first."""
-    for host in left:
+    for host in found:
         for one in sorted(host.entries, key=lambda one: one.state != "left"):
             print(f"{host.host.name}: {'remove' if one.state == 'left' else 'leave'} {_described(one)}")
 
@@ -37,7 +33,8 @@ def _described(one: Leftover) -> str:
     if one.kind in ("folder", "file") and one.bytes is not None:
         facts.append(size(one.bytes))
     if one.seconds is not None:
-        facts.append(f"{_age(one.seconds)} old")
+        length, unit = next((pair for pair in _UNITS if one.seconds >= pair[0]), _UNITS[-1])
+        facts.append(f"{one.seconds // length} {unit} old")
     return f"{_name(one)} ({', '.join(facts)}): {one.reason}"
 
 
@@ -50,38 +47,18 @@ def _name(one: Leftover) -> str:
     return names.get(one.kind, one.path)
 
 
-def _age(seconds: int) -> str:
-    length, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
-    return f"{seconds // length} {unit}"
-
-
-def _wait(seconds: int) -> str:
-    """Not less: who comes back after that finds it left over."""
-    length, unit = next((pair for pair in _UNITS if seconds > 2 * pair[0]), _UNITS[-1])
-    return f"{-(-seconds // length)} {unit}"
-
-
-# After
-
-
-def print_removals(cleaned: Sequence[HostCleaned]) -> None:
-    """A line for each thing that was to be removed; what failed is told with the failures."""
+def print_results(cleaned: Sequence[HostLeft]) -> None:
+    """A line for each thing that was removed; what failed is printed with the failures."""
+    verbs = {
+        "removed": "removed",
+        "emptied": "removed what is ours in",
+        "ended": "ended",
+        "stopped": "stopped the",
+    }
     for host in cleaned:
-        for removal in host.removals:
-            if removal.result not in ("failed", ""):
-                print(f"{host.host.name}: {_came_to(removal)}")
-
-
-def _came_to(removal: Removal) -> str:
-    name = _name(removal.entry)
-    return {
-        "removed": f"removed {name}",
-        "emptied": f"removed what is ours in {name}",
-        "ended": f"ended {name}",
-        "stopped": f"stopped the {name}",
-        "gone": f"{name} is gone",
-        "spared": f"left {name}, which is in use by now: {removal.reason}",
-    }[removal.result]
+        for one in host.entries:
+            if one.result in verbs:
+                print(f"{host.host.name}: {verbs[one.result]} {_name(one)}")
 
 
 def print_failed(failed: Sequence[Outcome]) -> None:
@@ -92,46 +69,36 @@ def print_failed(failed: Sequence[Outcome]) -> None:
         print(f"  {remedy}", file=sys.stderr)
 
 
-def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
+def summary(found: Sequence[HostLeft]) -> str:
     """All of it in a line."""
-    entries = [one for host in left for one in host.entries]
+    entries = [one for host in found for one in host.entries]
+    tried = [one for one in entries if one.result]
     states = Counter(one.state for one in entries)
-    looked = [host for host in left if not (_failed(host.outcomes) and not host.entries)]
-    in_full = [host for host in left if not _failed(host.outcomes)]
-    parts = [_removed(cleaned)] if cleaned else []
-    if not cleaned:
-        stays = states["used"] or states["ending"] or states["unknown"]
+    looked = [host for host in found if host.entries or not _failed(host.outcomes)]
+    in_full = [host for host in found if not _failed(host.outcomes)]
+    parts = []
+    if tried:
+        done = [one for one in tried if one.result != "failed"]
+        freed = sum(one.bytes or 0 for one in done if one.result == "removed")
+        of_all = "" if len(done) == len(tried) else f"{len(done)} of "
+        hosts = counted(sum(any(one.result for one in host.entries) for host in found), "hosts")
+        freed_size = f" ({size(freed)})" if freed else ""
+        parts.append(f"removed {of_all}{counted(len(tried), 'things')} on {hosts}{freed_size}")
+    elif in_full:
+        stays = states["used"] or states["unknown"]
         nothing = "nothing is to be removed" if stays else "nothing is left"
-        parts = [f"{nothing} on {counted(len(in_full), 'hosts')}"] if in_full else []
-    if states["used"]:
+        parts.append(f"{nothing} on {counted(len(in_full), 'hosts')}")
+    if used := states["used"]:
         # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
-        parts.append(f"{_things(states['used'])} in use: clean up again when no session goes on there")
-    if states["ending"]:
-        wait = max(one.ends or 0 for one in entries if one.state == "ending")
-        parts.append(f"{_things(states['ending'])} left over in {_wait(wait)}: clean up again then")
+        things = f"{counted(used, 'things')} {'is' if used == 1 else 'are'}"
+        parts.append(f"{things} in use: clean up again when no session goes on there")
     if states["unknown"]:
         parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
     if len(in_full) < len(looked):
         parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be looked at in full")
-    if len(looked) < len(left):
-        parts.append(f"{counted(len(left) - len(looked), 'hosts')} could not be looked at")
-    return "; ".join(parts) + _out_of_reach(left)
-
-
-def _things(count: int) -> str:
-    return f"{counted(count, 'things')} {'is' if count == 1 else 'are'}"
-
-
-def _removed(cleaned: Sequence[HostCleaned]) -> str:
-    """`removed 5 of 6 things on 2 hosts (7.6 MiB)`."""
-    removals = [removal for host in cleaned for removal in host.removals]
-    done = [removal for removal in removals if removal.result not in ("failed", "spared", "")]
-    freed = sum(removal.entry.bytes or 0 for removal in done if removal.result == "removed")
-    of_all = "" if len(done) == len(removals) else f"{len(done)} of "
-    freed_size = f" ({size(freed)})" if freed else ""
-    return (
-        f"removed {of_all}{counted(len(removals), 'things')} on {counted(len(cleaned), 'hosts')}{freed_size}"
-    )
+    if len(looked) < len(found):
+        parts.append(f"{counted(len(found) - len(looked), 'hosts')} could not be looked at")
+    return "; ".join(parts) + _out_of_reach(found)
 
 
 def _out_of_reach(left: Sequence[HostLeft]) -> str:
@@ -149,27 +116,21 @@ def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [outcome for outcome in outcomes if outcome.status is Status.FAILED]
 
 
-# As JSON
-
-
-def record(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> list[dict[str, object]]:
+def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
     """The shape that docs/cleanup.md promises."""
-    done = {host.host.name: host for host in cleaned}
-    return [_host(host, done.get(host.host.name)) for host in left]
+    return [_host(host) for host in found]
 
 
-def _host(host: HostLeft, done: HostCleaned | None) -> dict[str, object]:
-    results = {removal.entry.id: removal.result for removal in done.removals} if done else {}
-    failed = _failed((*host.outcomes, *(done.outcomes if done else ())))
+def _host(host: HostLeft) -> dict[str, object]:
     return {
         "host": host.host.name,
-        "leftovers": [_leftover(one, results.get(one.id, "")) for one in host.entries],
+        "leftovers": [_leftover(one) for one in host.entries],
         "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach],
-        "failed": [{"reason": line.reason, "remedy": line.remedy} for line in failed],
+        "failed": [{"reason": line.reason, "remedy": line.remedy} for line in _failed(host.outcomes)],
     }
 
 
-def _leftover(one: Leftover, result: str) -> dict[str, object]:
+def _leftover(one: Leftover) -> dict[str, object]:
     return {
         "kind": one.kind,
         "path": one.path,
@@ -178,7 +139,7 @@ def _leftover(one: Leftover, result: str) -> dict[str, object]:
         "age_seconds": one.seconds,
         "bytes": one.bytes,
         "state": one.state,
-        "left_over_in_seconds": one.ends,
+        "left_over_in_seconds": None,
         "reason": one.reason,
-        "result": result or None,
+        "result": one.result or None,
     }

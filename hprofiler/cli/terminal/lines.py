@@ -1,18 +1,20 @@
-"""Lines as wide as the terminal that they go to; into files and pipes they go as they are."""
+"""Lines and tables as wide as the terminal that they go to; in files and pipes nothing is cut."""
 
 from __future__ import annotations
 
 import os
+import sys
 import unicodedata
-from collections.abc import Iterator
-from itertools import accumulate
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from typing import Literal, TextIO
 
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
 # What is folded into fewer columns is no easier to read.
 _FEWEST = 20
+_WIDEST_COLUMN = 40
+_WITHOUT_TERMINAL = 1_000_000
 
 
 def say(head: str, text: str, out: TextIO, indent: int | None = None) -> None:
@@ -25,6 +27,30 @@ def say(head: str, text: str, out: TextIO, indent: int | None = None) -> None:
     if columns is not None and columns - wide >= _FEWEST:
         text = f"\n{'':{wide}}".join(_folded(text, columns - wide))
     print(f"{head}{text}", file=out)
+
+
+def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_last: bool = False) -> None:
+    """Print columns, those in `right` aligned to the right. On a terminal wide cells wrap, or are cut."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = columns_of(sys.stdout)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for number in range(len(rows[0]) - 1):
+        widest = None if columns is None else _WIDEST_COLUMN
+        side: Literal["left", "right"] = "right" if number in right else "left"
+        table.add_column(justify=side, max_width=widest, overflow="fold", no_wrap=columns is None)
+    table.add_column()
+    overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut_last else "fold"
+    for *cells, last in rows:
+        table.add_row(*map(Text, cells), Text(last, no_wrap=cut_last, overflow=overflow))
+    # With a height, because on a dumb terminal rich would take 80 columns otherwise.
+    console = Console(width=columns or _WITHOUT_TERMINAL, height=25, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
 
 
 def columns_of(out: TextIO) -> int | None:
@@ -50,17 +76,6 @@ def _folded(text: str, columns: int) -> Iterator[str]:
         else:
             line += f" {word}"
     yield line
-
-
-def ended(line: str, columns: int) -> str:
-    """The line, or what fits of it with a mark that it goes on."""
-    return line if width(line) <= columns else f"{cut(line, columns - 1).rstrip()}…"
-
-
-def cut(text: str, columns: int) -> str:
-    """What of the text fits in there."""
-    ends = accumulate(map(width, text))
-    return text[: sum(end <= columns for end in ends)]
 
 
 def width(text: str) -> int:

@@ -37,7 +37,6 @@ _CORES = 0.05
 _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
-_LOST = "lost with its host: "
 
 _BROKEN = re.compile(
     r"(\d{1,3}) % of the stacks(?: \(([^)]*)\))? are broken: the JVM keeps no frame pointers"
@@ -109,7 +108,7 @@ def _told_missing(host: HostFacts) -> list[Outcome]:
     Where processes are lost with their host they say why, and the host has nothing to add.
     """
     recorded = {one.pid for one in host.recordings}
-    lost = any(one.reason.startswith(_LOST) for one in host.outcomes)
+    lost = any(one.lost for one in host.outcomes)
     return [
         one
         for one in host.outcomes

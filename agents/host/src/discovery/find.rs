@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
-use crate::discovery::fair_share;
 use crate::discovery::own_group::OwnGroup;
 use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
-use crate::os::proc::memory::words;
 use crate::wire::events::{Event, Ignored, Process};
 use crate::wire::outcome::Failure;
 use crate::wire::requests::Find;
@@ -20,6 +18,8 @@ use crate::wire::requests::Query;
 const COMMAND: usize = 4096;
 /// The coordinator does not believe that a host has more.
 const MOST: usize = 10_000;
+/// What processes may take in a line of the protocol, in bytes of JSON.
+const LONGEST: usize = 12 << 20;
 /// Of more processes that are left out nobody reads.
 const FEW: usize = 100;
 
@@ -100,7 +100,7 @@ impl Finding {
                 doubtful,
             });
         }
-        let (processes, left_out) = fair_share::fit_into_line(processes, MOST);
+        let (processes, left_out) = fit_into_line(processes, MOST);
         ignored.extend(left_out);
         Event::Found {
             searched,
@@ -125,7 +125,7 @@ impl Finding {
         asked
             .map(|process| Ignored {
                 pid: process.pid,
-                reason: words(process.why).to_owned(),
+                reason: process.why.to_string(),
                 doubtful: true,
             })
             .collect()
@@ -161,10 +161,7 @@ impl Finding {
             None => None,
             Some(Ok(id)) => Some(id),
             Some(Err(id)) => {
-                let reason = || {
-                    format!("it only says that it is in container {id}, which has processes of another user")
-                };
-                return Verdict::Other(self.is_wanted(process).then(reason));
+                return Verdict::Other(self.is_wanted(process).then(|| not_believed(&id)))
             }
         };
         if process.jvm.is_none() && !self.native && self.asked.contains(&process.pid) {
@@ -206,21 +203,42 @@ impl Finding {
     }
 }
 
+fn not_believed(container: &str) -> String {
+    format!("it only says that it is in container {container}, which has processes of another user")
+}
+
 /// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.
 fn not_known(process: &Seen) -> Option<String> {
     let missing = process.launch.missing?;
     is_within_reach(process.uid).then(|| format!("{missing}: it may be one that is meant"))
 }
 
-/// Processes of which nothing is known. Those that hang come first: by them the others are.
-pub fn may_be_meant(mut overlooked: Vec<Overlooked>) -> Vec<Ignored> {
-    overlooked.sort_by_key(|process| process.why);
+/// The first processes, `most` at most and as many as fit into a line, and a word about the others.
+pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
+    let size = |process: &Process| serde_json::to_string(process).map_or(0, |text| text.len() + 1);
+    let mut room = LONGEST;
+    let fit = processes.iter().take(most).take_while(|process| {
+        let left = room.checked_sub(size(process));
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    let others = processes.split_off(fit.count());
+    let left_out = others.first().map(|first| Ignored {
+        pid: first.pid,
+        reason: format!("{} processes are more than can be listed", others.len()),
+        doubtful: false,
+    });
+    (processes, left_out)
+}
+
+/// Processes of which nothing is known.
+pub fn may_be_meant(overlooked: Vec<Overlooked>) -> Vec<Ignored> {
     let within_reach = overlooked.iter().filter(|it| is_within_reach(it.uid));
     within_reach
         .take(FEW)
         .map(|process| Ignored {
             pid: process.pid,
-            reason: format!("{}: it may be one that is meant", words(process.why)),
+            reason: format!("{}: it may be one that is meant", process.why),
             doubtful: true,
         })
         .collect()
@@ -240,4 +258,40 @@ enum Verdict {
     Other(Option<String>),
     /// It may be one that is meant.
     Doubtful(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_processes_than_fit_into_a_line() {
+        let process = |pid, command: &str| Process {
+            pid,
+            namespace_pid: pid,
+            start_time: 1,
+            uid: 7,
+            user: "7".to_owned(),
+            ppid: 1,
+            main_class: String::new(),
+            command: command.to_owned(),
+            label: String::new(),
+            labels: Default::default(),
+            jvm: None,
+        };
+        let short = || (1..=9).map(|pid| process(pid, "")).collect();
+        let (told, left_out) = fit_into_line(short(), 9);
+        assert!(told.len() == 9 && left_out.is_none());
+        let (told, left_out) = fit_into_line(short(), 6);
+        assert_eq!((told.len(), left_out.unwrap().pid), (6, 7));
+        let long = "\u{1}".repeat(4096);
+        let long = (1..=2000).map(|pid| process(pid, &long)).collect();
+        let (told, left_out) = fit_into_line(long, 10_000);
+        assert!(serde_json::to_string(&told).unwrap().len() < 16 << 20);
+        let words = format!(
+            "{} processes are more than can be listed",
+            2000 - told.len()
+        );
+        assert_eq!(left_out.unwrap().reason, words);
+    }
 }

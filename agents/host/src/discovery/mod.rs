@@ -2,7 +2,6 @@
 
 pub mod attempt;
 pub mod containers;
-pub mod fair_share;
 pub mod find;
 pub mod listening;
 pub mod own_group;

@@ -1,10 +1,11 @@
 //! Every process of this host, and which of them are JVMs.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::attempt::Attempt;
@@ -12,27 +13,29 @@ use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
 use crate::jvm::version::jvm_version;
 use crate::os::identity::{as_its_user, Unread};
-use crate::os::proc::budget::{keep, size, Budget};
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::named::Named;
+use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::os::proc::{
-    first_words, mask, memory, read_bounded, read_text, split_zero, stat, status,
-};
-use crate::os::worker::{Unheard, Whose};
+use crate::os::proc::{first_words, mask, read_bounded, read_text, split_zero, status};
+use crate::os::worker_pool::{self, NoResult};
 use crate::wire::events::{JvmFacts, Process};
 
 /// A command line, or an environment, is never longer than this in practice; what is over is left out.
-const MAX_COMMAND: u64 = 1 << 20;
-/// So many processes are looked at by one thread: each may have 1 MiB of words.
-const AT_ONCE: usize = 16;
+const MAX_COMMAND: usize = 1 << 20;
+/// What all command lines of one scan may take, in bytes, and what each may take where the others have taken that: any
+/// user can start many processes with very many words.
+const ALL_COMMANDS: usize = 64 << 20;
+const LEAST_COMMAND: usize = 2 << 10;
 /// No file has a longer name.
 const MAX_NAME: usize = 255;
-/// How long a scan waits for the files of one JVM, on which nothing depends but names and versions.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long for all that hang together; after that each gets no more than a moment.
-const ALL_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a scan waits for the memory of one process.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits for the files of one JVM, on which nothing depends but names and versions, and for all such files
+/// together. After that each gets no more than a moment.
+const FILE_PATIENCE: Duration = Duration::from_secs(1);
+const ALL_FILES_PATIENCE: Duration = Duration::from_secs(3);
 const MOMENT: Duration = Duration::from_millis(20);
 
 /// A process as it was seen.
@@ -50,13 +53,14 @@ pub struct Seen {
     pub jvm: Option<JvmFacts>,
 }
 
-/// A process of which no more can be told, and why: see `memory`.
+/// A process whose memory could not be read: the kernel takes a lock for that, which the process's threads hold while
+/// they wait for a page of a file system that hangs.
 pub struct Overlooked {
     pub pid: i32,
     pub uid: u32,
     /// The file name of its executable; empty where that is not ours to see.
     pub program: String,
-    pub why: Unheard,
+    pub why: NoResult,
 }
 
 /// What a scan saw.
@@ -68,11 +72,6 @@ pub struct Scanned {
 
 /// Every process but the excluded ones. Kernel threads and zombies, which have no command line, are none.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
-    let scan = Scan {
-        users: Users::read(),
-        budget: RefCell::new(Budget::new()),
-        patience: Cell::new(ALL_PATIENCE),
-    };
     let mut scanned = Scanned::default();
     let Ok(entries) = fs::read_dir("/proc") else {
         return scanned;
@@ -83,14 +82,19 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
         .collect();
     pids.sort_unstable();
     pids.retain(|pid| !excluded.contains(pid));
-    for some in pids.chunks(AT_ONCE) {
-        let mut memories = read_several(some);
-        for &pid in some {
-            match scan.process(pid, memories.remove(&pid)) {
-                Some(Ok(seen)) => scanned.seen.push(seen),
-                Some(Err(overlooked)) => scanned.overlooked.push(overlooked),
-                None => {}
-            }
+    let room = AtomicUsize::new(ALL_COMMANDS);
+    let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
+    let scan = Scan {
+        users: Users::read(),
+        room: Cell::new(ALL_COMMANDS),
+        patience: Cell::new(ALL_FILES_PATIENCE),
+    };
+    for (pid, memory) in pids.into_iter().zip(memories) {
+        match memory {
+            Ok(memory) => scanned
+                .seen
+                .extend(memory.and_then(|it| scan.process(pid, it))),
+            Err(why) => scanned.overlooked.extend(overlooked(pid, why)),
         }
     }
     scanned
@@ -99,77 +103,50 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
 /// What is the same for all processes of one scan.
 struct Scan {
     users: Users,
-    /// What of memory is left to command lines.
-    budget: RefCell<Budget>,
+    /// How many bytes launches may still take.
+    room: Cell<usize>,
     /// How long files that hang are still waited for.
     patience: Cell<Duration>,
 }
 
 impl Scan {
-    /// `memory`: what was in that of the process that had this number just now, where that is known.
-    fn process(&self, pid: i32, memory: Option<Memory>) -> Option<Result<Seen, Overlooked>> {
+    fn process(&self, pid: i32, memory: Memory) -> Option<Seen> {
         let dir = format!("/proc/{pid}");
-        let before = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-        let whose = Whose::new(status.uid, pid, before.start_time);
-        let known = memory.filter(|memory| memory.start_time == before.start_time);
-        let remembered = match known {
-            Some(memory) => Ok(memory.remembered),
-            None => memory::look(whose, {
-                let dir = dir.clone();
-                move || read_memory(&dir)
-            }),
-        };
-        let (command, whole, signs) = match remembered {
-            Ok(remembered) => remembered?,
-            Err(why) => return overlooked(whose, &dir, why).map(Err),
-        };
+        let Memory {
+            stat: before,
+            command,
+            whole,
+            signs,
+        } = memory;
         let told = signs.map(|signs| self.describe_jvm(pid, before.start_time, &command, signs));
         // A pid that was reused while it was read would mix two processes.
         let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let jvm = told.as_ref().map(|told| JvmFacts {
             version: told.version.clone(),
         });
-        let program = program(&dir, &command);
         let mut launch = told.map(|told| told.launch).unwrap_or_default();
+        let (room, size) = (self.room.get(), launch.size());
+        if size > room.max(LEAST_COMMAND) {
+            launch = Launch::default();
+            launch.missing = Some("its command line takes too much memory");
+        }
+        self.room.set(room.saturating_sub(size));
         if !whole {
             launch.missing = Some("its command line is too long");
         }
-        let (command, launch) = self.within_budget(status.uid, command, launch);
-        (before.start_time == after.start_time).then(|| {
-            Ok(Seen {
-                pid,
-                namespace_pid: status.namespace_pid,
-                ppid: before.ppid,
-                start_time: before.start_time,
-                uid: status.uid,
-                user: self.users.name(status.uid),
-                program,
-                command,
-                launch,
-                jvm,
-            })
+        (before.start_time == after.start_time).then(|| Seen {
+            pid,
+            namespace_pid: status.namespace_pid,
+            ppid: before.ppid,
+            start_time: before.start_time,
+            uid: status.uid,
+            user: self.users.name(status.uid),
+            program: program(&dir, &command),
+            command,
+            launch,
+            jvm,
         })
-    }
-
-    /// What there is room for; the same words stand in both.
-    fn within_budget(
-        &self,
-        uid: u32,
-        mut command: Vec<String>,
-        launch: Launch,
-    ) -> (Vec<String>, Launch) {
-        let mut budget = self.budget.borrow_mut();
-        let mut half = budget.of(uid) / 2;
-        let all = size(&command) + launch.size();
-        let mut launch = launch.within(half);
-        keep(&mut command, &mut half);
-        let kept = size(&command) + launch.size();
-        if kept < all {
-            launch.missing = Some("its command line takes too much memory");
-        }
-        budget.take(uid, kept);
-        (command, launch)
     }
 
     /// What a JVM's command line and files say, the files read with its user's rights.
@@ -182,7 +159,7 @@ impl Scan {
     ) -> JvmDescription {
         let words = command.to_vec();
         let left = self.patience.get();
-        let patience = left.clamp(MOMENT, PATIENCE);
+        let patience = left.clamp(MOMENT, FILE_PATIENCE);
         let begin = Instant::now();
         let files = Target::open(pid, start_time).ok().and_then(|target| {
             let named = target.named().ok()?;
@@ -199,63 +176,59 @@ impl Scan {
     }
 }
 
-/// A command line, whether that is all of it, and by what it is a JVM's.
-type ProcessMemory = (Vec<String>, bool, Option<Signs>);
-
-/// What is in a process's memory; None where it has no command line.
-fn read_memory(dir: &str) -> Option<ProcessMemory> {
-    let (command, whole) = command(dir)?;
-    let signs = (!command.is_empty()).then(|| Signs::of(dir, &command))?;
-    Some((command, whole, signs))
-}
-
-/// The same of the process that began then.
+/// What is in a process's memory.
 struct Memory {
-    start_time: u64,
-    remembered: Option<ProcessMemory>,
+    /// From before it was read.
+    stat: Stat,
+    command: Vec<String>,
+    /// Whether that is all of the command line.
+    whole: bool,
+    /// By what it is a JVM.
+    signs: Option<Signs>,
 }
 
-/// Of several processes at once: on a busy host a thread for each would wait for a processor each time. Nothing where one
-/// of them hangs: then each is to be looked at by itself.
-fn read_several(pids: &[i32]) -> HashMap<i32, Memory> {
-    let pids = pids.to_vec();
-    let Some(&first) = pids.first() else {
-        return HashMap::new();
-    };
-    let memory = |pid: i32| {
+impl Memory {
+    /// None of a process without a command line, as threads of the kernel. `room`: how many bytes command lines may take.
+    fn read(pid: i32, room: &AtomicUsize) -> Option<Self> {
         let dir = format!("/proc/{pid}");
         let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
-        let start_time = stat.start_time;
-        let remembered = read_memory(&dir);
-        Some((
-            pid,
-            Memory {
-                start_time,
-                remembered,
-            },
-        ))
-    };
-    let all = move || pids.into_iter().filter_map(memory).collect();
-    memory::look_at_several(first, all).unwrap_or_default()
+        let left = room.load(Ordering::Relaxed);
+        let limit = left.clamp(LEAST_COMMAND, MAX_COMMAND);
+        let bytes = read_bounded(format!("{dir}/cmdline"), limit as u64 + 1)?;
+        let (mut command, all_words) = first_words(&bytes);
+        let cut = bytes.len() > limit;
+        if cut {
+            // Part of a secret would not look like one.
+            command.pop();
+        }
+        if command.is_empty() {
+            return None;
+        }
+        room.store(
+            left.saturating_sub(command_line::size(&command)),
+            Ordering::Relaxed,
+        );
+        Some(Self {
+            stat,
+            signs: Signs::of(&dir, &command),
+            command,
+            whole: all_words && !cut,
+        })
+    }
 }
 
-/// A process whose memory could not be looked at; None of one that has no program, as threads of the kernel.
-fn overlooked(whose: Whose, dir: &str, why: Unheard) -> Option<Overlooked> {
+/// A process whose memory could not be read; None of one that is gone or has no program, as threads of the kernel.
+fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
+    let dir = format!("/proc/{pid}");
     let link = fs::read_link(format!("{dir}/exe"));
     let gone = link.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    (!gone).then(|| Overlooked {
-        pid: whose.pid,
-        uid: whose.uid,
-        program: program(dir, &[]),
+    let status = read_text(format!("{dir}/status"), 1 << 20).filter(|_| !gone)?;
+    Some(Overlooked {
+        pid,
+        uid: status::parse(pid, &status)?.uid,
+        program: program(&dir, &[]),
         why,
     })
-}
-
-/// The words of a command line, and whether that is all of it.
-fn command(dir: &str) -> Option<(Vec<String>, bool)> {
-    let bytes = read_bounded(format!("{dir}/cmdline"), MAX_COMMAND + 1)?;
-    let (words, all) = first_words(&bytes);
-    Some((words, all && bytes.len() as u64 <= MAX_COMMAND))
 }
 
 /// By what a process is known as a JVM.
@@ -331,8 +304,9 @@ impl JvmDescription {
 
 /// The environment of a process, empty where it is not ours to read.
 pub fn environment(process: &Seen) -> BTreeMap<String, String> {
-    let bytes = memory::read(process.pid, "environ", MAX_COMMAND).unwrap_or_default();
-    let pairs = split_zero(&bytes).into_iter();
+    let path = format!("/proc/{}/environ", process.pid);
+    let bytes = worker_pool::run(PATIENCE, move || read_bounded(path, MAX_COMMAND as u64));
+    let pairs = split_zero(&bytes.ok().flatten().unwrap_or_default()).into_iter();
     pairs
         .filter_map(|pair| {
             pair.split_once('=')

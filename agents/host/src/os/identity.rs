@@ -20,11 +20,8 @@ use crate::os::audit;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::os::worker::Asides;
+use crate::os::worker_pool;
 use crate::wire::outcome::Failure;
-
-/// The threads of `as_its_user`: what they read may hang for ever.
-static AS_USERS: Asides = Asides::new(4, 16);
 
 /// Worn by the thread that called `put_on`, until that thread ends.
 pub struct Shoes {
@@ -122,8 +119,7 @@ impl Shoes {
 pub enum Unread {
     /// The agent may not, or cannot, act as that user.
     NotAllowed,
-    /// It takes too long: what is read may be in a file system that hangs. Where that user has enough such threads
-    /// already there is no other.
+    /// It takes too long: what is read may be in a file system that hangs.
     NotSoon,
 }
 
@@ -133,15 +129,13 @@ pub fn as_its_user<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unread> {
-    let whose = target.whose();
     let worn = move || {
         // The rights of a set-user-ID program are not those of who chose its arguments.
         let own =
             target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
         own.then(work).ok_or(Unread::NotAllowed)
     };
-    let told = AS_USERS.wait(whose, patience, worn);
-    told.unwrap_or(Err(Unread::NotSoon))
+    worker_pool::run(patience, worn).unwrap_or(Err(Unread::NotSoon))
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {

@@ -16,8 +16,6 @@ use rustix::time::{clock_gettime, ClockId};
 use crate::os::proc::read_text;
 
 const WORD: &str = "lease ";
-/// How long an agent may take to stop and delete what it made, in seconds.
-pub const TO_CLEAN: u64 = 120;
 
 /// Show it; to be called by the main thread.
 pub fn show(until: Instant) {
@@ -35,40 +33,17 @@ pub fn hide() {
     let _ = set_name(c"agent");
 }
 
-/// What a process shows of its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    Nothing,
-    /// In so many seconds; less than none: it is over for so long.
-    Ends(i64),
-    /// By clocks that are not ours: it is in another time namespace.
-    Elsewhere,
-    /// By clocks that we may not look at.
-    Unseen,
-}
-
-pub fn shown(pid: i32) -> Shown {
-    let name = read_text(format!("/proc/{pid}/comm"), 64);
-    let Some(end) = name.and_then(|name| parse(&name)) else {
-        return Shown::Nothing;
+/// In how many seconds a process's lease ends; less than none where it is over. None where it shows none, or not by our
+/// clocks: it is in another time namespace, or we may not look at that.
+pub fn shown(pid: i32) -> Option<i64> {
+    let end = parse(&read_text(format!("/proc/{pid}/comm"), 64)?)?;
+    let clocks = |pid: &str| match read_link(format!("/proc/{pid}/ns/time")) {
+        // Kernels without time namespaces.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(PathBuf::new()),
+        link => link.ok(),
     };
-    let clocks = |pid: &str| read_link(format!("/proc/{pid}/ns/time"));
-    by_clocks(
-        end.saturating_sub_unsigned(now().as_secs()),
-        clocks(&pid.to_string()),
-        clocks("self"),
-    )
-}
-
-/// What it shows if it ends in so many seconds by our clocks. Kernels without time namespaces have no such links.
-fn by_clocks(left: i64, theirs: io::Result<PathBuf>, ours: io::Result<PathBuf>) -> Shown {
-    match (theirs, ours) {
-        (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Shown::Unseen,
-        (theirs, ours) => match theirs.ok() == ours.ok() {
-            true => Shown::Ends(left),
-            false => Shown::Elsewhere,
-        },
-    }
+    let same = clocks(&pid.to_string())? == clocks("self")?;
+    same.then(|| end.saturating_sub_unsigned(now().as_secs()))
 }
 
 fn parse(name: &str) -> Option<i64> {
@@ -111,28 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn whose_clocks_it_goes_by() {
-        let clock = |name: &str| Ok(PathBuf::from(name));
-        let fails = |number| Err(io::Error::from_raw_os_error(number));
-        let (no_entry, denied) = (2, 13);
-        for (theirs, ours, want) in [
-            (clock("time:[1]"), clock("time:[1]"), Shown::Ends(7)),
-            (clock("time:[2]"), clock("time:[1]"), Shown::Elsewhere),
-            (fails(no_entry), fails(no_entry), Shown::Ends(7)),
-            (fails(no_entry), clock("time:[1]"), Shown::Elsewhere),
-            (fails(denied), clock("time:[1]"), Shown::Unseen),
-        ] {
-            assert_eq!(by_clocks(7, theirs, ours), want);
-        }
-    }
-
-    #[test]
     fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
         let shown = std::thread::spawn(|| {
             show(Instant::now() + Duration::from_secs(100));
             shown_by(rustix::thread::gettid().as_raw_nonzero().get())
         });
         assert!((99..=100).contains(&shown.join().unwrap()));
-        assert_eq!(super::shown(1), Shown::Nothing);
+        assert_eq!(super::shown(1), None);
     }
 }

@@ -10,4 +10,4 @@ pub mod low_priority;
 pub mod peer;
 pub mod proc;
 pub mod threads;
-pub mod worker;
+pub mod worker_pool;

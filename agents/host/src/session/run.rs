@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use crate::commands::clean;
 use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
+use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
 use crate::session::inbox::Input;
@@ -231,7 +231,7 @@ impl Session {
                 self.received(bytes);
                 Ok(())
             }
-            Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
+            Request::Clean(order) => self.clean(order),
             Request::Bye => return Err(End::Bye),
         };
         answered.map_err(End::Refused)
@@ -298,7 +298,7 @@ impl Session {
     /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
     fn has_work_left(&self) -> bool {
         let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty() && clean::is_over())
+        !(all_looked && self.hanging.is_empty() && worker_pool::is_idle())
     }
 
     /// For the time of one more lease, unseen, until that is over.

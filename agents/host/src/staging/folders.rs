@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, fstat, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation,
-    Mode, OFlags, StatVfsMountFlags, CWD,
+    flock, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
+    OFlags, StatVfsMountFlags, CWD,
 };
 use rustix::io::Errno;
 
@@ -299,8 +299,8 @@ pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
     }
 }
 
-/// The inodes of the run folders with this file that somebody holds, and why there may be more that were not seen.
-pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
+/// The paths of the run folders with this file that somebody holds, and why there may be more that were not seen.
+pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<String>, Option<String>) {
     let usual = USUAL.into_iter().map(str::to_owned);
     let (mut users, mut unseen) = (Vec::new(), None);
     for base in usual.chain(shoes.cwd_path.clone()) {
@@ -312,16 +312,15 @@ pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
             Vec::new()
         });
         let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
-        users.extend(folders.filter_map(|folder| held(shoes, &folder, file)));
+        users.extend(folders.filter(|folder| is_held(shoes, folder, file)));
     }
     (users, unseen)
 }
 
-fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
-    let dir = open_private(folder, shoes.uid).ok()?;
+fn is_held(shoes: &Shoes, folder: &str, file: &str) -> bool {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(&dir, file, flags, Mode::empty()).ok()?;
-    (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
+    open_private(folder, shoes.uid)
+        .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
 }
 
 /// The folders of this user's runs. Err says why they are not known.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::wire::leftovers::Leftovers;
 use crate::wire::outcome::Outcome;
 
 /// What the agent tells.
@@ -62,8 +63,7 @@ pub enum Event {
     Left {
         left: Vec<String>,
     },
-    Leftovers(Found),
-    Cleaned(Cleaned),
+    Leftovers(Leftovers),
     Error {
         reason: String,
         remedy: String,
@@ -159,24 +159,6 @@ pub struct Samples {
     pub lost: u64,
 }
 
-/// What a cleaning did.
-#[derive(Debug, Default, Serialize)]
-pub struct Cleaned {
-    pub removed: Vec<String>,
-    pub stopped: Vec<i32>,
-    pub ended: Vec<i32>,
-    /// What a session uses by now.
-    pub spared: Vec<Undone>,
-    pub failed: Vec<Undone>,
-}
-
-/// Something that was not cleaned.
-#[derive(Debug, Serialize)]
-pub struct Undone {
-    pub what: String,
-    pub reason: String,
-}
-
 /// One action. Paths are as the process `pid` sees them, or as the host does where there is none.
 #[derive(Debug, Serialize)]
 pub struct Action {
@@ -220,70 +202,4 @@ pub struct Finding {
     pub about: &'static str,
     pub text: String,
     pub remedy: String,
-}
-
-/// One thing that an hprofiler left, or that looks as if.
-#[derive(Debug, Clone, Serialize)]
-pub struct Entry {
-    /// Unlike that of anything else of this boot: what is put in its place later has another.
-    pub id: String,
-    pub kind: Kind,
-    /// Of a process its program, of a profiler its library.
-    pub path: String,
-    pub pid: Option<i32>,
-    pub user: String,
-    /// How long it is there.
-    pub seconds: Option<u64>,
-    pub bytes: Option<u64>,
-    pub state: State,
-    /// In how many seconds one that is ending is left over.
-    pub ends: Option<u64>,
-    /// Why it is, or is not, left over.
-    pub reason: String,
-    /// Whether it is the folder that this very agent was started from.
-    pub own: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Agent,
-    /// What an agent ran: perf.
-    Program,
-    Profiler,
-    Folder,
-    File,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Left over: to be removed.
-    Left,
-    /// A session that lives uses it.
-    Used,
-    /// That of an agent that is stopped, or that should have ended, or a cache that other hosts may have used: it is left
-    /// over after a time.
-    Ending,
-    /// Not ours, or not this user's to remove.
-    Foreign,
-    /// Cannot be told.
-    Unknown,
-}
-
-/// So many JVMs of another user.
-#[derive(Debug, Serialize)]
-pub struct OutOfReach {
-    pub user: String,
-    pub jvms: usize,
-}
-
-/// All that was found, or all that was done.
-#[derive(Debug, Default, Serialize)]
-pub struct Found {
-    pub entries: Vec<Entry>,
-    /// JVMs that were not looked at, for they are of users that this one is not.
-    pub out_of_reach: Vec<OutOfReach>,
-    #[serde(flatten)]
-    pub cleaned: Cleaned,
 }

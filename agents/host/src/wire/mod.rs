@@ -2,6 +2,7 @@
 //! each process. This room imports nothing of the agent's own.
 
 pub mod events;
+pub mod leftovers;
 pub mod outcome;
 pub mod requests;
 pub mod sampling;

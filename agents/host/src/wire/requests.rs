@@ -1,9 +1,10 @@
 //! What the coordinator sends.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::wire::leftovers::Clean;
 use crate::wire::sampling::{AgentLimits, Sampling};
 
 /// The protocol version of this agent.
@@ -42,16 +43,7 @@ pub enum Request {
     Start,
     Stop,
     Ping,
-    Clean {
-        /// Whether the cache for later runs stays.
-        kept: bool,
-        /// Whether leftovers are only listed.
-        #[serde(default)]
-        dry: bool,
-        /// The ids to remove, from an earlier list. None: all.
-        #[serde(default)]
-        only: Option<HashSet<String>>,
-    },
+    Clean(Clean),
     Bye,
 }
 

@@ -1,25 +1,30 @@
-//! Folders and files of ours. All is done by descriptors of the folders it is in, by a thread that has their owner's
-//! rights and no others, so that whatever traps lie there it can do no more than their owner could.
+//! Folders and files of ours. All is done by descriptors of the folders they are in, by a thread that has their owner's
+//! rights and no others: whatever traps lie there, it can do no more than their owner could.
 
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, fstat, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
-    OFlags, ResolveFlags, Stat, CWD,
+    flock, fstat, fstatfs, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType,
+    FlockOperation, Mode, OFlags, ResolveFlags, Stat, CWD,
 };
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 
-use super::elsewhere;
 use super::names::{self, Named};
-use super::profilers;
-use super::{Cleaning, Stranger};
+use super::profilers::is_own_probe;
+use super::{FileId, Sweep};
 use crate::engine::perf::placeholder;
 use crate::os::audit;
 use crate::os::files::check_private;
 use crate::os::identity::Shoes;
-use crate::staging::folders::{is_free, is_usual};
-use crate::wire::events::{Entry, Found, Kind, State};
+use crate::os::proc::target::Target;
+use crate::os::proc::users::homes;
+use crate::staging::folders::{is_free, is_usual, USUAL};
+use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
 /// A folder of ours has no more files, and one with more is not read to its end.
 const MOST_FILES: usize = 10_000;
@@ -28,9 +33,104 @@ const TOO_MANY: &str = "more than 10000 files";
 const TO_READ: Duration = Duration::from_secs(3);
 /// What is younger may be on its way to the host, in seconds.
 const ON_ITS_WAY: u64 = 300;
+/// On a network file system other hosts may run agents from a cache that was used since, in seconds: a recording lasts
+/// a day at most.
+const LONGEST_USE: u64 = 2 * 86_400;
+/// NFS, SMB, SMB 2, CIFS, Lustre, GPFS, Ceph, AFS, BeeGFS, PanFS, 9P and FUSE, by the numbers of `statfs(2)`.
+const NETWORK: [u32; 12] = [
+    0x6969,
+    0x517b,
+    0xfe53_4d42,
+    0xff53_4d42,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x00c3_6400,
+    0x5346_414f,
+    0x1983_0326,
+    0xaad7_aaea,
+    0x0102_1997,
+    0x6573_5546,
+];
+
+/// Whose files are looked at, and as whom.
+#[derive(Clone)]
+pub enum View {
+    /// The host's own file system, as a user.
+    User { uid: u32, gid: u32 },
+    /// What a JVM sees, as its user.
+    Jvm { pid: i32, start_time: u64 },
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::User { uid, .. } => write!(formatter, "what user {uid} left"),
+            Self::Jvm { pid, .. } => write!(formatter, "process {pid}"),
+        }
+    }
+}
+
+/// The users within reach that something of ours on the host's own file system belongs to, with their groups. Changes
+/// the thread's identity, as `sweep` does.
+pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
+    let Ok(shoes) = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()) else {
+        return BTreeSet::new();
+    };
+    let bases = USUAL
+        .into_iter()
+        .filter_map(|path| Base::open(&shoes, path));
+    let stats = bases.flat_map(|base| {
+        let (ours, _) = base.ours();
+        let stats = ours.iter().filter_map(|(name, _)| base.stat(name));
+        stats.collect::<Vec<_>>()
+    });
+    stats
+        .filter(|stat| sweep.reaches(stat.st_uid) && !sweep.may(stat.st_uid))
+        .map(|stat| (stat.st_uid, stat.st_gid))
+        .collect()
+}
+
+/// List or remove what is left over in one view. `cache`: the folder that this agent uses.
+pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
+    let mut found = Leftovers::default();
+    let shoes = match *view {
+        View::User { uid, gid } => Shoes::of_user(uid, gid),
+        View::Jvm { pid, start_time } => {
+            Target::open(pid, start_time).and_then(|target| Shoes::put_on(&target))
+        }
+    };
+    let Ok(shoes) = shoes else {
+        return found;
+    };
+    let own = |uid: &u32| matches!(view, View::User { .. }) && sweep.may(*uid);
+    let homes = Some(shoes.uid).filter(own).map(homes).unwrap_or_default();
+    let usual = USUAL.into_iter().map(str::to_owned);
+    for path in usual.chain(shoes.cwd_path.clone()).chain(homes.clone()) {
+        if let Some(base) = Base::open(&shoes, &path) {
+            base.look(sweep, &mut found);
+        }
+    }
+    // Caches, which may be called as they like.
+    let caches = homes
+        .iter()
+        .map(|home| format!("{home}/.cache/{}", names::CACHE));
+    for cache in caches.chain(cache.filter(|_| own(&shoes.uid)).map(str::to_owned)) {
+        let path = Path::new(&cache);
+        let parent = path.parent().and_then(Path::to_str);
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (Some(parent), Some(name)) = (parent, name) {
+            let known = found.entries.iter().any(|entry| entry.path == cache);
+            let base = Base::open(&shoes, parent).filter(|_| !known);
+            if let Some(base) = base {
+                base.meet(sweep, name, Named::Private, &mut found);
+            }
+        }
+    }
+    found
+}
 
 /// A folder in which ours may be.
-pub struct Base<'a> {
+struct Base<'a> {
     dir: OwnedFd,
     /// As whoever uses it calls it.
     path: String,
@@ -38,26 +138,20 @@ pub struct Base<'a> {
 }
 
 impl<'a> Base<'a> {
-    pub fn open(shoes: &'a Shoes, path: &str) -> Option<Self> {
+    fn open(shoes: &'a Shoes, path: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, shoes.path(path), flags, Mode::empty()).ok()?;
         let path = path.trim_end_matches('/').to_owned();
         Some(Self { dir, path, shoes })
     }
 
-    /// Whether it was not looked through before, by another JVM of this user.
-    fn is_first(&self, cleaning: &Cleaning) -> bool {
-        let stat = fstat(&self.dir);
-        stat.is_ok_and(|stat| cleaning.looks((stat.st_dev, stat.st_ino), self.shoes.uid))
-    }
-
     /// The names of ours in it, and whether that is all of them.
-    pub fn ours(&self) -> (Vec<(String, Named)>, bool) {
+    fn ours(&self) -> (Vec<(String, Named)>, bool) {
         let end = Instant::now() + TO_READ;
         let mut found = Vec::new();
         for entry in Dir::read_from(&self.dir).into_iter().flatten().flatten() {
             let name = entry.file_name().to_str().unwrap_or_default();
-            if profilers::is_own_probe(name) {
+            if is_own_probe(name) {
                 continue;
             }
             found.extend(names::kind(name).map(|kind| (name.to_owned(), kind)));
@@ -68,133 +162,172 @@ impl<'a> Base<'a> {
         (found, true)
     }
 
-    pub fn stat(&self, name: &str) -> Option<Stat> {
+    fn stat(&self, name: &str) -> Option<Stat> {
         statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Meet everything of ours in it.
-    pub fn look(&self, cleaning: &Cleaning, found: &mut Found) {
-        if !self.is_first(cleaning) {
+    /// Meet everything of ours in it, unless another JVM of this user has the same folder.
+    fn look(&self, sweep: &Sweep, found: &mut Leftovers) {
+        let id = fstat(&self.dir).map(|stat| file_id(&stat));
+        if !id.is_ok_and(|id| sweep.is_first(id, self.shoes.uid)) {
             return;
         }
         let (ours, all) = self.ours();
         for (name, kind) in ours {
-            self.meet(cleaning, &name, kind, found);
+            self.meet(sweep, &name, kind, found);
         }
         if !all {
-            found.fail(&self.path, "it has too many files to look through");
+            found.fail(self.path.clone(), "it has too many files to look through");
         }
     }
 
-    /// Meet what has this name.
-    pub fn meet(&self, cleaning: &Cleaning, name: &str, named: Named, found: &mut Found) {
+    /// List or remove what has this name.
+    fn meet(&self, sweep: &Sweep, name: &str, named: Named, found: &mut Leftovers) {
         let Some(stat) = self.stat(name) else {
             return;
         };
-        let path = format!("{}/{name}", self.path);
-        let user = cleaning.users.name(stat.st_uid);
+        let private = matches!(named, Named::Private | Named::Once);
+        if named == Named::Private && sweep.order.kept {
+            return;
+        }
         let kind = match named {
             Named::Once => Kind::File,
             _ => Kind::Folder,
         };
-        let entry = Entry::of_path(kind, path, &stat, user, cleaning.now);
-        let id = (stat.st_dev, stat.st_ino);
-        let private = matches!(named, Named::Private | Named::Once);
+        let path = format!("{}/{name}", self.path);
+        let entry = Leftover {
+            seconds: Some(age(&stat, sweep.now)),
+            ..Leftover::new(kind, path, sweep.users.name(stat.st_uid))
+        };
         if stat.st_uid != self.shoes.uid {
-            let owner = stat.st_uid;
-            let stranger = Stranger {
-                owner,
-                private,
-                entry,
-            };
-            cleaning.stranger(id, stranger);
+            // Who can be reached is another view.
+            if !sweep.reaches(stat.st_uid) {
+                found.entries.push(entry.foreign());
+            }
             return;
         }
-        if !cleaning.is_first(id) {
+        if private && !sweep.may(stat.st_uid) {
+            found.entries.push(entry.foreign());
             return;
         }
-        if private && cleaning.kept {
-            return;
-        }
-        if private && !cleaning.may(stat.st_uid) {
-            let reason = entry.of_another_user();
-            found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
-            return;
-        }
-        match named {
-            Named::Once => self.meet_file(cleaning, name, &stat, entry, found),
-            _ => self.meet_folder(cleaning, name, named, &stat, entry, found),
-        }
+        let entry = match named {
+            Named::Once => Some(self.meet_file(sweep, name, &stat, entry)),
+            _ => self.meet_folder(sweep, name, named, &stat, entry),
+        };
+        found.entries.extend(entry);
     }
 
-    fn meet_file(
-        &self,
-        cleaning: &Cleaning,
-        name: &str,
-        stat: &Stat,
-        entry: Entry,
-        found: &mut Found,
-    ) {
-        let young = entry.seconds.is_some_and(|seconds| seconds < ON_ITS_WAY);
-        let entry = match strange(stat, self.shoes.uid) {
-            Some(what) => entry.judged(State::Foreign, format!("it is {what}")),
-            None if stat.st_nlink > 1 => entry.judged(State::Foreign, "it has other names"),
-            None if cleaning.runs(stat) => entry.judged(State::Used, "an agent runs from it"),
-            None if young => entry.judged(State::Used, "it may be on its way to the host"),
-            None => entry.judged(State::Left, "the session that it was sent for is gone"),
-        };
-        let path = entry.path.clone();
-        if found.meet(&cleaning.order, entry) {
-            match unlinkat(&self.dir, name, AtFlags::empty()) {
-                Ok(()) => removed(found, path),
-                Err(error) => found.fail(path, error.to_string()),
+    fn meet_file(&self, sweep: &Sweep, name: &str, stat: &Stat, entry: Leftover) -> Leftover {
+        let (state, reason) = match strange(stat, self.shoes.uid) {
+            Some(what) => (State::Foreign, format!("it is {what}")),
+            None if stat.st_nlink > 1 => (State::Foreign, "it has other names".to_owned()),
+            None if sweep.running.contains(&file_id(stat)) => {
+                (State::Used, "an agent runs from it".to_owned())
             }
+            None if age(stat, sweep.now) < ON_ITS_WAY => {
+                (State::Used, "it may be on its way to the host".to_owned())
+            }
+            None => (
+                State::Left,
+                "the session that it was sent for is gone".to_owned(),
+            ),
+        };
+        let mut entry = Leftover {
+            bytes: u64::try_from(stat.st_size).ok(),
+            ..entry.judged(state, reason)
+        };
+        if state == State::Left && !sweep.order.dry {
+            let removed = unlinkat(&self.dir, name, AtFlags::empty());
+            entry.record(removed.map(|()| Done::Removed).map_err(|it| it.to_string()));
+            note_removed(&entry);
         }
+        entry
     }
 
     fn meet_folder(
         &self,
-        cleaning: &Cleaning,
+        sweep: &Sweep,
         name: &str,
         named: Named,
         stat: &Stat,
-        entry: Entry,
-        found: &mut Found,
-    ) {
-        let opened = self.open_ours(name, stat, &entry.path);
-        let (dir, held) = match opened {
-            Ok(dir) => {
-                let held = Contents::read(&dir, named, self.shoes.uid, cleaning.now);
-                (dir, held)
-            }
-            // A folder of everybody's caches may well be called as ours is.
-            Err(_) if name == names::CACHE => return,
-            Err(reason) => {
-                found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
-                return;
-            }
+        entry: Leftover,
+    ) -> Option<Leftover> {
+        // A folder of everybody's caches may well be called as ours is.
+        let common = name == names::CACHE;
+        let dir = match self.open_ours(name, stat, &entry.path) {
+            Ok(dir) => dir,
+            Err(_) if common => return None,
+            Err(reason) => return Some(entry.judged(State::Foreign, reason)),
         };
-        let entry = Entry {
-            bytes: Some(held.bytes),
-            seconds: Some(cleaning.now.saturating_sub(held.newest)),
-            own: cleaning.own == Some((stat.st_dev, stat.st_ino)),
-            ..entry
-        };
-        let entry = judge(cleaning, &dir, named, stat, &held, entry);
-        if entry.state == State::Foreign && name == names::CACHE {
-            return;
+        let held = Contents::read(&dir, named, self.shoes.uid, sweep);
+        let (state, reason) = self.judge(sweep, &dir, name, named, stat, &held);
+        if state == State::Foreign && common {
+            return None;
         }
-        let path = entry.path.clone();
-        if found.meet(&cleaning.order, entry) {
-            match self.delete(name, stat, &dir, &held) {
-                Ok(()) if held.strange.is_none() => removed(found, path),
-                // All that was promised: the folder is somebody else's from now on. Each file is noted as it goes.
-                Ok(()) => {
-                    let files = held.ours.iter().map(|file| format!("{path}/{file}"));
-                    found.cleaned.removed.extend(files);
+        let mut entry = Leftover {
+            bytes: Some(held.bytes),
+            seconds: Some(sweep.now.saturating_sub(held.newest)),
+            ..entry.judged(state, reason)
+        };
+        let own = sweep.own == Some(file_id(stat));
+        let brought = own && sweep.order.brought && held.ours.len() == 1;
+        if state == State::Left && (!sweep.order.dry || brought) {
+            let done = match held.strange {
+                Some(_) => Done::Emptied,
+                None => Done::Removed,
+            };
+            let deleted = self.delete(name, stat, &dir, &held);
+            entry.record(deleted.map(|()| done));
+            note_removed(&entry);
+        }
+        (!brought).then_some(entry)
+    }
+
+    fn judge(
+        &self,
+        sweep: &Sweep,
+        dir: &OwnedFd,
+        name: &str,
+        named: Named,
+        stat: &Stat,
+        held: &Contents,
+    ) -> (State, String) {
+        let used = |reason: &str| (State::Used, reason.to_owned());
+        if held.ours.is_empty() && held.strange.is_some() {
+            let reason = "nothing of ours is in it".to_owned();
+            return (State::Foreign, reason);
+        }
+        let strange = held.strange.as_deref();
+        let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
+        let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
+        if named == Named::Private {
+            let kind = fstatfs(dir).map_or(0, |stat| stat.f_type as u32);
+            let shared = NETWORK.contains(&kind) && !is_usual(&self.path);
+            let unused = sweep.now.saturating_sub(held.newest);
+            return match () {
+                () if held.runs => used("an agent runs from it"),
+                () if held.comes => used("a file in it is on its way to the host"),
+                () if shared && unused < LONGEST_USE => {
+                    used("agents of other hosts may run from it: clean up again in two days")
                 }
-                Err(reason) => found.fail(path, reason),
-            }
+                () => (State::Left, format!("cache, kept for the next run{also}")),
+            };
+        }
+        if named == Named::Library && sweep.needed.contains(&file_id(stat)) {
+            return used("a JVM has its library and may record");
+        }
+        if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
+            return used("a process that could not be looked at may have its library");
+        }
+        if is_free(dir) {
+            return (State::Left, format!("no session holds it{also}"));
+        }
+        match sweep.ended.iter().any(|session| name.contains(session)) {
+            true => (
+                State::Left,
+                format!("an agent that is left over holds it{also}"),
+            ),
+            false => used("a session holds it"),
         }
     }
 
@@ -269,51 +402,23 @@ impl<'a> Base<'a> {
     }
 }
 
-fn removed(found: &mut Found, path: String) {
-    audit::note("removed", || path.clone());
-    found.cleaned.removed.push(path);
+fn note_removed(entry: &Leftover) {
+    if entry.result == Some(Done::Removed) {
+        audit::note("removed", || entry.path.clone());
+    }
 }
 
-fn judge(
-    cleaning: &Cleaning,
-    dir: &OwnedFd,
-    named: Named,
-    stat: &Stat,
-    held: &Contents,
-    entry: Entry,
-) -> Entry {
-    let strange = held.strange.as_ref();
-    if held.ours.is_empty() && strange.is_some() {
-        return entry.judged(State::Foreign, "nothing of ours is in it");
-    }
-    let strange = strange.map(String::as_str);
-    let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
-    let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
-    if named == Named::Private {
-        let age = cleaning.now.saturating_sub(held.newest);
-        let base = entry.path.rsplit_once('/').map_or("", |(base, _)| base);
-        return match elsewhere::may_run(dir, age, is_usual(base)) {
-            _ if cleaning.runs(stat) => entry.judged(State::Used, "an agent runs from it"),
-            _ if held.comes => entry.judged(State::Used, "a file in it is on its way to the host"),
-            Some(seconds) => entry.ending(seconds, "agents of other hosts may run from it"),
-            None => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
-        };
-    }
-    let id = (stat.st_dev, stat.st_ino);
-    let library = (named == Named::Library).then(|| cleaning.needs.of(id, stat.st_uid));
-    if let Some(why) = library.flatten() {
-        return entry.judged(State::Used, why);
-    }
-    if is_free(dir) {
-        return entry.judged(State::Left, format!("no session holds it{also}"));
-    }
-    if let Some(agent) = cleaning.locks.held_by_ending(stat.st_ino) {
-        let what = agent.words();
-        return entry.of_agent(&agent, format!("{what}, holds it{also}"));
-    }
-    let holder = cleaning.locks.holder(stat.st_ino);
-    let holder = holder.map_or("a session".to_owned(), |pid| format!("process {pid}"));
-    entry.judged(State::Used, format!("{holder} holds it"))
+fn file_id(stat: &Stat) -> FileId {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// In seconds, by when it was last written.
+fn age(stat: &Stat, now: u64) -> u64 {
+    now.saturating_sub(written(stat))
+}
+
+fn written(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_mtime).unwrap_or(0)
 }
 
 /// What is in a folder of ours.
@@ -323,6 +428,8 @@ struct Contents {
     strange: Option<String>,
     /// Whether there is more than is looked through.
     more: bool,
+    /// Whether an agent runs from it.
+    runs: bool,
     /// Whether a file is being brought for a session that is about to begin.
     comes: bool,
     bytes: u64,
@@ -331,14 +438,15 @@ struct Contents {
 }
 
 impl Contents {
-    fn read(dir: &OwnedFd, named: Named, owner: u32, now: u64) -> Self {
+    fn read(dir: &OwnedFd, named: Named, owner: u32, sweep: &Sweep) -> Self {
         let mut contents = Self {
             ours: Vec::new(),
             strange: None,
             more: false,
+            runs: false,
             comes: false,
             bytes: 0,
-            newest: fstat(dir).map_or(0, |stat| u64::try_from(stat.st_mtime).unwrap_or(0)),
+            newest: fstat(dir).map_or(0, |stat| written(&stat)),
         };
         let entries = Dir::read_from(dir).into_iter().flatten().flatten();
         for (number, entry) in entries.enumerate() {
@@ -353,12 +461,12 @@ impl Contents {
             let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
-            contents.take(&name.to_string_lossy(), named, &stat, (owner, now));
+            contents.take(&name.to_string_lossy(), named, &stat, owner, sweep);
         }
         contents
     }
 
-    fn take(&mut self, name: &str, named: Named, stat: &Stat, (owner, now): (u32, u64)) {
+    fn take(&mut self, name: &str, named: Named, stat: &Stat, owner: u32, sweep: &Sweep) {
         // Nobody but its owner can have linked what is kept; what is deleted is a name.
         let may_be = named == Named::Private || placeholder::usual_name(name).is_some();
         let linked = stat.st_nlink > 1 && !may_be;
@@ -370,15 +478,15 @@ impl Contents {
             self.strange = self.strange.take().or(strange);
             return;
         }
-        let age = now.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(0));
-        if named == Named::Private && names::is_on_its_way(name) && age < ON_ITS_WAY {
+        let young = age(stat, sweep.now) < ON_ITS_WAY;
+        if named == Named::Private && names::is_on_its_way(name) && young {
             self.comes = true;
         }
+        self.runs |= sweep.running.contains(&file_id(stat));
         self.ours.push(name.to_owned());
-        self.bytes = self
-            .bytes
-            .saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
-        self.newest = self.newest.max(u64::try_from(stat.st_mtime).unwrap_or(0));
+        let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.newest = self.newest.max(written(stat));
     }
 }
 

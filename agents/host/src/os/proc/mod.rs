@@ -1,9 +1,7 @@
 //! What `/proc` tells of processes. They vanish at any time, which is never an error here.
 
-pub mod budget;
 pub mod maps;
 pub mod mask;
-pub mod memory;
 pub mod named;
 pub mod open_files;
 pub mod stat;

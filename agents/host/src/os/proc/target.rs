@@ -17,7 +17,6 @@ use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
 use crate::os::lease::since_boot;
-use crate::os::worker::Whose;
 use crate::wire::outcome::Failure;
 
 /// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
@@ -77,11 +76,6 @@ impl Target {
     pub fn file_stem(&self) -> String {
         let number = self.status.namespace_pid;
         format!("{}-{number}-{}", self.pid_namespace, self.start_time)
-    }
-
-    /// Whom work on a thread of its own is for.
-    pub fn whose(&self) -> Whose {
-        Whose::new(self.status.uid, self.pid, self.start_time)
     }
 
     /// When it began, by the clock that files are dated by.

@@ -1,16 +1,14 @@
 //! What a session answers to requests.
 
-use std::collections::HashSet;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::Session;
-use crate::commands::clean::{self, Order};
+use crate::commands::clean;
 use crate::commands::doctor;
-use crate::discovery::fair_share;
-use crate::discovery::find::{may_be_meant, Finding};
+use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
@@ -22,6 +20,7 @@ use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
+use crate::wire::leftovers::Clean;
 use crate::wire::outcome::Failure;
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
@@ -98,9 +97,9 @@ impl Session {
             process.tell(label, Default::default(), limit)
         };
         let all = seen.into_iter().map(tell).collect();
-        let (mut processes, _) = fair_share::fit_into_line(all, usize::MAX);
-        processes.sort_unstable_by_key(|process| process.pid);
-        let ignored = may_be_meant(overlooked);
+        let (processes, left_out) = fit_into_line(all, usize::MAX);
+        let mut ignored = may_be_meant(overlooked);
+        ignored.extend(left_out);
         self.output.send(&Event::Processes { processes, ignored });
         Ok(())
     }
@@ -192,25 +191,12 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn clean(
-        &mut self,
-        kept: bool,
-        dry: bool,
-        only: Option<HashSet<String>>,
-    ) -> Result<(), Failure> {
+    pub(super) fn clean(&mut self, order: Clean) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
-        let order = match only {
-            _ if dry => Order::List,
-            Some(ids) => Order::Only(ids),
-            None => Order::All,
-        };
         let (excluded, own) = (&self.excluded, self.store.folder());
-        let work = || clean::clean(excluded, order, kept, own);
+        let work = || clean::clean(excluded, order, own);
         let found = run_and_send_audit(&mut self.output, work)?;
-        self.output.send(&match dry {
-            true => Event::Leftovers(found),
-            false => Event::Cleaned(found.cleaned),
-        });
+        self.output.send(&Event::Leftovers(found));
         Ok(())
     }
 }

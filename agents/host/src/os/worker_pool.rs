@@ -1,0 +1,249 @@
+//! Runs work that can block forever on worker threads with a deadline: reads of another process's `/proc` files (the
+//! kernel takes a lock that the process may hold while a file system hangs), attaching, folders on such a file system.
+//!
+//! A thread that does not come back cannot be ended. It is left behind, and no more than `MOST` may be.
+
+use std::fmt;
+use std::iter::once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::os::threads::STACK;
+
+/// Workers at once, those included that are stuck.
+const MOST: usize = 64;
+/// After so many items of one list got stuck the others are waited for no longer than a moment.
+const PATIENT_WITH: usize = 3;
+const MOMENT: Duration = Duration::from_millis(200);
+
+static WORKERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Why work has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoResult {
+    /// It takes too long, or it panicked.
+    Stuck,
+    /// Too many workers are stuck already.
+    Full,
+    /// The system gives the agent no more threads.
+    NoThread,
+}
+
+impl fmt::Display for NoResult {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Stuck => "it hangs: it could not be read in time (ps would wait for it as well)",
+            Self::Full => "it was not looked at: too many processes on this host hang",
+            Self::NoThread => {
+                "it was not looked at: the agent can start no thread (ulimit -u, pids.max)"
+            }
+        })
+    }
+}
+
+/// Counts a worker until it ends.
+struct Worker(&'static AtomicUsize);
+
+impl Worker {
+    fn new(workers: &'static AtomicUsize) -> Result<Self, NoResult> {
+        let more = |workers| (workers < MOST).then_some(workers + 1);
+        workers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .map(|_| Self(workers))
+            .map_err(|_| NoResult::Full)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether no worker is busy or stuck.
+pub fn is_idle() -> bool {
+    WORKERS.load(Ordering::Relaxed) == 0
+}
+
+/// The result of `work`, unless it takes longer than `timeout`.
+pub fn run<T: Send + 'static>(
+    timeout: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, NoResult> {
+    start(once(work), |work| work())?
+        .recv_timeout(timeout)
+        .map_err(|_| NoResult::Stuck)
+}
+
+/// The result of `work` for each item, in order, from one worker. Where an item takes longer than `patience` the next
+/// worker goes on with the others.
+pub fn map<I, T>(
+    items: Vec<I>,
+    patience: Duration,
+    work: impl Fn(&I) -> T + Send + Sync + 'static,
+) -> Vec<Result<T, NoResult>>
+where
+    I: Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let (items, work) = (Arc::new(items), Arc::new(work));
+    let (mut results, mut stuck) = (Vec::new(), 0);
+    while results.len() < items.len() {
+        let (items_of_worker, work) = (items.clone(), work.clone());
+        let started = start(results.len()..items.len(), move |index| {
+            work(&items_of_worker[index])
+        });
+        let receiver = match started {
+            Ok(receiver) => receiver,
+            Err(why) => {
+                results.push(Err(why));
+                continue;
+            }
+        };
+        while results.len() < items.len() {
+            let patience = if stuck < PATIENT_WITH {
+                patience
+            } else {
+                MOMENT
+            };
+            match receiver.recv_timeout(patience) {
+                Ok(result) => results.push(Ok(result)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    stuck += 1;
+                    results.push(Err(NoResult::Stuck));
+                    break;
+                }
+            }
+        }
+    }
+    results
+}
+
+/// The result of `work` for each item, in order, each on a thread of its own (which may change its identity), some at a
+/// time. An item that is not done `timeout` from now, or that has not begun by then, has none.
+pub fn run_all<I, T>(
+    items: Vec<I>,
+    at_once: usize,
+    timeout: Duration,
+    work: impl Fn(I) -> T + Clone + Send + 'static,
+) -> Vec<Result<T, NoResult>>
+where
+    I: Send + 'static,
+    T: Send + 'static,
+{
+    let end = Instant::now() + timeout;
+    let count = items.len();
+    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::Stuck)).collect();
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (sender, receiver) = channel();
+    thread::scope(|scope| {
+        for _ in 0..at_once.min(count) {
+            let (sender, work, next) = (sender.clone(), work.clone(), &next);
+            scope.spawn(move || {
+                while let Some((index, item)) = next() {
+                    let left = end.saturating_duration_since(Instant::now());
+                    let work = work.clone();
+                    let result = match left.is_zero() {
+                        true => Err(NoResult::Stuck),
+                        false => run(left, move || work(item)),
+                    };
+                    let _ = sender.send((index, result));
+                }
+            });
+        }
+        drop(sender);
+        for (index, result) in receiver {
+            results[index] = result;
+        }
+    });
+    results
+}
+
+/// Start a worker that does `work` for each item.
+fn start<I, T: Send + 'static>(
+    items: impl Iterator<Item = I> + Send + 'static,
+    work: impl Fn(I) -> T + Send + 'static,
+) -> Result<Receiver<T>, NoResult> {
+    let worker = Worker::new(&WORKERS)?;
+    let (sender, receiver) = channel();
+    let run = move || {
+        let _worker = worker;
+        for item in items {
+            // Nobody waits for a worker that was given up.
+            if sender.send(work(item)).is_err() {
+                break;
+            }
+        }
+    };
+    let spawned = thread::Builder::new().stack_size(STACK).spawn(run);
+    spawned.map(|_| receiver).map_err(|_| NoResult::NoThread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Condvar;
+
+    /// Work that blocks until the gate is opened.
+    #[derive(Clone, Default)]
+    struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+    impl Gate {
+        fn wait(&self) {
+            let (open, changed) = &*self.0;
+            drop(changed.wait_while(open.lock().unwrap(), |open| !*open));
+        }
+
+        fn open(&self) {
+            *self.0 .0.lock().unwrap() = true;
+            self.0 .1.notify_all();
+        }
+    }
+
+    #[test]
+    fn work_that_hangs_is_left_behind() {
+        let long = Duration::from_secs(60);
+        let stuck = Err(NoResult::Stuck);
+        assert_eq!(run(long, || 7), Ok(7));
+        assert_eq!(run(long, || -> i32 { panic!("on purpose") }), stuck);
+
+        let gate = Gate::default();
+        let blocked = gate.clone();
+        let odd_blocks = move |number: &i32| {
+            if number % 2 == 1 {
+                blocked.wait();
+            }
+            number * 2
+        };
+        let results = map(vec![0, 1, 2, 3, 4], Duration::from_millis(500), odd_blocks);
+        assert_eq!(results, [Ok(0), stuck, Ok(4), stuck, Ok(8)]);
+
+        let blocked = gate.clone();
+        let first_blocks = move |number: i32| {
+            if number == 0 {
+                blocked.wait();
+            }
+            number
+        };
+        let results = run_all(vec![0, 1, 2], 2, Duration::from_millis(500), first_blocks);
+        assert_eq!(results, [stuck, Ok(1), Ok(2)]);
+        assert_eq!(run_all(vec![1], 1, Duration::ZERO, |one| one), [stuck]);
+        gate.open();
+    }
+
+    #[test]
+    fn no_more_workers_than_there_may_be() {
+        static WORKERS: AtomicUsize = AtomicUsize::new(0);
+        let workers: Vec<Worker> = (0..MOST)
+            .map_while(|_| Worker::new(&WORKERS).ok())
+            .collect();
+        assert_eq!(workers.len(), MOST);
+        assert_eq!(Worker::new(&WORKERS).err(), Some(NoResult::Full));
+        drop(workers);
+        assert!(Worker::new(&WORKERS).is_ok());
+    }
+}

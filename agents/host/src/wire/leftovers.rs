@@ -1,0 +1,93 @@
+//! What hprofiler sessions left on a host, and what a cleanup did about it.
+
+use serde::{Deserialize, Serialize};
+
+/// The request to clean up.
+#[derive(Debug, Deserialize)]
+pub struct Clean {
+    /// Whether caches stay for the next run.
+    pub kept: bool,
+    /// Whether nothing is removed but only listed.
+    #[serde(default)]
+    pub dry: bool,
+    /// Whether this visit brought the agent: then a cache with nothing else goes with it, and is not listed.
+    #[serde(default)]
+    pub brought: bool,
+}
+
+/// A process, a profiler, a folder or a file that is, or looks like, one of ours.
+#[derive(Debug, Clone, Serialize)]
+pub struct Leftover {
+    pub kind: Kind,
+    /// Of a process its program, of a profiler its library.
+    pub path: String,
+    pub pid: Option<i32>,
+    pub user: String,
+    /// Its age.
+    pub seconds: Option<u64>,
+    pub bytes: Option<u64>,
+    pub state: State,
+    /// Why it has this state, or why it could not be removed.
+    pub reason: String,
+    pub result: Option<Done>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Agent,
+    /// What an agent ran: perf.
+    Program,
+    Profiler,
+    Folder,
+    File,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// To be removed.
+    Left,
+    /// Whether it is left over is not known.
+    Unknown,
+    /// In use by a session.
+    Used,
+    /// Not ours, or another user's.
+    Foreign,
+}
+
+/// What a cleanup did about a leftover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Done {
+    Removed,
+    /// The folder stays with what is not ours.
+    Emptied,
+    /// A process.
+    Ended,
+    /// A profiler.
+    Stopped,
+    Failed,
+}
+
+/// What could not be looked at, and why.
+#[derive(Debug, Serialize)]
+pub struct Unseen {
+    pub what: String,
+    pub reason: String,
+}
+
+/// JVMs of a user that this agent cannot become.
+#[derive(Debug, Serialize)]
+pub struct OutOfReach {
+    pub user: String,
+    pub jvms: usize,
+}
+
+/// The answer to `clean`.
+#[derive(Debug, Default, Serialize)]
+pub struct Leftovers {
+    pub entries: Vec<Leftover>,
+    pub out_of_reach: Vec<OutOfReach>,
+    pub failed: Vec<Unseen>,
+}
