@@ -11,12 +11,13 @@ from typing import Any
 
 from hprofiler.agent import fields
 from hprofiler.agent.wire import MAX_MEMBERS, BadEvent
-from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
+from hprofiler.model import HostFacts, Note, Process, Samples, Sampling, Status
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
+MAX_NOTES = 1000
 MAX_FOUND = 10_000
 MAX_BLOBS = 500
 MAX_RECORDED = 512  # processes of one session, as agents hold it
@@ -103,6 +104,7 @@ class ProcessOutcome:
     remedy: str
     ended: Ended | None = None
     seconds: float | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,16 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
         remedy=fields.text(event, "remedy"),
         ended=ended,
         seconds=seconds(event, "seconds"),
+        notes=tuple(map(_note, fields.objects(event, "notes", MAX_NOTES))) if "notes" in event else (),
+    )
+
+
+def _note(item: Mapping[str, Any]) -> Note:
+    return Note(
+        code=fields.text(item, "code", 64),
+        reason=fields.text(item, "reason"),
+        remedy=fields.text(item, "remedy"),
+        params=fields.parameters(item),
     )
 
 

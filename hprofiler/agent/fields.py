@@ -133,6 +133,17 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> dict[str, str]:
     return named(value, 256, 1024)
 
 
+def parameters(event: Mapping[str, Any], name: str = "parameters") -> dict[str, str | int | float]:
+    """Texts and numbers by name; absent is none."""
+    value = {} if event.get(name) is None else member(event, name)
+    if len(value) > LABELS_LIMIT:
+        raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
+    return {
+        printable(key[:256]): _text(one, name, 1024) if isinstance(one, str) else number(value, key, 0.0)
+        for key, one in value.items()
+    }
+
+
 def named(value: Mapping[str, Any], longest_name: int, limit: int) -> dict[str, str]:
     """Texts by names that are the host's words as well."""
     names = {key: printable(key[:longest_name]) for key in value}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Outcome, Process, Recording, Status
+from hprofiler.model import Note, Outcome, Process, Recording, Status
 
 _LOST = "lost with its host: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -65,7 +65,9 @@ class Ledger:
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
             gone = outcome.ended is Ended.PROCESS and status is not Status.OK
-            self._outcomes[pid] = replace(line, gone=gone, seconds=_seconds_of_cut(outcome))
+            self._outcomes[pid] = replace(
+                line, gone=gone, seconds=_seconds_of_cut(outcome), notes=outcome.notes
+            )
         return None
 
     def lines(self, host_failure: Outcome | None) -> tuple[Outcome, ...]:
@@ -90,6 +92,7 @@ class Ledger:
             remedy=next((line.remedy for line in told if line.remedy), ""),
             seconds=said.seconds if said else None,
             gone=said is not None and said.gone,
+            notes=tuple(note for line in told for note in line.every_note),
         )
 
     def _missing(self, process: Process, said: Outcome | None, host_failure: Outcome | None) -> list[Outcome]:
@@ -146,7 +149,9 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
     if not _explains(cause, line):
         return line
     what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
-    return replace(line, reason=f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}")
+    if line.lost:
+        return replace(line, reason=f"{_LOST}{what}", notes=())
+    return replace(line, reason=f"{what}; {line.reason}", notes=(Note("", what), *line.every_note))
 
 
 def doubts(host: str, found: Found) -> Iterator[Outcome]:

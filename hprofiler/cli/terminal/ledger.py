@@ -65,17 +65,13 @@ def print_degraded(results: Sequence[HostResult]) -> None:
 
 
 def print_reasons(results: Sequence[HostResult]) -> None:
-    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many.
-
-    Agents see to it that `; ` stands between reasons only (agents/PROTOCOL.md). What there is to do is about
-    the first: why a better engine was not taken.
-    """
+    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many."""
     _print_notes(
-        replace(one, reason=reason, remedy="" if number else one.remedy)
+        replace(one, reason=note.reason, remedy=note.remedy)
         for host in results
         for one in host.outcomes
         if one.status is Status.OK and one.pid and one.reason
-        for number, reason in enumerate(one.reason.split("; "))
+        for note in one.every_note
     )
 
 

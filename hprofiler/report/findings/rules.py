@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from hprofiler.base.text import without_pids
@@ -38,9 +37,6 @@ _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
 
-_BROKEN = re.compile(
-    r"(\d{1,3}) % of the stacks(?: \(([^)]*)\))? are broken: the JVM keeps no frame pointers"
-)
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
 
@@ -192,10 +188,11 @@ def broken(subject: Subject) -> list[Finding]:
 
 
 def _broken_share(outcome: Outcome, event: str) -> float:
-    """By the agent's own words, 0 to 1."""
-    for percents, of in _BROKEN.findall(outcome.reason):
-        if of in ("", event):
-            return min(float(percents), 100.0) / 100
+    """The share of an event's stacks that the agent found broken, 0 to 1."""
+    for note in outcome.every_note:
+        share = note.params.get("share")
+        if note.code == "no-frame-pointers" and note.params.get("event") == event and share:
+            return min(float(share), 1.0)
     return 0.0
 
 

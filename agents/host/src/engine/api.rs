@@ -14,7 +14,7 @@ use crate::os::host::processors;
 use crate::os::proc::target::Target;
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Failure, Parameters};
 use crate::wire::requests::Chosen;
 use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
@@ -88,6 +88,9 @@ pub struct Note {
     pub degraded: bool,
     /// What to do about that.
     pub remedy: String,
+    /// What programs know it by; empty for notes that only people read.
+    pub code: &'static str,
+    pub parameters: Parameters,
 }
 
 impl Note {

@@ -9,7 +9,7 @@ use crate::os::files::sha256;
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, Samples};
-use crate::wire::outcome::{each_once, Failure, Outcome, Stage, Status};
+use crate::wire::outcome::{each_once, Failure, Outcome, Reason, Stage, Status};
 
 /// A result with a smaller share of the expected samples is degraded.
 const ENOUGH: f64 = 0.8;
@@ -135,8 +135,7 @@ pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Optio
 /// be good, and the user may want to mend what kept that one from it.
 pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
     let degraded = notes.iter().any(|note| note.degraded);
-    let told = notes.iter().filter(|note| degraded || !note.why.is_empty());
-    let remedies = each_once(told.map(|note| note.remedy.clone()));
+    let notes = reasons(notes, degraded);
     Outcome {
         pid: Some(pid),
         status: match degraded {
@@ -144,26 +143,39 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
             false => Status::Ok,
         },
         stage: Stage::Record,
-        remedy: remedies,
-        reason: reason(notes),
+        remedy: each_once(notes.iter().map(|note| note.remedy.clone())),
+        reason: each_once(notes.iter().map(|note| note.reason.clone())),
         ended: None,
         seconds: None,
+        notes,
     }
 }
 
-/// What several notes follow from is told with the first of them. Whoever tells of many processes takes reasons apart
-/// at "; ", which therefore stands in none of them.
-fn reason(notes: Vec<Note>) -> String {
-    let mut known: Vec<String> = Vec::new();
-    let texts = notes.into_iter().map(|note| {
-        if note.why.is_empty() || known.contains(&note.why) {
-            return note.text;
+/// A cause that several notes share is named with the first of them only. A note that makes nothing worse needs a
+/// remedy only where it has a cause: that kept a better engine away.
+fn reasons(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
+    let mut causes: Vec<String> = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
+    for note in notes {
+        let remedy = match degraded || !note.why.is_empty() {
+            true => note.remedy,
+            false => String::new(),
+        };
+        let mut reason = note.text;
+        if !note.why.is_empty() && !causes.contains(&note.why) {
+            reason = format!("{reason}: {}", note.why);
+            causes.push(note.why);
         }
-        let text = format!("{}: {}", note.text, note.why);
-        known.push(note.why);
-        text
-    });
-    each_once(texts.map(|text| text.replace("; ", ", ")))
+        if !reason.is_empty() && !reasons.iter().any(|known| known.reason == reason) {
+            reasons.push(Reason {
+                code: note.code,
+                reason,
+                remedy,
+                parameters: note.parameters,
+            });
+        }
+    }
+    reasons
 }
 
 #[cfg(test)]
@@ -260,8 +272,10 @@ mod tests {
             Note::plain("not by x").because(nowhere()),
             Note::plain("perf 6.1"),
         ];
-        let reason = "not by x: no folder: /tmp: noexec, /var/tmp: noexec; perf 6.1";
-        assert_eq!(build_outcome(7, notes).reason, reason);
+        let notes = build_outcome(7, notes).notes;
+        let reasons: Vec<_> = notes.iter().map(|note| note.reason.as_str()).collect();
+        let first = "not by x: no folder: /tmp: noexec; /var/tmp: noexec";
+        assert_eq!(reasons, [first, "perf 6.1"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The ledger's words: how it went for a process, and why.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// How it went.
@@ -44,7 +46,21 @@ pub struct Outcome {
     /// For how long was recorded, where that ended before its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Its reasons one by one, where a recording has several things to say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Reason>,
 }
+
+/// One reason of an outcome. `code` and `parameters` are for programs, the texts are for people.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reason {
+    pub code: &'static str,
+    pub reason: String,
+    pub remedy: String,
+    pub parameters: Parameters,
+}
+
+pub type Parameters = BTreeMap<&'static str, serde_json::Value>;
 
 /// Why something could not be done, and what to do next. It knows neither process nor stage.
 #[derive(Debug, Clone)]
@@ -84,6 +100,7 @@ impl Failure {
             remedy: self.remedy,
             ended: None,
             seconds: None,
+            notes: Vec::new(),
         }
     }
 }

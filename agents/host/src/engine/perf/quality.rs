@@ -66,7 +66,16 @@ fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<
     if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
         let percent = percent.unwrap_or_else(|| "few".to_owned());
         let what = format!("{percent} of the stacks{of} are broken");
-        return Some(no_frame_pointers(&what, better));
+        let share = event.broken as f64 / event.taken as f64;
+        return Some(Note {
+            code: "no-frame-pointers",
+            parameters: [
+                ("event", event.event.clone().into()),
+                ("share", share.into()),
+            ]
+            .into(),
+            ..no_frame_pointers(&what, better)
+        });
     }
     percent.map(|percent| {
         Note::plain(format!(
