@@ -32,7 +32,6 @@ from hprofiler.report.page import Page
 from hprofiler.report.reading import Names
 from hprofiler.report.single import write_page
 from hprofiler.report.tables import hosts_section, run_section
-from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage
 from hprofiler.runfolder import RunFolder
 
@@ -175,10 +174,9 @@ def _lost(facts: RunFacts, problems: Sequence[Outcome]) -> int:
 def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
     expected = facts.expected
-    cluster, event = gathered.cluster, facts.event
-    if cluster is None:
+    cluster, told, event = gathered.cluster, gathered.told, facts.event
+    if cluster is None or told is None:
         return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, "", (), gathered.compared)
-    told = telling(facts, cluster)
     return EventReport(
         event=event,
         recorded=recorded,
@@ -196,15 +194,15 @@ def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
 
 def _event_section(number: int, facts: RunFacts, gathered: Gathered) -> str:
     hosts = hosts_section(facts, gathered.hosts, gathered.compared)
-    cluster = gathered.cluster
-    if cluster is None:
+    cluster, told = gathered.cluster, gathered.told
+    if cluster is None or told is None:
         return pages.event_section(number, empty_headline(facts, gathered.problems), hosts)
-    told = [run_covered(facts, len(gathered.problems)), sampled(facts)]
-    subtitle = " · ".join(filter(None, [*told, left_out(facts, cluster.total(), gathered.whole)]))
+    covered = [run_covered(facts, len(gathered.problems)), sampled(facts)]
+    subtitle = " · ".join(filter(None, [*covered, left_out(facts, cluster.total(), gathered.whole)]))
     return pages.event_section(
         number,
-        headline(facts, cluster, gathered),
-        hottest_section(telling(facts, cluster), gathered.hosts),
+        headline(facts, cluster, told, gathered),
+        hottest_section(told, gathered.hosts),
         pages.still_picture(cluster, picture_title(facts, "cluster"), subtitle, len(facts.events)),
         hosts,
     )

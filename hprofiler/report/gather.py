@@ -17,7 +17,7 @@ from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.findings import Evidence, Finding, findings
 from hprofiler.report.pictures import remove_pictures, write_pictures
 from hprofiler.report.reading import HostProfile, Names, Reader
-from hprofiler.report.telling import telling
+from hprofiler.report.telling import Telling, telling
 from hprofiler.report.words import percent, short_name
 from hprofiler.runfolder import RunFolder, safe_name
 
@@ -64,11 +64,13 @@ class Shares:
 class Gathered:
     """The run's profiles of an event put together; the first value of each is the one that is shown.
 
-    `cluster` and `mean` are None when there is not one sample. `whole` is all hosts' total before trimming.
+    `told` is the cluster's profile without what its stacks end in. `cluster`, `mean` and `told` are None when
+    there is not one sample. `whole` is all hosts' total before trimming.
     """
 
     cluster: Profile | None = None
     mean: Profile | None = None
+    told: Telling | None = None
     hosts: list[Shares] = field(default_factory=list)
     problems: list[Outcome] = field(default_factory=list)
     compared: Compared = field(default_factory=Compared)
@@ -108,7 +110,10 @@ def gather(folder: RunFolder, facts: RunFacts, page: PageData, event: int, names
         gathered.mean = merger.finish()
     gathered.compared = reader.comparison.finish()
     if gathered.cluster is not None:
-        gathered.findings = findings(facts, gathered.cluster, gathered.compared, evidence, gathered.problems)
+        gathered.told = telling(facts, gathered.cluster)
+        gathered.findings = findings(
+            facts, gathered.cluster, gathered.told, gathered.compared, evidence, gathered.problems
+        )
     page.tell(event, _numbers(facts, page, gathered), gathered.findings)
     page.cover(event, _covered(facts, page, gathered.problems, short))
     _write_cluster(folder, facts, gathered)
@@ -186,6 +191,7 @@ def _write_host(
     page: PageData,
 ) -> Shares:
     profile = read.profile
+    named = telling(facts, profile)
     recorded, how = host_covered(facts, host, gathered.problems), host_sampled(facts, host)
     write_pictures(
         profile,
@@ -193,32 +199,34 @@ def _write_host(
         folder.host_dir(host.key),
         safe_name(facts.event),
         picture_title(facts, host.name),
-        f"{recorded} · {_subtitle(facts, profile, how, left_out(facts, profile.total(), read.whole))}",
+        f"{recorded} · {_subtitle(facts, profile, named, how, left_out(facts, profile.total(), read.whole))}",
     )
-    told = telling(facts, profile).profile
-    methods = told.top(_EVERYTHING)
+    methods = named.profile.top(_EVERYTHING)
     hottest = {method.name: method.self_value for method in methods[:_REMEMBERED] if method.self_value > 0}
     methods = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
     widest = {method.name: method.total_value for method in methods}
     number = page.host(host.key, host.name)
-    return Shares(host.key, number, host.name, profile.total(), read.whole, told.total(), hottest, widest)
+    return Shares(
+        host.key, number, host.name, profile.total(), read.whole, named.profile.total(), hottest, widest
+    )
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:
     told = run_covered(facts, len(gathered.problems))
     name = safe_name(facts.event)
-    scopes: list[tuple[Profile | None, str, str]] = [
-        (gathered.cluster, name, "cluster, every sample counts once"),
-        (gathered.mean, f"{name}-mean", "cluster average, every host weighs the same"),
+    mean = telling(facts, gathered.mean) if gathered.mean else None
+    scopes: list[tuple[Profile | None, Telling | None, str, str]] = [
+        (gathered.cluster, gathered.told, name, "cluster, every sample counts once"),
+        (gathered.mean, mean, f"{name}-mean", "cluster average, every host weighs the same"),
     ]
     cluster = gathered.cluster
     trimmed = left_out(facts, cluster.total(), gathered.whole) if cluster else ""
-    for profile, file_name, scope in scopes:
-        if profile is None:
+    for profile, named, file_name, scope in scopes:
+        if profile is None or named is None:
             remove_pictures(folder.cluster_dir, file_name)
             continue
         title = picture_title(facts, scope)
-        subtitle = f"{told} · {_subtitle(facts, profile, sampled(facts), trimmed)}"
+        subtitle = f"{told} · {_subtitle(facts, profile, named, sampled(facts), trimmed)}"
         write_pictures(profile, measure_of(facts.event), folder.cluster_dir, file_name, title, subtitle)
 
 
@@ -229,8 +237,7 @@ def left_out(facts: RunFacts, left: int, whole: int) -> str:
     return f"trimmed to the job's own frames, {percent(whole - left, whole)} left out"
 
 
-def _subtitle(facts: RunFacts, profile: Profile, how: str, trimmed: str) -> str:
-    named = telling(facts, profile)
+def _subtitle(facts: RunFacts, profile: Profile, named: Telling, how: str, trimmed: str) -> str:
     hottest = named.profile.top(1)[0]
     share = percent(hottest.self_value, named.profile.total())
     told = [f"{in_words(facts.event, totals_of(profile))}, {how}", trimmed]

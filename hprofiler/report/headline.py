@@ -15,7 +15,7 @@ from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings import Finding
 from hprofiler.report.gather import Gathered, left_out, totals_of
 from hprofiler.report.html import method, text, view_link
-from hprofiler.report.telling import plain_telling, telling
+from hprofiler.report.telling import Telling
 from hprofiler.report.words import (
     SEE_WHAT_IS_THERE,
     coverage,
@@ -38,9 +38,9 @@ def top(name: str) -> str:
     return f'<div class="top">{named}{_THEME}</div>'
 
 
-def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
+def headline(facts: RunFacts, cluster: Profile, told: Telling, gathered: Gathered) -> str:
     """The answer of an event with samples."""
-    second = _second(telling(facts, cluster).profile, gathered)
+    second = _second(told.profile, gathered)
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
@@ -97,11 +97,11 @@ def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
 
 
-def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
+def plain_headline(profile: Profile, told: Telling, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
     column = profile.values[0]
     counts = f"<b>{text(amount(profile.total(), column))}</b>"
-    return _head(column[0], findings, _next(plain_telling(profile).profile, findings[0]), [counts])
+    return _head(column[0], findings, _next(told.profile, findings[0]), [counts])
 
 
 def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:

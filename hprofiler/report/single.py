@@ -53,12 +53,12 @@ def _two_runs(profile: Profile, title: str, told: int) -> tuple[PageData, list[s
 
 
 def _section(event: int, profile: Profile, data: PageData, events: int) -> str:
-    found = plain_findings(profile)
+    found, told = plain_findings(profile), plain_telling(profile)
     data.tell(event, (), found)
     name, column = data.title, profile.values[0]
     return pages.event_section(
         event,
-        plain_headline(profile, found),
-        hottest_section(plain_telling(profile), []),
+        plain_headline(profile, told, found),
+        hottest_section(told, []),
         pages.still_picture(profile, name, amount(profile.total(), column), events),
     )

@@ -15,8 +15,7 @@ import paramiko.config
 from hprofiler.model import Host
 from hprofiler.transport.ssh import config_file
 from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
-from hprofiler.transport.ssh.options import SshOptions
-from hprofiler.transport.ssh.route import Route, RouteFinder
+from hprofiler.transport.ssh.route import Route, RouteFinder, SshOptions
 from tests.fuzz.invariants import of_file, ours
 
 _HOST = Host("host", "host")

@@ -14,6 +14,7 @@ from hprofiler.report import make_report
 from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import read_facts
 from hprofiler.report.findings import MOST, Evidence, findings, plain_findings
+from hprofiler.report.telling import telling
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
 
@@ -37,7 +38,7 @@ def of(folder, event="cpu"):
         if whole is not None:
             comparison.add_host(host, whole, behind)
             cluster = merged(cluster, whole)
-    return findings(facts, cluster, comparison.finish(), evidence)
+    return findings(facts, cluster, telling(facts, cluster), comparison.finish(), evidence)
 
 
 def merged(into, profile):

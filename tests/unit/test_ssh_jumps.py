@@ -12,8 +12,8 @@ from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport import SshConnector, SshOptions
 from hprofiler.transport.ssh import connector
-from hprofiler.transport.ssh.attempt import Attempt
 from hprofiler.transport.ssh.jumps import Jumps
+from hprofiler.transport.ssh.sockets import Attempt
 from tests.lab.procs import PATIENCE, wait_for
 
 

@@ -15,10 +15,9 @@ import pytest
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport.ssh import handshake
-from hprofiler.transport.ssh.attempt import Attempt
 from hprofiler.transport.ssh.keys import Credential
-from hprofiler.transport.ssh.options import SshOptions
-from hprofiler.transport.ssh.route import RouteFinder
+from hprofiler.transport.ssh.route import RouteFinder, SshOptions
+from hprofiler.transport.ssh.sockets import Attempt
 from tests.lab.procs import PATIENCE
 
 KEYS = [Credential(f"key {name}", paramiko.ECDSAKey.generate()) for name in ("a", "b")]

@@ -14,8 +14,7 @@ import pytest
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport.ssh.connector import SshConnector
-from hprofiler.transport.ssh.options import SshOptions
-from hprofiler.transport.ssh.route import RouteFinder
+from hprofiler.transport.ssh.route import RouteFinder, SshOptions
 from tests.lab.procs import PATIENCE
 
 N1 = Host("n1", "n1")

@@ -12,8 +12,7 @@ import pytest
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport.ssh import sockets
-from hprofiler.transport.ssh.options import SshOptions
-from hprofiler.transport.ssh.route import RouteFinder
+from hprofiler.transport.ssh.route import RouteFinder, SshOptions
 
 
 def refusing(monkeypatch, *failures: int) -> list[int]:

@@ -23,14 +23,14 @@ from hprofiler.model.event_names import IN_WORDS, known_as
 VERBS = {
     "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
     "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
-    "doctor": ("doctor", "tell what a run would come to on every host and process; touches no process"),
+    "doctor": ("doctor", "check whether a run would succeed on every host and process; touches no process"),
     "apps": ("apps", "list the running applications of a YARN cluster"),
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
-    "report": ("report", "make the pictures and the page of a run folder again"),
-    "diff": ("diff", "tell what changed from one run, or profile, to another"),
-    "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
-    "cleanup": ("cleanup", "list, and remove, whatever hprofiler left on hosts, its cached agent too"),
+    "report": ("report", "regenerate the pictures and the page of a run folder"),
+    "diff": ("diff", "show what changed from one run, or profile, to another"),
+    "outliers": ("outliers", "show the outliers among the hosts and processes of a run folder"),
+    "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts, and its cached agent"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
@@ -141,7 +141,7 @@ def general_parser() -> argparse.ArgumentParser:
         " [-o DIR] …\n"
         "       hprofiler VERB …"
     )
-    parser.epilog = f"verbs (hprofiler VERB --help tells more):\n{verbs}\n\n{RUN_EXAMPLES}"
+    parser.epilog = f"verbs (see also hprofiler VERB --help):\n{verbs}\n\n{RUN_EXAMPLES}"
     _run_options(parser)
     parser.add_argument("--version", action="version", version=f"hprofiler {__version__}")
     return parser
@@ -237,7 +237,7 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--accept-new-host-keys",
         action="store_true",
-        help="trust and remember hosts never seen; a changed key is refused all the same",
+        help="trust and remember the keys of unknown hosts; a changed key is still refused",
     )
     group.add_argument(
         "--become",
@@ -252,7 +252,7 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
         type=sampling_options.seconds,
         default=30.0,
         metavar="S",
-        help="seconds a host may take for each step before it is given up (default 30)",
+        help="seconds that each step may take on a host (default 30)",
     )
 
 
@@ -263,7 +263,7 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=named,
         metavar="DIR",
-        help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside",
+        help="run folder (default hprofiler-DATE-TIME); if it holds a run, the new one gets a number",
     )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
     _picture_options(group)
@@ -271,7 +271,7 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         "-d",
         "--outliers",
         action="store_true",
-        help="print how far each host is from the others, and in what, after the hottest methods",
+        help="after the hottest methods, print how much each host differs, and in which methods",
     )
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
@@ -281,7 +281,7 @@ def _picture_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--raw-names",
         action="store_true",
-        help="keep apart what every JVM numbers anew: lambdas, accessors, proxies, hidden classes",
+        help="do not merge names that each JVM numbers: lambdas, accessors, proxies, hidden classes",
     )
     _trim_option(parser)
 
@@ -290,7 +290,7 @@ def _trim_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="only the job's own frames: what is below the roots that the selector names (docs/selectors.md)",
+        help="show only frames below the roots that the selector names (docs/selectors.md)",
     )
 
 
@@ -322,7 +322,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.epilog = (
         "example:\n  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
-        "exit status: 0 all would be recorded as asked, 3 some not or less well, 4 nothing would be"
+        "exit status: 0 all would be recorded as asked, 3 some would not, or only in part, 4 nothing would be"
     )
 
 
@@ -343,12 +343,12 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
         const=0,
         type=_any_port,
         metavar="PORT",
-        help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C, and tell the address and "
-        "how to see it from another machine; a free port unless one is named",
+        help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C; prints the address, and "
+        "how to open it from another machine (default: a free port)",
     )
     parser.epilog = (
         "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080\n\n"
-        "--open and --serve alone show the page that is there, as it was made"
+        "--open and --serve alone show the existing page; they do not regenerate it"
     )
 
 

@@ -16,6 +16,7 @@ from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings import answers, rules
 from hprofiler.report.findings.evidence import Evidence
 from hprofiler.report.findings.subject import Finding, Subject
+from hprofiler.report.telling import Telling, plain_telling
 
 __all__ = ["MOST", "Evidence", "Finding", "findings", "plain_findings"]
 
@@ -44,16 +45,17 @@ RULES = (
 def findings(
     facts: RunFacts,
     cluster: Profile,
+    told: Telling,
     compared: Compared,
     evidence: Evidence,
     problems: Sequence[Outcome] = (),
 ) -> list[Finding]:
     """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
 
-    `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
-    not be used.
+    `cluster` is all processes' profile, the value shown first, and `told` that without what its stacks end
+    in; `problems` are stored profiles that could not be used.
     """
-    subject = Subject(facts, cluster, compared, evidence, problems)
+    subject = Subject(facts, cluster, told, compared, evidence, problems)
     found = [answers.answer(subject)]
     for rule in RULES:
         found += _told_by(rule, subject)
@@ -70,7 +72,7 @@ def _told_by(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list
 
 def plain_findings(profile: Profile) -> list[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
-    subject = Subject(None, profile, Compared(), None, ())
+    subject = Subject(None, profile, plain_telling(profile), Compared(), None, ())
     if not subject.methods:
         return [Finding("No stack has a frame.")]
     found = [answers.answer(subject), *rules.kinds_of_wait(subject), *rules.idle_threads(subject)]

@@ -16,7 +16,7 @@ from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings.evidence import Evidence
 from hprofiler.report.findings.families import Family
 from hprofiler.report.findings.walk import Walk
-from hprofiler.report.telling import Telling, plain_telling, telling
+from hprofiler.report.telling import Telling
 
 # How many standard deviations are no chance.
 SIGMAS = 4.5
@@ -60,6 +60,7 @@ class Subject:
 
     facts: RunFacts | None
     cluster: Profile
+    told: Telling
     compared: Compared
     evidence: Evidence | None
     problems: Sequence[Outcome]
@@ -71,10 +72,6 @@ class Subject:
     @property
     def measure(self) -> Measure:
         return measure_of(self.event)
-
-    @cached_property
-    def told(self) -> Telling:
-        return telling(self.facts, self.cluster) if self.facts else plain_telling(self.cluster)
 
     @cached_property
     def methods(self) -> dict[str, Method]:

@@ -1,7 +1,7 @@
 """SSH by way of paramiko, which is imported when the first host is looked up and not before."""
 
 from hprofiler.transport.ssh.connector import SshConnector
-from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import SshOptions
 from hprofiler.transport.ssh.transport import SshTransport
 
 __all__ = ["SshConnector", "SshOptions", "SshTransport"]

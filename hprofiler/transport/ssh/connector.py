@@ -11,14 +11,12 @@ from hprofiler.base.errors import HostError, UsageError
 from hprofiler.base.paths import at_home, is_file
 from hprofiler.model import Host
 from hprofiler.transport.ssh import failures
-from hprofiler.transport.ssh.attempt import Attempt
 from hprofiler.transport.ssh.handshake import RefusedBanner, check_host_key, log_in, shake_hands
 from hprofiler.transport.ssh.jumps import Hops, Jumps
 from hprofiler.transport.ssh.keys import AskPassphrase, KeyRing
 from hprofiler.transport.ssh.known_hosts import KnownHosts
-from hprofiler.transport.ssh.options import SshOptions
-from hprofiler.transport.ssh.route import Route, RouteFinder
-from hprofiler.transport.ssh.sockets import dial, spawn_proxy
+from hprofiler.transport.ssh.route import Route, RouteFinder, SshOptions
+from hprofiler.transport.ssh.sockets import Attempt, dial, spawn_proxy
 from hprofiler.transport.ssh.transport import SshTransport
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh import failures
-from hprofiler.transport.ssh.attempt import Attempt
 from hprofiler.transport.ssh.keys import KeyRing
 from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
 from hprofiler.transport.ssh.route import Route
+from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
     import paramiko

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh import failures
-from hprofiler.transport.ssh.attempt import Attempt
 from hprofiler.transport.ssh.route import Route
+from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
     import paramiko

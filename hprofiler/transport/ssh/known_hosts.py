@@ -8,13 +8,15 @@ import fnmatch
 import hmac
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler.base.errors import HostError
-from hprofiler.transport.ssh.revoked import read_revoked
+
+_KRL = b"SSHKRL\n\0"
+_REVOKED_REMEDY = "mend the file that RevokedHostKeys names in ssh_config"
 
 
 class Verdict(Enum):
@@ -171,3 +173,31 @@ def _append(file: Path, line: str) -> None:
             stream.seek(size - 1)
             line = line if stream.read(1) == b"\n" else "\n" + line
         stream.write(line.encode() + b"\n")
+
+
+def read_revoked(file: Path) -> frozenset[bytes]:
+    """The keys of a RevokedHostKeys file, one public key a line.
+
+    Raises HostError where not all of them can be read: like ssh, we then trust no host.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        reason = f"cannot read the revoked host keys in {file}: {error.strerror}"
+        raise HostError("connect", reason, _REVOKED_REMEDY) from error
+    if data.startswith(_KRL):
+        reason = f"the revoked host keys in {file} are a KRL (ssh-keygen -k), which hprofiler cannot read"
+        remedy = "name a text file with one revoked public key a line in RevokedHostKeys; --ssh-config FILE"
+        raise HostError("connect", reason, f"{remedy} leaves your own ssh_config as it is")
+    return frozenset(_revoked_keys(data.decode("utf-8", "replace"), file))
+
+
+def _revoked_keys(text: str, file: Path) -> Iterator[bytes]:
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            yield base64.b64decode(words[1], validate=True)
+        except (IndexError, binascii.Error, ValueError) as error:
+            raise HostError("connect", f"{file}:{number} is no public key", _REVOKED_REMEDY) from error

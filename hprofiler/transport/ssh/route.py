@@ -16,7 +16,6 @@ from hprofiler.base.errors import HostError, UsageError
 from hprofiler.base.paths import at_home, usual
 from hprofiler.model import Host
 from hprofiler.transport.ssh.config_file import read_config
-from hprofiler.transport.ssh.options import SshOptions
 
 if TYPE_CHECKING:
     import paramiko
@@ -26,6 +25,25 @@ _SYSTEM_DIR = Path("/etc/ssh")
 # A line of known_hosts takes other names for several, for a pattern, or for no name at all.
 _KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
 _CONFIG_REMEDY = "mend the ssh_config file, or name another one with --ssh-config"
+
+
+@dataclass(frozen=True)
+class SshOptions:
+    """The command line's options for SSH. None means: what ssh_config says, else OpenSSH's default.
+
+    `identity` is a private key's file. `config_path` replaces the user's and the system's ssh_config;
+    `known_hosts` the user's known_hosts. `timeout` is seconds to connect in, and for a silent peer.
+    `become` is None or `sudo`.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    identity: Path | None = None
+    config_path: Path | None = None
+    known_hosts: Path | None = None
+    accept_new_host_keys: bool = False
+    timeout: float = 30.0
+    become: str | None = None
 
 
 @dataclass(frozen=True)

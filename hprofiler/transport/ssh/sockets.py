@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,35 @@ _RTO_MAX_MS = getattr(socket, "TCP_RTO_MAX_MS", 44)
 _LONGEST_SILENCE = 2000
 OnClose = Callable[[Callable[[], None]], None]
 _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+
+
+class Attempt:
+    """A connection, made or in the making, that any thread can end.
+
+    `close` runs what `on_close` was given, last first. What is given later runs at once.
+    """
+
+    def __init__(self, since: float | None = None) -> None:
+        """`since` is the monotonic time at which the wait for it began; by default now."""
+        self.since = time.monotonic() if since is None else since
+        self.complaint: Callable[[], str] = str  # what a ProxyCommand wrote on its stderr
+        self.closed = threading.Event()
+        self._lock = threading.Lock()
+        self._closers: list[Callable[[], None]] = []
+
+    def on_close(self, closer: Callable[[], None]) -> None:
+        with self._lock:
+            self._closers.append(closer)
+            late = self.closed.is_set()
+        if late:
+            closer()
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed.set()
+            closers, self._closers = self._closers, []
+        for closer in reversed(closers):
+            closer()
 
 
 def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.model import Host
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Completed, StderrTail, run_to_end, wait_a_little
-from hprofiler.transport.ssh.attempt import Attempt
-from hprofiler.transport.ssh.options import SshOptions
+from hprofiler.transport.ssh.route import SshOptions
+from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
     import paramiko

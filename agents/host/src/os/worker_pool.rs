@@ -136,14 +136,14 @@ where
 {
     let end = Instant::now() + timeout;
     let count = items.len();
-    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::Stuck)).collect();
+    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NoThread)).collect();
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = channel();
     thread::scope(|scope| {
         for _ in 0..at_once.min(count) {
             let (sender, work, next) = (sender.clone(), work.clone(), &next);
-            scope.spawn(move || {
+            let look = move || {
                 while let Some((index, item)) = next() {
                     let left = end.saturating_duration_since(Instant::now());
                     let work = work.clone();
@@ -153,7 +153,11 @@ where
                     };
                     let _ = sender.send((index, result));
                 }
-            });
+            };
+            // Where no thread can be started, the others do its work.
+            let _ = thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, look);
         }
         drop(sender);
         for (index, result) in receiver {

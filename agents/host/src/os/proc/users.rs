@@ -1,22 +1,79 @@
-//! User names, from `/etc/passwd` alone: a static binary cannot ask the name service.
+//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot ask the name
+//! service itself.
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::read_text;
+use crate::os::audit;
+use crate::os::worker_pool;
+
+const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
+/// How long a name service may take. One that takes longer is not asked again.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// No more users than this are asked for.
+const MOST_ASKED: usize = 200;
 
 /// Names by uid.
-pub struct Users(HashMap<u32, String>);
+pub struct Users {
+    local: HashMap<u32, String>,
+    /// The answers of `getent`; None: the user has no name.
+    asked: Mutex<HashMap<u32, Option<String>>>,
+    getent: Option<String>,
+    /// Whether the name service took too long.
+    slow: AtomicBool,
+}
 
 impl Users {
     pub fn read() -> Self {
-        Self(parse(
-            &read_text("/etc/passwd", 4 << 20).unwrap_or_default(),
-        ))
+        let passwd = read_text("/etc/passwd", 4 << 20).unwrap_or_default();
+        let getent = GETENT.into_iter().find(|path| Path::new(path).exists());
+        Self::new(parse(&passwd), getent.map(str::to_owned))
+    }
+
+    fn new(local: HashMap<u32, String>, getent: Option<String>) -> Self {
+        Self {
+            local,
+            asked: Mutex::default(),
+            getent,
+            slow: AtomicBool::new(false),
+        }
     }
 
     /// The name, or the number of a user that has none.
     pub fn name(&self, uid: u32) -> String {
-        self.0.get(&uid).cloned().unwrap_or_else(|| uid.to_string())
+        let name = self.local.get(&uid).cloned().or_else(|| self.ask(uid));
+        name.unwrap_or_else(|| uid.to_string())
+    }
+
+    fn ask(&self, uid: u32) -> Option<String> {
+        let getent = self.getent.clone()?;
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = asked.get(&uid) {
+            return name.clone();
+        }
+        if asked.len() >= MOST_ASKED || self.slow.load(Ordering::Relaxed) {
+            return None;
+        }
+        audit::note("program", || format!("{getent} passwd {uid}"));
+        let answer = worker_pool::run(PATIENCE, move || {
+            let mut command = Command::new(getent);
+            command.args(["passwd", &uid.to_string()]).env_clear();
+            let quiet = command.stdin(Stdio::null()).stderr(Stdio::null());
+            quiet.output().map(|output| output.stdout)
+        });
+        let Ok(answer) = answer else {
+            self.slow.store(true, Ordering::Relaxed);
+            return None;
+        };
+        let line = String::from_utf8_lossy(&answer.unwrap_or_default()).into_owned();
+        let name = parse(&line).remove(&uid);
+        asked.insert(uid, name.clone());
+        name
     }
 }
 
@@ -56,6 +113,21 @@ pub fn parse(passwd: &str) -> HashMap<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_that_is_not_local_is_asked_for() {
+        let path = std::env::temp_dir().join(format!("hprofiler-getent-{}", std::process::id()));
+        let answer = "#!/bin/sh\n[ $2 = 71234 ] && echo alice:x:71234:1::/home/alice:/bin/sh\n";
+        std::fs::write(&path, answer).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .unwrap();
+        let local = parse("root:x:0:0:r:/root:/bin/sh\n");
+        let users = Users::new(local, path.to_str().map(str::to_owned));
+        assert_eq!(users.name(0), "root");
+        assert_eq!(users.name(71234), "alice");
+        assert_eq!(users.name(71235), "71235");
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn where_a_user_is_at_home() {
