@@ -54,7 +54,7 @@ class Selector:
     `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list),
     `text` (a substring of the command line), `regex`, `pids` and `containers` (everything in the hosts'
     containers). With `native` processes that are no JVMs may match too. `roots` are the frames at which the
-    job's own stacks begin, as `report.roots` reads them; none where they are not known.
+    job's own stacks begin, as `report.facts` reads them; none where they are not known.
     """
 
     text: str

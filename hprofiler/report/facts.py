@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hprofiler.model import Outcome, Process, Recording, Samples, Status
-from hprofiler.report.roots import ANY_ROOT
 from hprofiler.runfolder import HostRecord, RunRecord
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
 """The engines of recordings."""
+# What a thread's own code begins with, where nothing better is known.
+ANY_ROOT = ("*.run", "*.main")
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 _MOST_LABELS = 20
 _MOST_TIMINGS = 20
 _LONGEST_LABEL = 500
@@ -93,8 +97,8 @@ class RunFacts:
     """The run: what was asked for, when, and how it went on each host.
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
-    at which the job's own stacks begin (`report.roots`); with `trimmed` only those are looked at. `places` is
-    what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
+    at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
+    is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
     """
 
     version: str
@@ -195,3 +199,17 @@ def _labels(process: Process, host: Mapping[str, str]) -> dict[str, str]:
     labels = {key[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for key, value in given}
     labels.setdefault("user", process.user[:_LONGEST_LABEL])
     return {key: value for key, value in labels.items() if key and value}
+
+
+def root_patterns(roots: Sequence[str]) -> list[str]:
+    """Regular expressions that find a frame which is one of the roots.
+
+    A root is a whole name, with `*` for any text; slashes and dots are one, as engines write both, and a
+    name of native code may have its arguments behind it.
+    """
+    return [f"^{''.join(map(_root_part, re.split(r'([*./])', root)))}(?:\\(.*)?$" for root in roots]
+
+
+def _root_part(text: str) -> str:
+    known = {"*": ".*", ".": "[./]", "/": "[./]"}.get(text)
+    return known or "".join(letter if letter in _PLAIN else f"\\x{{{ord(letter):x}}}" for letter in text)

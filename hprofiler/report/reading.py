@@ -11,8 +11,7 @@ from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.report.comparison import Comparison
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.report.roots import patterns
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, root_patterns
 from hprofiler.runfolder import RunFolder
 
 
@@ -50,7 +49,7 @@ class Reader:
         self._facts = facts
         self._names = names
         self._taker = taker
-        self._roots = patterns(facts.roots) if facts.trimmed else []
+        self._roots = root_patterns(facts.roots) if facts.trimmed else []
 
     def read_host(self, host: HostFacts) -> HostProfile | None:
         """The host's processes as one profile; None when there is none."""

@@ -15,8 +15,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
 from hprofiler.report import idle
-from hprofiler.report.facts import ASYNC_PROFILER, RunFacts
-from hprofiler.report.roots import patterns
+from hprofiler.report.facts import ASYNC_PROFILER, RunFacts, root_patterns
 
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
 
@@ -135,7 +134,7 @@ def _ends(event: str) -> _Ends:
         return list(_HOW[event]), event != "nativemem"
     if is_tracepoint(event):
         return list(_WAITS), True
-    return (patterns([event]) if is_method(event) else []), False
+    return (root_patterns([event]) if is_method(event) else []), False
 
 
 def _ends_of_run(event: str) -> _Ends:

@@ -166,8 +166,8 @@ def test_helpers_are_bounded(agent):
     ("members", "reason"),
     [
         ({"selector": None}, "neither a selector nor containers"),
-        ({"selector": None, "containers": ["../x"]}, "is no container's id"),
-        ({"selector": None, "containers": [""]}, "is no container's id"),
+        ({"selector": None, "containers": ["../x"]}, "is not a container id"),
+        ({"selector": None, "containers": [""]}, "is not a container id"),
         ({"selector": None, "containers": [f"c{n}" for n in range(10_001)]}, "more than 10000 containers"),
         ({"selector": None, "containers": "all"}, "cannot be understood"),
     ],

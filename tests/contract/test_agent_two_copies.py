@@ -56,8 +56,8 @@ def test_what_cannot_be_stopped_keeps_its_library(
     burner.outer.kill(18)
     profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
     assert profiler["state"] == "left", profiler
-    assert clean(agent)["stopped"] == [burner.outer.pid]
-    assert staged in clean(agent, kept=True)["removed"]
+    cleaned = clean(agent)
+    assert burner.outer.pid in cleaned["stopped"] and staged in cleaned["removed"], cleaned
 
 
 def test_no_other_copy_is_loaded_beside_one_that_records(

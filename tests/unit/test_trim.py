@@ -13,7 +13,7 @@ from hprofiler.base.errors import SelectorError
 from hprofiler.cli.commands.run import print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
-from hprofiler.report.roots import ANY_ROOT, patterns
+from hprofiler.report.facts import ANY_ROOT, root_patterns
 from hprofiler.runfolder import Coverage
 from hprofiler.runfolder.schema import ProcessCoverage
 from hprofiler.selectors.rule_file import read_selector_file
@@ -39,7 +39,7 @@ def run_folder(path, roots=(TASK,), hosts=("one", "two"), stacks=STACKS):
 def found(roots, *names):
     """The names that are roots, as the binding finds them."""
     profile = Profile.from_bytes("".join(f"above;{name} 1\n" for name in names).encode(), "folded")
-    return {stack.frames[0] for stack in profile.below(patterns(roots)).paths()}
+    return {stack.frames[0] for stack in profile.below(root_patterns(roots)).paths()}
 
 
 def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):

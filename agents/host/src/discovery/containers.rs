@@ -9,7 +9,7 @@ use crate::os::proc::target::Target;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::Failure;
 
-/// A host runs hundreds of containers at most.
+/// The most ids of one request. A host runs hundreds of containers.
 const MOST: usize = 10_000;
 const LONGEST: usize = 128;
 /// What container runtimes write before the id where systemd keeps the control groups.
@@ -17,7 +17,7 @@ const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
 /// Stands before the port of a Spark driver that is in no container.
 const DRIVER: &str = "spark_driver_";
 const SPARK: &str = "org.apache.spark.";
-/// What YARN runs a container's command by.
+/// The programs by which YARN starts a container.
 const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid"];
 
 /// The ids of the containers that are meant.
@@ -35,7 +35,7 @@ impl Containers {
         let plain =
             |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
         match ids.iter().find(|id| !plain(id)) {
-            Some(id) => Err(Failure::plain(format!("{id:?} is no container's id"))),
+            Some(id) => Err(Failure::plain(format!("{id:?} is not a container id"))),
             None => Ok(Self {
                 drivers: ids.iter().filter_map(|id| driver(id)).collect(),
                 ids: ids.into_iter().collect(),
@@ -44,12 +44,12 @@ impl Containers {
     }
 
     /// The container that a process is in, where it is one of these.
-    pub fn of(&self, process: &Seen) -> Option<Home> {
+    pub fn of(&self, process: &Seen) -> Option<Membership> {
         let path = format!("/proc/{}/cgroup", process.pid);
         let cgroup = read_text(path, 1 << 20).unwrap_or_default();
         let environment = environment(process);
-        let told = self.told(&environment, &cgroup, &process.command);
-        told.or_else(|| Some(Home::own(self.as_driver(process, &environment)?)))
+        let told = self.membership(&environment, &cgroup, &process.command);
+        told.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
     }
 
     /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
@@ -68,22 +68,22 @@ impl Containers {
 
     /// The kernel's word goes before the process's own, and its `CONTAINER_ID` before any mention of the id: a
     /// process that says of itself that it belongs to another container may well mention these.
-    pub fn told(
+    pub fn membership(
         &self,
         environment: &BTreeMap<String, String>,
         cgroup: &str,
         command: &[String],
-    ) -> Option<Home> {
+    ) -> Option<Membership> {
         let (delegated, given): (Vec<&str>, Vec<&str>) = groups(cgroup).partition(is_delegated);
-        if let Some(id) = self.in_groups(given) {
-            return Some(Home {
+        if let Some(id) = self.in_control_groups(given) {
+            return Some(Membership {
                 id: id.to_owned(),
-                word: Word::Kernel,
+                evidence: Evidence::Kernel,
             });
         }
         let own = environment.get("CONTAINER_ID");
         let known = own.and_then(|id| self.known(id));
-        let known = known.or_else(|| self.in_groups(delegated));
+        let known = known.or_else(|| self.in_control_groups(delegated));
         // Masked: asked for enough ids, a mention could tell a secret.
         let mention = || {
             let variables = environment.iter();
@@ -92,12 +92,12 @@ impl Containers {
             texts.find_map(|text| words(&text).find_map(|word| self.known(word)))
         };
         let mention = || own.is_none().then(mention).flatten();
-        known.or_else(mention).map(Home::own)
+        known.or_else(mention).map(Membership::own)
     }
 
     /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. Where kubelet alone
     /// leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
-    fn in_groups(&self, paths: Vec<&str>) -> Option<&str> {
+    fn in_control_groups(&self, paths: Vec<&str>) -> Option<&str> {
         let mut parts = paths.into_iter().flat_map(|path| path.split('/'));
         parts.find_map(|part| {
             let unit = part.strip_suffix(".scope").unwrap_or(part);
@@ -112,26 +112,26 @@ impl Containers {
     }
 }
 
-/// The container that a process is in, and who says so.
+/// The container of a process, and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct Membership {
     pub id: String,
-    pub word: Word,
+    pub evidence: Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum Evidence {
     /// Only root puts a process into such a control group.
     Kernel,
     /// The process's user could have said it.
     Own,
 }
 
-impl Home {
+impl Membership {
     fn own(id: &str) -> Self {
         Self {
             id: id.to_owned(),
-            word: Word::Own,
+            evidence: Evidence::Own,
         }
     }
 }
@@ -157,12 +157,12 @@ fn driver(id: &str) -> Option<(u16, String)> {
     Some((port, id.to_owned()))
 }
 
-/// Whether it is what every container is started by.
+/// Whether it is one of the programs that start a container.
 pub fn is_wrapper(process: &Seen) -> bool {
     WRAPPERS.contains(&process.program.as_str())
 }
 
-/// What a process of a container that is no JVM is ignored for; None for what every container is started by.
+/// Why a process of a container that is not a JVM is ignored. None for the programs that start every container.
 pub fn helper(process: &Seen, container: &str) -> Option<String> {
     if is_wrapper(process) {
         return None;
@@ -200,8 +200,8 @@ mod tests {
         let environment = environment.iter();
         let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
         let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let found = containers.told(&environment.collect(), cgroup, &command);
-        found.map(|home| home.id)
+        let found = containers.membership(&environment.collect(), cgroup, &command);
+        found.map(|membership| membership.id)
     }
 
     #[test]
@@ -262,27 +262,31 @@ mod tests {
             (
                 format!("0::/hadoop-yarn/{YARN}"),
                 BTreeMap::new(),
-                (YARN, Word::Kernel),
+                (YARN, Evidence::Kernel),
             ),
             (
                 format!("0::/kubepods/{POD}"),
                 claimed.clone(),
-                (POD, Word::Kernel),
+                (POD, Evidence::Kernel),
             ),
             (
                 format!("0::{unit}/{POD}"),
                 BTreeMap::new(),
-                (POD, Word::Own),
+                (POD, Evidence::Own),
             ),
             (
                 format!("0::{unit}/{POD}"),
                 claimed.clone(),
-                (YARN, Word::Own),
+                (YARN, Evidence::Own),
             ),
-            ("0::/".to_owned(), claimed, (YARN, Word::Own)),
+            ("0::/".to_owned(), claimed, (YARN, Evidence::Own)),
         ] {
-            let home = containers.told(&environment, &cgroup, &[]).unwrap();
-            assert_eq!((home.id.as_str(), home.word), want, "{cgroup}");
+            let membership = containers.membership(&environment, &cgroup, &[]).unwrap();
+            assert_eq!(
+                (membership.id.as_str(), membership.evidence),
+                want,
+                "{cgroup}"
+            );
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use rustix::process::geteuid;
 
-use crate::discovery::containers::{helper, is_wrapper, Containers, Home, Word};
+use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
 use crate::discovery::own_group::OwnGroup;
-use crate::discovery::rivals::{self, Vouched};
+use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
 use crate::wire::events::{Event, Ignored, Process};
@@ -32,7 +32,7 @@ pub struct Finding {
     containers: Option<Containers>,
     /// The id of the agent's own container, where that is meant.
     own: Option<(String, OwnGroup)>,
-    vouched: Vouched,
+    trusted: TrustedFacts,
 }
 
 impl Finding {
@@ -58,7 +58,7 @@ impl Finding {
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
             own: request.own.map(|id| (id, OwnGroup::read())),
-            vouched: Vouched {
+            trusted: TrustedFacts {
                 owners: request.owners,
                 manager_port: request.manager_port,
             },
@@ -76,9 +76,9 @@ impl Finding {
         });
         let mut few = 0;
         let mut processes = Vec::new();
-        let homes = self.homes(&seen);
-        for (process, home) in seen.into_iter().zip(homes) {
-            let (reason, doubtful) = match self.judge(&process, home) {
+        let memberships = self.memberships(&seen);
+        for (process, membership) in seen.into_iter().zip(memberships) {
+            let (reason, doubtful) = match self.judge(&process, membership) {
                 Verdict::Meant(container) => {
                     processes.push(self.tell(process, container));
                     continue;
@@ -100,7 +100,7 @@ impl Finding {
                 doubtful,
             });
         }
-        let (processes, left_out) = that_fit(processes, MOST);
+        let (processes, left_out) = fit_into_line(processes, MOST);
         ignored.extend(left_out);
         Event::Found {
             searched,
@@ -110,12 +110,12 @@ impl Finding {
     }
 
     /// The container of each process; Err where its own word for that is not believed.
-    fn homes(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
+    fn memberships(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
         let Some(containers) = &self.containers else {
             return seen.iter().map(|_| None).collect();
         };
-        let home = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
-        rivals::settle(seen, seen.iter().map(home).collect(), &self.vouched)
+        let membership = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
+        rivals::settle(seen, seen.iter().map(membership).collect(), &self.trusted)
     }
 
     /// Those that were asked for, of which nothing is known.
@@ -155,8 +155,8 @@ impl Finding {
             .collect()
     }
 
-    fn judge(&self, process: &Seen, home: Option<Result<String, String>>) -> Verdict {
-        let container = match home {
+    fn judge(&self, process: &Seen, membership: Option<Result<String, String>>) -> Verdict {
+        let container = match membership {
             None if self.containers.is_some() => return Verdict::Other(None),
             None => None,
             Some(Ok(id)) => Some(id),
@@ -185,11 +185,11 @@ impl Finding {
         }
     }
 
-    fn own_of(&self, process: &Seen) -> Option<Home> {
+    fn own_of(&self, process: &Seen) -> Option<Membership> {
         let (id, group) = self.own.as_ref()?;
-        group.holds(process.pid).then(|| Home {
+        group.holds(process.pid).then(|| Membership {
             id: id.clone(),
-            word: Word::Kernel,
+            evidence: Evidence::Kernel,
         })
     }
 
@@ -214,7 +214,7 @@ fn not_known(process: &Seen) -> Option<String> {
 }
 
 /// The first processes, `most` at most and as many as fit into a line, and a word about the others.
-pub fn that_fit(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
+pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
     let size = |process: &Process| serde_json::to_string(process).map_or(0, |text| text.len() + 1);
     let mut room = LONGEST;
     let fit = processes.iter().take(most).take_while(|process| {
@@ -280,13 +280,13 @@ mod tests {
             jvm: None,
         };
         let short = || (1..=9).map(|pid| process(pid, "")).collect();
-        let (told, left_out) = that_fit(short(), 9);
+        let (told, left_out) = fit_into_line(short(), 9);
         assert!(told.len() == 9 && left_out.is_none());
-        let (told, left_out) = that_fit(short(), 6);
+        let (told, left_out) = fit_into_line(short(), 6);
         assert_eq!((told.len(), left_out.unwrap().pid), (6, 7));
         let long = "\u{1}".repeat(4096);
         let long = (1..=2000).map(|pid| process(pid, &long)).collect();
-        let (told, left_out) = that_fit(long, 10_000);
+        let (told, left_out) = fit_into_line(long, 10_000);
         assert!(serde_json::to_string(&told).unwrap().len() < 16 << 20);
         let words = format!(
             "{} processes are more than can be listed",

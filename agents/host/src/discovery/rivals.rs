@@ -1,58 +1,58 @@
-//! Who is believed where processes of several users say that they are in the same container. Anybody may put an id into
-//! an environment or an argument; a control group, what root runs and the cluster's word of users are not anybody's.
+//! Decides whom to believe when processes of several users claim the same container. Any user can put an id into an
+//! environment or an argument. Only root controls control groups, what root runs, and what the cluster says of users.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::discovery::containers::{mentions, Home, Word};
+use crate::discovery::containers::{mentions, Evidence, Membership};
 use crate::discovery::listening;
 use crate::discovery::scan::Seen;
 
-/// What root starts the containers of YARN by, where each runs as its application's user.
+/// The program by which root starts YARN containers as their application.s user.
 const EXECUTOR: &str = "container-executor";
-/// More ancestors than this has no process that YARN starts.
+/// No process that YARN starts has more ancestors.
 const DEEPEST: usize = 64;
 
 /// What the coordinator knows of who runs containers.
 #[derive(Default)]
-pub struct Vouched {
+pub struct TrustedFacts {
     /// The user of each container's application, by the container's id.
     pub owners: BTreeMap<String, String>,
     /// Where the node's manager listens, whose own user may run all containers.
     pub manager_port: Option<u16>,
 }
 
-/// Which container each process is in; Err with the id where it only says so. `homes` are those of `seen`.
+/// Which container each process is in; Err with the id where it only says so. `memberships` are those of `seen`.
 pub fn settle(
     seen: &[Seen],
-    homes: Vec<Option<Home>>,
-    vouched: &Vouched,
+    memberships: Vec<Option<Membership>>,
+    trusted: &TrustedFacts,
 ) -> Vec<Option<Result<String, String>>> {
     let mut claims: HashMap<&str, Vec<Claim>> = HashMap::new();
-    for (process, home) in seen.iter().zip(&homes) {
-        if let Some(home) = home {
+    for (process, membership) in seen.iter().zip(&memberships) {
+        if let Some(membership) = membership {
             let claim = Claim {
                 process,
-                word: home.word,
+                evidence: membership.evidence,
             };
-            claims.entry(&home.id).or_default().push(claim);
+            claims.entry(&membership.id).or_default().push(claim);
         }
     }
     let family = Family::of(seen);
     // Asked once, and only where it matters: hosts have many sockets.
     let managers = LazyCell::new(|| {
-        let port = vouched.manager_port;
+        let port = trusted.manager_port;
         port.map(listening::users_at).unwrap_or_default()
     });
     let doubted: HashSet<i32> = claims
         .into_iter()
-        .flat_map(|(id, claims)| doubted(id, claims, vouched, &managers, &family))
+        .flat_map(|(id, claims)| doubted(id, claims, trusted, &managers, &family))
         .collect();
-    let told = seen.iter().zip(homes);
-    told.map(|(process, home)| {
-        home.map(|home| match doubted.contains(&process.pid) {
-            true => Err(home.id),
-            false => Ok(home.id),
+    let told = seen.iter().zip(memberships);
+    told.map(|(process, membership)| {
+        membership.map(|membership| match doubted.contains(&process.pid) {
+            true => Err(membership.id),
+            false => Ok(membership.id),
         })
     })
     .collect()
@@ -60,18 +60,18 @@ pub fn settle(
 
 struct Claim<'a> {
     process: &'a Seen,
-    word: Word,
+    evidence: Evidence,
 }
 
-/// Those that are not in the container though they say so. Where nothing tells users apart all are believed.
+/// The processes that claim the container but are not in it. If nothing distinguishes the users, all are believed.
 fn doubted(
     id: &str,
     claims: Vec<Claim>,
-    vouched: &Vouched,
+    trusted: &TrustedFacts,
     managers: &LazyCell<BTreeSet<u32>, impl FnOnce() -> BTreeSet<u32>>,
     family: &Family,
 ) -> Vec<i32> {
-    let by_kernel = |claim: &Claim| claim.word == Word::Kernel;
+    let by_kernel = |claim: &Claim| claim.evidence == Evidence::Kernel;
     if claims.iter().any(by_kernel) {
         return pids(claims, |claim| !by_kernel(claim));
     }
@@ -84,7 +84,7 @@ fn doubted(
         |claim: &&Claim| claim.process.uid != 0 && family.started_by_root(claim.process, id);
     let mut believed = uids(claims.iter().filter(started));
     if believed.is_empty() {
-        let owner = vouched.owners.get(id);
+        let owner = trusted.owners.get(id);
         let owns = |claim: &&Claim| owner == Some(&claim.process.user);
         believed = uids(claims.iter().filter(owns));
         believed.extend(users.intersection(managers));
@@ -104,7 +104,7 @@ fn pids(claims: Vec<Claim>, which: impl Fn(&Claim) -> bool) -> Vec<i32> {
     those.map(|claim| claim.process.pid).collect()
 }
 
-/// Who started whom.
+/// The parent of each process.
 struct Family<'a>(HashMap<i32, &'a Seen>);
 
 impl<'a> Family<'a> {
@@ -112,7 +112,7 @@ impl<'a> Family<'a> {
         Self(seen.iter().map(|process| (process.pid, process)).collect())
     }
 
-    /// Whether it descends from a program of root's that was told to start this very container.
+    /// Whether it descends from a program of root that started this container.
     fn started_by_root(&self, process: &Seen, id: &str) -> bool {
         let parent = |process: &&'a Seen| self.0.get(&process.ppid).copied();
         let ancestors = std::iter::successors(self.0.get(&process.ppid).copied(), parent);

@@ -119,7 +119,7 @@ impl Scan {
             whole,
             signs,
         } = memory;
-        let told = signs.map(|signs| self.told(pid, before.start_time, &command, signs));
+        let told = signs.map(|signs| self.describe_jvm(pid, before.start_time, &command, signs));
         // A pid that was reused while it was read would mix two processes.
         let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let jvm = told.as_ref().map(|told| JvmFacts {
@@ -150,7 +150,13 @@ impl Scan {
     }
 
     /// What a JVM's command line and files say, the files read with its user's rights.
-    fn told(&self, pid: i32, start_time: u64, command: &[String], signs: Signs) -> Told {
+    fn describe_jvm(
+        &self,
+        pid: i32,
+        start_time: u64,
+        command: &[String],
+        signs: Signs,
+    ) -> JvmDescription {
         let words = command.to_vec();
         let left = self.patience.get();
         let patience = left.clamp(MOMENT, FILE_PATIENCE);
@@ -160,13 +166,13 @@ impl Scan {
             Some((target, named))
         });
         let told = match files {
-            Some((target, named)) => {
-                as_its_user(target, patience, move || Told::by(&words, &signs, &named))
-            }
+            Some((target, named)) => as_its_user(target, patience, move || {
+                JvmDescription::from_files(&words, &signs, &named)
+            }),
             None => Err(Unread::NotAllowed),
         };
         self.patience.set(left.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|why| Told::without_files(command, why))
+        told.unwrap_or_else(|why| JvmDescription::without_files(command, why))
     }
 }
 
@@ -267,13 +273,13 @@ fn program(dir: &str, command: &[String]) -> String {
 }
 
 /// What a JVM's user says of it.
-struct Told {
+struct JvmDescription {
     launch: Launch,
     version: String,
 }
 
-impl Told {
-    fn by(command: &[String], signs: &Signs, named: &Named) -> Self {
+impl JvmDescription {
+    fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
         let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
             launch: command_line::parse(command, |name| named.text(name)),

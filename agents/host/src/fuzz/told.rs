@@ -34,7 +34,7 @@ pub fn proc_texts(bytes: &[u8]) {
     OwnGroup::of(&text, false, None).has(&text);
     let known = Containers::new(vec![ID.to_owned(), POD.to_owned()]);
     let told = known.as_ref().ok();
-    let told = told.and_then(|known| known.told(&Default::default(), &text, &[]));
+    let told = told.and_then(|known| known.membership(&Default::default(), &text, &[]));
     assert!(told.is_none_or(|home| text.contains(&home.id)));
 }
 

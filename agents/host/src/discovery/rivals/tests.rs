@@ -24,14 +24,14 @@ fn process(pid: i32, ppid: i32, uid: u32, command: &str) -> Seen {
 }
 
 /// The pids that are believed of those that say that they are in the container.
-fn believed(seen: &[Seen], words: &[Option<Word>], vouched: &Vouched) -> Vec<i32> {
-    let home = |word: &Option<Word>| {
-        word.map(|word| Home {
+fn believed(seen: &[Seen], words: &[Option<Evidence>], trusted: &TrustedFacts) -> Vec<i32> {
+    let membership = |evidence: &Option<Evidence>| {
+        evidence.map(|evidence| Membership {
             id: ID.to_owned(),
-            word,
+            evidence,
         })
     };
-    let places = settle(seen, words.iter().map(home).collect(), vouched);
+    let places = settle(seen, words.iter().map(membership).collect(), trusted);
     let believed = seen.iter().zip(places);
     believed
         .filter(|(_, place)| *place == Some(Ok(ID.to_owned())))
@@ -39,8 +39,8 @@ fn believed(seen: &[Seen], words: &[Option<Word>], vouched: &Vouched) -> Vec<i32
         .collect()
 }
 
-fn owned() -> Vouched {
-    Vouched {
+fn owned() -> TrustedFacts {
+    TrustedFacts {
         owners: BTreeMap::from([(ID.to_owned(), format!("u{APPLICATION}"))]),
         manager_port: None,
     }
@@ -49,7 +49,7 @@ fn owned() -> Vouched {
 #[test]
 fn where_one_user_speaks_he_is_believed() {
     let seen = [process(10, 1, 3000, "java"), process(11, 1, 3000, "java")];
-    let words = [Some(Word::Own); 2];
+    let words = [Some(Evidence::Own); 2];
     assert_eq!(believed(&seen, &words, &owned()), [10, 11]);
 }
 
@@ -60,8 +60,12 @@ fn the_kernels_word_goes_before_any_other() {
         process(11, 1, 0, "java"),
         process(12, 1, STRANGER, "java"),
     ];
-    let words = [Some(Word::Kernel), Some(Word::Own), Some(Word::Own)];
-    assert_eq!(believed(&seen, &words, &Vouched::default()), [10]);
+    let words = [
+        Some(Evidence::Kernel),
+        Some(Evidence::Own),
+        Some(Evidence::Own),
+    ];
+    assert_eq!(believed(&seen, &words, &TrustedFacts::default()), [10]);
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn the_applications_user_is_believed() {
         process(10, 1, APPLICATION, "java"),
         process(11, 1, STRANGER, "java"),
     ];
-    assert_eq!(believed(&seen, &[Some(Word::Own); 2], &owned()), [10]);
+    assert_eq!(believed(&seen, &[Some(Evidence::Own); 2], &owned()), [10]);
 }
 
 #[test]
@@ -84,14 +88,14 @@ fn whoever_root_starts_for_it_is_believed() {
             process(11, 1, STRANGER, "java"),
         ]
     };
-    let words = [Some(Word::Own); 4];
+    let words = [Some(Evidence::Own); 4];
     for (first, want) in [
         (executor(0, ID), vec![6, 10]),
         (executor(STRANGER, ID), vec![5, 6, 10, 11]),
         (executor(0, OTHER), vec![5, 6, 10, 11]),
     ] {
         let seen: Vec<Seen> = std::iter::once(first).chain(rest()).collect();
-        assert_eq!(believed(&seen, &words, &Vouched::default()), want);
+        assert_eq!(believed(&seen, &words, &TrustedFacts::default()), want);
     }
 }
 
@@ -103,9 +107,12 @@ fn roots_own_helper_does_not_tell_whose_it_is() {
         process(10, 1, APPLICATION, "java"),
         process(11, 1, STRANGER, "java"),
     ];
-    let words = [Some(Word::Own); 4];
+    let words = [Some(Evidence::Own); 4];
     assert_eq!(believed(&seen, &words, &owned()), [10]);
-    assert_eq!(believed(&seen, &words, &Vouched::default()), [5, 6, 10, 11]);
+    assert_eq!(
+        believed(&seen, &words, &TrustedFacts::default()),
+        [5, 6, 10, 11]
+    );
 }
 
 #[test]
@@ -117,17 +124,20 @@ fn the_managers_user_is_believed_and_the_applications_beside_it() {
         process(11, 1, APPLICATION, "tail"),
         process(12, 1, STRANGER, "java"),
     ];
-    let vouched = Vouched {
+    let trusted = TrustedFacts {
         manager_port: Some(listener.local_addr().unwrap().port()),
         ..owned()
     };
-    assert_eq!(believed(&seen, &[Some(Word::Own); 3], &vouched), [10, 11]);
+    assert_eq!(
+        believed(&seen, &[Some(Evidence::Own); 3], &trusted),
+        [10, 11]
+    );
 }
 
 #[test]
 fn where_nothing_tells_users_apart_all_are_believed() {
     let seen = [process(10, 1, 3000, "java"), process(11, 1, 3001, "java")];
-    let words = [Some(Word::Own); 2];
+    let words = [Some(Evidence::Own); 2];
     assert_eq!(believed(&seen, &words, &owned()), [10, 11]);
 }
 

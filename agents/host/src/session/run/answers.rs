@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Session;
 use crate::commands::clean;
 use crate::commands::doctor;
-use crate::discovery::find::{may_be_meant, that_fit, Finding};
+use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
@@ -97,7 +97,7 @@ impl Session {
             process.tell(label, Default::default(), limit)
         };
         let all = seen.into_iter().map(tell).collect();
-        let (processes, left_out) = that_fit(all, usize::MAX);
+        let (processes, left_out) = fit_into_line(all, usize::MAX);
         let mut ignored = may_be_meant(overlooked);
         ignored.extend(left_out);
         self.output.send(&Event::Processes { processes, ignored });
