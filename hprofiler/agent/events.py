@@ -106,7 +106,7 @@ class ProcessOutcome:
     ended: Ended | None = None
     seconds: float | None = None
     code: str = "failed"
-    params: Params = field(default_factory=dict)
+    parameters: Params = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
 
@@ -261,7 +261,7 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
         ended=ended,
         seconds=seconds(event, "seconds"),
         code=fields.text(event, "code", _LONGEST_CODE),
-        params=fields.params(event),
+        parameters=fields.parameters(event),
         notes=tuple(map(_note, fields.objects(event, "notes", _MOST_NOTES) if event.get("notes") else ())),
     )
 
@@ -271,7 +271,7 @@ def _note(item: Mapping[str, Any]) -> Note:
         code=fields.text(item, "code", _LONGEST_CODE),
         reason=fields.text(item, "reason"),
         remedy=fields.text(item, "remedy"),
-        params=fields.params(item),
+        parameters=fields.parameters(item),
     )
 
 

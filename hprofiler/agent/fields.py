@@ -133,16 +133,14 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> dict[str, str]:
     return named(value, 256, 1024)
 
 
-def params(event: Mapping[str, Any]) -> dict[str, str | int | float]:
-    """The parameters of an outcome: texts, numbers and booleans by name."""
-    value = event.get("params") or {}
-    if not isinstance(value, dict) or len(value) > LABELS_LIMIT:
-        raise BadEvent(f"params is no object of at most {LABELS_LIMIT} members")
-    if not all(isinstance(one, (str, int, float)) for one in value.values()):
-        raise BadEvent("params has a member that is no text and no number")
+def parameters(event: Mapping[str, Any], name: str = "parameters") -> dict[str, str | int | float]:
+    """Texts and numbers by name; absent is none."""
+    value = {} if event.get(name) is None else member(event, name)
+    if len(value) > LABELS_LIMIT:
+        raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
     return {
-        printable(name[:256]): printable(one[:1024]) if isinstance(one, str) else one
-        for name, one in value.items()
+        printable(key[:256]): _text(one, name, 1024) if isinstance(one, str) else number(value, key, 0.0)
+        for key, one in value.items()
     }
 
 

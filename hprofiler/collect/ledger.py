@@ -61,7 +61,7 @@ class Ledger:
         pid, status = outcome.pid, outcome.status
         if pid is None:
             line = Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
-            return replace(line, code=outcome.code, params=outcome.params, notes=outcome.notes)
+            return replace(line, code=outcome.code, parameters=outcome.parameters, notes=outcome.notes)
         earlier = self._outcomes.get(pid)
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
@@ -71,7 +71,7 @@ class Ledger:
                 gone=gone,
                 seconds=_seconds_of_cut(outcome),
                 code=outcome.code,
-                params=outcome.params,
+                parameters=outcome.parameters,
                 notes=outcome.notes,
             )
         return None
@@ -159,7 +159,7 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
     what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
     notes = (Note(cause.code, what), *(() if line.lost else line.every_note))
     reason = f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}"
-    return replace(line, reason=reason, code=cause.code, params=cause.params, notes=notes)
+    return replace(line, reason=reason, code=cause.code, parameters=cause.parameters, notes=notes)
 
 
 def doubts(host: str, found: Found) -> Iterator[Outcome]:

@@ -39,15 +39,15 @@ class Note:
     code: str
     reason: str
     remedy: str = ""
-    params: Params = field(default_factory=dict)
+    parameters: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """One line of the ledger. Data, not an exception: one dead host never ends a run.
 
-    `code` and `params` say what happened; `reason` and `remedy` are for people, and no program reads them.
-    Where an outcome has several reasons, `notes` are all of them; the first one's code is the outcome's.
+    `code` and `parameters` are for programs, `reason` and `remedy` for people.
+    Where an outcome has several reasons, `notes` are all of them, and the code is that of the worst.
     `pid` is None when the line speaks of the whole host. `stage` is how far it came: connect, push, find,
     prepare, start, record, fetch, clean, report. A process that is `lost` was so with its host, whose
     own line says why. A process that is `gone` had ended before all of it was recorded. `seconds` is how long
@@ -65,13 +65,13 @@ class Outcome:
     seconds: float | None = None
     gone: bool = False
     code: str = field(default="", kw_only=True)
-    params: Params = field(default_factory=dict, kw_only=True)
+    parameters: Params = field(default_factory=dict, kw_only=True)
     notes: tuple[Note, ...] = field(default=(), kw_only=True)
 
     @property
     def every_note(self) -> tuple[Note, ...]:
         """Its reasons one by one."""
-        return self.notes or (Note(self.code, self.reason, self.remedy, self.params),)
+        return self.notes or (Note(self.code, self.reason, self.remedy, self.parameters),)
 
     @property
     def where(self) -> str:

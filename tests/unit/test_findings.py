@@ -196,20 +196,20 @@ def test_a_profile_alone_tells_of_its_idle_threads():
     ]
 
 
-def perf_run(tmp_path, reasons):
+def perf_run(tmp_path, notes):
     hosts = [MadeHost("h", dict.fromkeys(range(1, 11), f"{JOB} 4000\n"))]
-    for pid, reason in enumerate(reasons, 1):
-        hosts[0].fails("degraded", reason, "restart it", pid=pid)
+    for pid, (event, share) in enumerate(notes, 1):
+        hosts[0].fails("degraded", "any words", "restart it", pid=pid)
+        note = {"code": "no-frame-pointers", "reason": "any words", "remedy": "restart it"}
+        hosts[0].outcomes[-1]["notes"] = [{**note, "parameters": {"event": event, "share": share}}]
     return make_run(tmp_path / "run", hosts)
 
 
 def test_broken_stacks_are_weighed_by_samples(tmp_path):
-    reason = "40 % of the stacks are broken: the JVM keeps no frame pointers"
-    found = texts(of(perf_run(tmp_path, [reason] * 3)))
+    found = texts(of(perf_run(tmp_path, [("cpu", 0.4)] * 3)))
     assert "About 12 % of the stacks are broken: PreserveFramePointer is off on 3 processes." in found
-    other = "40 % of the stacks (page-faults) are broken: the JVM keeps no frame pointers"
-    few = "few of the stacks are broken: the JVM keeps no frame pointers"
-    assert len(of(perf_run(tmp_path / "of another event", [other, few]))) == 1
+    few = [("page-faults", 0.4), ("cpu", 0.001)]
+    assert len(of(perf_run(tmp_path / "of another event", few))) == 1
 
 
 def test_alloc_and_locks_tell_who_and_what(tmp_path):

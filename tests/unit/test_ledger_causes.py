@@ -7,12 +7,17 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.collect import with_causes
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Note, Outcome, Status
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
 WITH_IT = f"lost with its host: {LOST.reason}"
 PROCESS = Outcome("web", Status.FAILED, "record", WITH_IT, pid=1, label="Main", lost=True)
 DELETED = Outcome("web", Status.DEGRADED, "record", "the pod was deleted during the recording")
+
+
+def explained(line: Outcome, said: str) -> Outcome:
+    notes = (Note("", DELETED.reason), Note("", said))
+    return replace(line, reason=f"{DELETED.reason}; {said}", notes=notes)
 
 
 def test_the_cause_goes_before_the_effect() -> None:
@@ -43,7 +48,7 @@ def test_on_a_node_it_is_told_of_the_pods_own_process() -> None:
     own = replace(PROCESS, host="node1", label="web", lost=False, gone=True, reason="process 7 has ended")
     other = replace(own, label="api", pid=2)
     assert with_causes([own, other], [ON_NODE]) == (
-        replace(own, reason=f"{DELETED.reason}; process 7 has ended"),
+        explained(own, "process 7 has ended"),
         other,
     )
 
@@ -57,4 +62,4 @@ def test_on_a_node_only_an_end_is_explained(gone: bool) -> None:
     said = "no timers" if gone else "process 7 has ended"
     line = Outcome("node1", Status.DEGRADED, "record", said, pid=7, label="web", gone=gone)
     told = with_causes([line], [ON_NODE])
-    assert told == ((replace(line, reason=f"{DELETED.reason}; {said}"),) if gone else (line, ON_NODE))
+    assert told == ((explained(line, said),) if gone else (line, ON_NODE))

@@ -154,7 +154,7 @@ def recorded(timeline: Sequence[int], pid: int = 7) -> Recording:
 def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     line = Outcome(
         "h", Status.FAILED, "connect", "refused", "start sshd", seconds=1.5,
-        code="refused", params={"port": 22},
+        code="refused", parameters={"port": 22},
         notes=(Note("refused", "refused", "", {"port": 22}), Note("other", "and late")),
     )  # fmt: skip
     facts = HostFacts("h", "x86_64", "6.1", 2, 1 << 30, "root", load=0.5)

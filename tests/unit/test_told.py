@@ -16,7 +16,7 @@ from hprofiler.cli.terminal.ledger import (
     print_reasons,
 )
 from hprofiler.cli.terminal.lines import say, width
-from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
+from hprofiler.model import Host, HostResult, Note, Outcome, Process, Recording, Samples, Status
 
 
 def host(*reasons: str, status: Status = Status.OK) -> HostResult:
@@ -30,8 +30,8 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
         (["", ""], []),
         (["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
         (
-            ["user frames only; no samples", "user frames only"],
-            ["note: 2 processes: user frames only", "note: n1 pid 1: no samples"],
+            ["user frames only; a list", "user frames only; a list"],
+            ["note: 2 processes: user frames only; a list"],
         ),
         (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
         (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (1 to 2 GB/s)"]),
@@ -60,7 +60,8 @@ def test_why_a_better_engine_was_not_taken_is_told_with_what_to_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     reason = "not by async-profiler: another is at work; perf 6.1"
-    line = Outcome("n1", Status.OK, "record", reason, "stop it first", 7)
+    notes = (Note("", "not by async-profiler: another is at work", "stop it first"), Note("", "perf 6.1"))
+    line = Outcome("n1", Status.OK, "record", reason, "stop it first", 7, notes=notes)
     print_reasons([HostResult(Host("n1", "n1"), None, (), (line,))])
     assert capsys.readouterr().err.splitlines() == [
         "note: n1 pid 7: not by async-profiler: another is at work",
@@ -151,6 +152,7 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
         "outcomes": [
             {
                 **{"pid": 1, "status": "ok", "stage": "record", "reason": "fell back to perf", "remedy": ""},
+                **{"code": "", "parameters": {}},
                 "seconds": None,
             }
         ],

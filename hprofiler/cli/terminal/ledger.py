@@ -136,7 +136,7 @@ def outcome_record(outcome: Outcome) -> dict[str, object]:
         "status": outcome.status.value,
         "stage": outcome.stage,
         "code": outcome.code,
-        "parameters": dict(outcome.params),
+        "parameters": dict(outcome.parameters),
         "reason": outcome.reason,
         "remedy": outcome.remedy,
         "seconds": outcome.seconds,

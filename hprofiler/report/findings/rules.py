@@ -190,8 +190,9 @@ def broken(subject: Subject) -> list[Finding]:
 def _broken_share(outcome: Outcome, event: str) -> float:
     """The share of the event's stacks that the agent found broken in a JVM without frame pointers, 0 to 1."""
     for note in outcome.every_note:
-        if note.code == "broken-stacks" and note.params.get("jvm") and note.params.get("event") == event:
-            return float(note.params.get("share", 0))
+        share = note.parameters.get("share")
+        if note.code == "no-frame-pointers" and note.parameters.get("event") == event and share:
+            return min(float(share), 1.0)
     return 0.0
 
 

@@ -15,7 +15,7 @@ use crate::os::host::processors;
 use crate::os::proc::target::Target;
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
-use crate::wire::outcome::{Code, Failure, Params};
+use crate::wire::outcome::{Code, Failure, Parameters};
 use crate::wire::requests::Chosen;
 use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
@@ -83,7 +83,7 @@ pub struct Foreseen {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub code: Code,
-    pub params: Params,
+    pub parameters: Parameters,
     pub text: String,
     /// What it follows from, which several notes may follow from; empty where the text says all.
     pub why: String,
@@ -111,7 +111,7 @@ impl Note {
     }
 
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.params.insert(name, value.into());
+        self.parameters.insert(name, value.into());
         self
     }
 
@@ -119,7 +119,7 @@ impl Note {
     pub fn of(failure: Failure) -> Self {
         Self {
             code: failure.code,
-            params: failure.params,
+            parameters: failure.parameters,
             text: failure.reason,
             degraded: true,
             remedy: failure.remedy,

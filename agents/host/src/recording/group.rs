@@ -300,8 +300,8 @@ impl Recordings {
                 self.left.append(&mut over.left);
                 match early {
                     _ if given_up => {}
-                    true => self.early.push(over),
-                    false => sink.send_result(over),
+                    true => self.early.push(*over),
+                    false => sink.send_result(*over),
                 }
                 if self.step == Step::Record {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
@@ -416,7 +416,7 @@ fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
         let tell = process::tagged(pid, reports.clone());
-        tell(Report::Over(Finished::failed(outcome)));
+        tell(Report::Over(Box::new(Finished::failed(outcome))));
     }
     Recording {
         pid,

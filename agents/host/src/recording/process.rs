@@ -43,7 +43,7 @@ pub enum Report {
         sources: BTreeMap<String, String>,
     },
     /// The last one.
-    Over(Finished),
+    Over(Box<Finished>),
 }
 
 /// The result of a recording. Any outcome may have profiles; `left` are paths that could not be deleted.
@@ -95,7 +95,7 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     });
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
     let over = over.unwrap_or_else(|failure| Finished::failed(failure.at(pid, Stage::Prepare)));
-    tell(Report::Over(over.explained(pid, start_time)));
+    tell(Report::Over(Box::new(over.explained(pid, start_time))));
 }
 
 /// Turns a panic into a failure, so that whoever waits for the process receives an outcome.

@@ -9,7 +9,7 @@ use crate::os::files::sha256;
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, Samples};
-use crate::wire::outcome::{each_once, Code, Failure, Outcome, Params, Remark, Stage, Status};
+use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Reason, Stage, Status};
 
 /// A result with a smaller share of the expected samples is degraded.
 const ENOUGH: f64 = 0.8;
@@ -142,8 +142,8 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
         true => notes.iter().find(|note| note.degraded),
         false => notes.first(),
     };
-    let (code, params) = main.map_or((Code::Recorded, Params::new()), |note| {
-        (note.code, note.params.clone())
+    let (code, parameters) = main.map_or((Code::Recorded, Parameters::new()), |note| {
+        (note.code, note.parameters.clone())
     });
     let remarks = remarks(notes, degraded);
     Outcome {
@@ -154,7 +154,7 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
         },
         stage: Stage::Record,
         code,
-        params,
+        parameters,
         reason: each_once(remarks.iter().map(|one| one.reason.clone())),
         remedy: each_once(remarks.iter().map(|one| one.remedy.clone())),
         notes: remarks,
@@ -165,9 +165,9 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
 
 /// Each reason once. What several notes follow from is said with the first of them. Of a good result only remedies for
 /// a better engine are worth saying.
-fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Remark> {
+fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
     let mut known: Vec<String> = Vec::new();
-    let mut remarks: Vec<Remark> = Vec::new();
+    let mut remarks: Vec<Reason> = Vec::new();
     for note in notes {
         let wanted = degraded || !note.why.is_empty();
         let reason = match note.why.is_empty() || known.contains(&note.why) {
@@ -178,9 +178,9 @@ fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Remark> {
         if reason.is_empty() || remarks.iter().any(|one| one.reason == reason) {
             continue;
         }
-        remarks.push(Remark {
+        remarks.push(Reason {
             code: note.code,
-            params: note.params,
+            parameters: note.parameters,
             reason,
             remedy: if wanted { note.remedy } else { String::new() },
         });
@@ -286,7 +286,7 @@ mod tests {
         ];
         let outcome = build_outcome(7, notes);
         assert_eq!(outcome.code, Code::SamplesLost);
-        assert_eq!(outcome.params["share"], 0.5);
+        assert_eq!(outcome.parameters["share"], 0.5);
         let codes: Vec<Code> = outcome.notes.iter().map(|note| note.code).collect();
         assert_eq!(codes, [Code::AttachDisabled, Code::SamplesLost]);
         assert_eq!(build_outcome(7, vec![]).code, Code::Recorded);

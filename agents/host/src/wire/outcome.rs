@@ -69,6 +69,7 @@ pub enum Code {
     LibraryRefused,
     MemoryLimit,
     NoDebugSymbols,
+    NoFramePointers,
     NoInlining,
     NoJavaNames,
     NoKernelFrames,
@@ -116,14 +117,14 @@ pub enum Code {
 }
 
 /// Figures and names of a code, typed: what a program reads instead of the sentence.
-pub type Params = BTreeMap<&'static str, Value>;
+pub type Parameters = BTreeMap<&'static str, Value>;
 
 /// One reason of several.
 #[derive(Debug, Clone, Serialize)]
-pub struct Remark {
+pub struct Reason {
     pub code: Code,
-    #[serde(skip_serializing_if = "Params::is_empty")]
-    pub params: Params,
+    #[serde(skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     pub reason: String,
     pub remedy: String,
 }
@@ -135,12 +136,12 @@ pub struct Outcome {
     pub status: Status,
     pub stage: Stage,
     pub code: Code,
-    #[serde(skip_serializing_if = "Params::is_empty")]
-    pub params: Params,
+    #[serde(skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     pub reason: String,
     pub remedy: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Remark>,
+    pub notes: Vec<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// For how long was recorded, where that ended before its time.
@@ -152,7 +153,7 @@ pub struct Outcome {
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub code: Code,
-    pub params: Params,
+    pub parameters: Parameters,
     pub reason: String,
     pub remedy: String,
 }
@@ -161,7 +162,7 @@ impl Failure {
     pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             code: Code::Failed,
-            params: Params::new(),
+            parameters: Parameters::new(),
             reason: reason.into(),
             remedy: remedy.into(),
         }
@@ -180,16 +181,16 @@ impl Failure {
     /// The code is that of the first.
     pub fn all(failures: impl IntoIterator<Item = Self>) -> Self {
         let failures: Vec<Self> = failures.into_iter().collect();
-        let (code, params) = failures
+        let (code, parameters) = failures
             .first()
-            .map(|first| (first.code, first.params.clone()))
+            .map(|first| (first.code, first.parameters.clone()))
             .unwrap_or_default();
         let (reasons, remedies): (Vec<_>, Vec<_>) = failures
             .into_iter()
             .map(|failure| (failure.reason, failure.remedy))
             .unzip();
         Self {
-            params,
+            parameters,
             ..Self::new(each_once(reasons), each_once(remedies)).coded(code)
         }
     }
@@ -200,12 +201,12 @@ impl Failure {
             status: Status::Failed,
             stage,
             code: self.code,
-            params: self.params,
+            parameters: self.parameters,
             reason: self.reason,
             remedy: self.remedy,
-            notes: Vec::new(),
             ended: None,
             seconds: None,
+            notes: Vec::new(),
         }
     }
 }

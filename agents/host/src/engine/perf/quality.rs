@@ -68,8 +68,7 @@ fn no_frame_pointers(what: &str, better: bool) -> Note {
         format!("{what}: the JVM keeps no frame pointers"),
         remedy,
     ))
-    .coded(Code::BrokenStacks)
-    .with("jvm", true)
+    .coded(Code::NoFramePointers)
 }
 
 fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {

@@ -63,7 +63,7 @@ fn what_waits_to_be_heard_is_not_given_up() {
     });
     let waits = [
         Message::AuditPending, // which may have taken long to tell
-        Message::Report(7, Report::Over(good)),
+        Message::Report(7, Report::Over(Box::new(good))),
         Message::Signal(SIGTERM),
     ];
     for message in waits {
@@ -85,7 +85,7 @@ fn what_was_given_up_is_stayed_for() {
     assert!(session.overdue().is_ok());
     assert!(session.recordings.is_none() && session.has_work_left());
     let late = Finished::failed(Failure::plain("it went on").at(7, Stage::Record));
-    session.handle_report(7, Report::Over(late));
+    session.handle_report(7, Report::Over(Box::new(late)));
     assert!(!session.has_work_left());
     drop(session);
     let mut told = String::new();

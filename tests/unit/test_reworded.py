@@ -1,0 +1,88 @@
+"""No program reads a sentence: with every reason and remedy reworded at random, nothing but texts differs."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler.app.run import RunRequest, run
+from hprofiler.cli.commands.run import exit_code, print_json
+from hprofiler.collect import reconnect
+from hprofiler.model import Note, Outcome, Target
+from hprofiler.resolve import Located
+from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+from tests.viewer.made_profile import made_profile
+
+BODIES = {
+    "good": """hello(); found(7); prepared(7); recording(7); profile(7, SENT)
+outcome(7, code="recorded"); say("done", left=[]); read()""",
+    "idle": "hello(); found(); read()",
+    "killed": "hello(); found(7); prepared(7); recording(7); os.kill(os.getpid(), 9)",
+    "partial": """hello(); found(7, 8); prepare_request()
+outcome(8, "failed", "prepare", "8 accepts no profiler", "restart it", code="attach-disabled")
+say("ready", processes=[{"pid": 7}]); recording(7); profile(7, SENT)
+broken = dict(code="no-frame-pointers", reason="40 % broken", remedy="set a flag",
+              parameters=dict(event="cpu", share=0.4))
+outcome(7, "degraded", "record", "40 % broken; perf 6.1", "set a flag", code="no-frame-pointers",
+        notes=[broken, dict(code="perf-version", reason="perf 6.1", remedy="")])
+say("done", left=["/tmp/left"]); read()""",
+    "silent": "sys.exit(9)",
+}
+# Sentences, and what differs from run to run.
+SENTENCES = {"reason", "remedy", "text", "where", "left_out"}
+VARYING = {"started", "finished", "timings", "folder", "report", "bytes_sent", "bytes_received", "totals"}
+
+
+def without_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_texts(v) for k, v in value.items() if k not in SENTENCES | VARYING}
+    return [without_texts(one) for one in value] if isinstance(value, list) else value
+
+
+def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, Any]:
+    """Exit status, run.json and `--json` of a run with all kinds of hosts, without sentences."""
+    folder.mkdir()
+    made_profile("cpu", "main;work 9\n").write(folder / "sent", "compact")
+    sent = f"SENT = {(folder / 'sent').read_bytes()!r}\n"
+    stand_ins = StandIns(folder)
+    fleet = Fleet(stand_ins, 30.0, {name: sent + body for name, body in BODIES.items()})
+    try:
+        located = Located(Target("hosts", "x"), fleet.hosts)
+        request = RunRequest(located, ANY, SAMPLING, folder / "out", False, ("hprofiler",))
+        result = run(request, fleet.reach, lambda progress: None)
+    finally:
+        stand_ins.clean()
+    print_json(result, ANY)
+    printed = json.loads(capsys.readouterr().out)
+    stored = json.loads((folder / "out" / "run.json").read_text())
+    return int(exit_code(result)), without_texts(stored), without_texts(printed)
+
+
+def test_nothing_but_texts_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
+    usual = outcome_of_a_run(tmp_path / "usual", capsys)
+    chance = random.Random(8)
+
+    def reworded(cls: type) -> None:
+        made = cls.__init__
+
+        def init(self: Any, *args: Any, **members: Any) -> None:
+            made(self, *args, **members)
+            for name in ("reason", "remedy"):
+                if getattr(self, name):
+                    object.__setattr__(self, name, "".join(chance.choices("abc 7%;:()", k=40)))
+
+        monkeypatch.setattr(cls, "__init__", init)
+
+    reworded(Outcome)
+    reworded(Note)
+    assert outcome_of_a_run(tmp_path / "reworded", capsys) == usual
+    assert {line["code"] for host in usual[1]["hosts"] for line in host["outcomes"]} >= {
+        *("recorded", "no-match", "attach-disabled", "no-frame-pointers", "agent-ended"),
+    }
