@@ -2,7 +2,8 @@
 
 Run when the package is built, and by the tests. The report fills in `{{title}}` and `{{data}}`. Modules are
 joined in the order of their imports and share one scope. Two modules may not define the same name at the top,
-and imports never rename. See docs/internals/decisions/viewer-build.md.
+and imports never rename. See
+docs/internals/decisions/024-viewer-built-with-the-package.md.
 """
 
 from __future__ import annotations
