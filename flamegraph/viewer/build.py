@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ def build(out: Path, root: Path = ROOT) -> None:
     for name, content in slots.items():
         template = template.replace(f"{{{{{name}}}}}", content, 1)
     out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(out.name + ".new")
+    temporary = out.with_name(f"{out.name}.{os.getpid()}")  # two test runs may build it at once
     temporary.write_text(template, encoding="utf-8")
     temporary.replace(out)
 
