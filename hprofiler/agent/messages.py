@@ -25,7 +25,6 @@ TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
 
 Name = Annotated[str, Meta(max_length=255)]
-Word = Annotated[str, Meta(max_length=64)]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
 Uid = Annotated[int, Meta(ge=0, lt=1 << 32)]
@@ -80,14 +79,14 @@ def _shown(value: Any) -> Any:
 
 class HostMessage(Message, frozen=True):
     name: Name
-    arch: Word
+    arch: Name
     kernel: Name
     cpus: Annotated[int, Meta(ge=1, le=1 << 20)]
     memory_bytes: Count
     uid: Uid
     user: Name
-    boot_id: Word = ""
-    pid_namespace: Word = ""
+    boot_id: Name = ""
+    pid_namespace: Name = ""
     load: Annotated[float, Meta(ge=-1e9, le=1e9)] = -1.0
     memory_available_bytes: Count | None = None
 
@@ -101,7 +100,7 @@ class Hello(Message, frozen=True, tag="hello"):
     protocol: int
     host: HostMessage
     blobs: Annotated[tuple[Sha256, ...], Meta(max_length=10_000)]
-    version: Word = ""
+    version: Name = ""
     session: Annotated[str, Meta(pattern=r"^([0-9]{1,10}-[0-9]{1,20})?\Z")] = ""
 
     @property
@@ -143,7 +142,7 @@ class Action(Message, frozen=True, tag="audit"):
     """Something that an agent did; `time` by its host's clock."""
 
     time: ClockTime
-    what: Word
+    what: Name
     pid: Pid | None
     detail: str
 
