@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
-import signal
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +15,6 @@ from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_canaries, print_table
 from hprofiler.collect import Care, HostChecked, check_only
-from hprofiler.collect.checking import ahead
-from hprofiler.collect.libraries import versions, wanted
 from hprofiler.collect.visit import idle_reason
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
@@ -131,33 +124,6 @@ def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     assert ("--force-busy" in words) is not forced
 
 
-def test_an_interrupted_doctor_says_so():
-    """At a host that takes the connection and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
-        words = ["doctor", "-j", "java", "-h", "127.0.0.1", "--port", str(server.getsockname()[1])]
-        doctor = subprocess.Popen([sys.executable, "-m", "hprofiler", *words], stdout=subprocess.PIPE)
-        connection, _ = server.accept()
-        doctor.send_signal(signal.SIGINT)
-        said, _ = doctor.communicate(timeout=60)
-        connection.close()
-    assert doctor.returncode == Exit.INTERRUPTED and b"interrupted" in said
-
-
-@pytest.mark.parametrize(("there", "want"), [(105.0, 0.0), (99.0, -1.0), (112.0, 2.0)])
-def test_a_clock_is_wrong_by_what_is_sure(there, want):
-    assert ahead(there, 100.0, 110.0) == want
-
-
-def test_the_profilers_release_is_its_own_word(stand_ins):
-    stand_ins.library.write_bytes(b"\x7fELF\0Async-profiler 3.0 built on\0")
-    binaries = stand_ins.binaries("pass")
-    needed = wanted(binaries, "auto", "x86_64")
-    assert [library.name for library in needed] == ["async-profiler"]
-    assert versions(needed) == {"async-profiler": "3.0"}
-    assert not wanted(binaries, "perf", "x86_64")
-
-
 def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
     processes, verdicts = [], []
     for pid, status in enumerate(statuses, start=10):
@@ -189,32 +155,10 @@ def test_the_exit_code_says_how_much_would_be_recorded(hosts, want):
     assert verdict(hosts) is want
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def shown(*hosts: HostChecked, out: Any = None) -> str:
     out = out or io.StringIO()
     print_table(hosts, out)
     return str(out.getvalue())
-
-
-def test_on_a_narrow_terminal_findings_break_between_words(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("NO_COLOR", "1")
-    of = Finding(
-        "warning", "-f", "the kernel lets this user sample less often", "lower it with -f, or become root"
-    )
-    plain, colour = Terminal(), Terminal()
-    shown(host("a", Status.OK, findings=[of]), out=plain)
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "xterm")
-    shown(host("a", Status.OK, findings=[of]), out=colour)
-    told = [line for line in plain.getvalue().splitlines() if "sample" in line or "often" in line]
-    assert told == ["  warning  -f        the kernel lets this user sample less", f"{'':21}often"]
-    assert max(map(len, plain.getvalue().splitlines())) <= 60
-    assert re.sub("\x1b\\[[0-9;]*m", "", colour.getvalue()) == plain.getvalue() != colour.getvalue()
 
 
 def test_the_worst_comes_first_and_what_is_alike_is_told_once():
@@ -256,16 +200,6 @@ def test_a_host_on_which_nothing_can_be_seen_says_so():
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))
     assert words.count("of another") == 1
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "coloured"), [("NO_COLOR", "1", False), ("NO_COLOR", "", True)]
-)
-def test_colour_is_for_terminals(monkeypatch, variable, value, coloured):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv(variable, value)
-    assert ("\x1b[" in shown(host("a", Status.OK), out=Terminal())) is coloured
-    assert "\x1b" not in shown(host("a", Status.OK))
 
 
 def test_the_json_has_the_documented_shape():

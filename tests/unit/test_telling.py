@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hprofiler import Profile
-from hprofiler.report.facts import read_facts
-from hprofiler.report.telling import Telling, plain_telling, telling
+from hprofiler.analysis.attribution import Attribution, attribute, attribute_file
+from hprofiler.analysis.facts import read_facts
 from tests.viewer.made_run import record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
@@ -17,7 +17,7 @@ PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait
 PARK = f"java/util/concurrent/locks/LockSupport.park_[j];jdk/internal/misc/Unsafe.park_[0];{PARKED}"
 
 
-def of_run(event: str, profile: Profile, *engines: str) -> Telling:
+def of_run(event: str, profile: Profile, *engines: str) -> Attribution:
     """Of a run of one host, with a process for each engine."""
     recordings = [
         {"process": {"pid": pid}, "event": event, "engine": engine}
@@ -26,10 +26,10 @@ def of_run(event: str, profile: Profile, *engines: str) -> Telling:
     facts = read_facts(
         record_of({"sampling": {"events": [event]}, "hosts": [{"name": "h", "recordings": recordings}]})
     )
-    return telling(facts, profile)
+    return attribute(facts, profile)
 
 
-def own_values(told: Telling) -> dict[str, int]:
+def own_values(told: Attribution) -> dict[str, int]:
     """The methods with a value of their own."""
     return {one.name: one.self_value for one in told.profile.top(20) if one.self_value}
 
@@ -60,11 +60,6 @@ def test_who_waits(event: str) -> None:
     # Off-CPU time has a frame for idle threads, which this stack has not.
     of_the_jvm = {"CompileQueue::get": 1} if event == "offcpu" else {}
     assert told(event, *stacks) == {**expected, **of_the_jvm}
-
-
-def test_what_runs_on_the_wall_clock_stays() -> None:
-    stacks = ["Shop.sell_[j];java/util/concurrent/ConcurrentHashMap.get_[j] 4", "Shop.sell_[j];memcpy 2"]
-    assert told("wall", *stacks) == {"java/util/concurrent/ConcurrentHashMap.get": 4, "memcpy": 2}
 
 
 def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
@@ -114,17 +109,6 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
     assert of_run("wall", profile).share_of == "wall-clock time besides idle threads"
     assert profile.total() == 100, "the picture has all"
     assert of_run("cpu", profile).profile.total() == 100
-
-
-def test_a_thread_that_waits_for_the_jvm_is_not_idle() -> None:
-    stalled = f"{RUN};Shop.fill_[j];ZPageAllocator::alloc_page_stall;PosixSemaphore::wait;sem_wait 9"
-    waits = {"ZPageAllocator::alloc_page_stall": 9, "Shop.run": 1}
-    assert told("wall", stalled, "Shop.run_[j] 1") == waits
-
-
-def test_where_all_threads_are_idle_they_are_told() -> None:
-    idle = f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 9"
-    assert told("wall", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 9}
 
 
 def test_the_methods_are_those_of_the_off_cpu_time() -> None:
@@ -207,12 +191,8 @@ def test_the_profilers_own_work_is_async_profilers_alone() -> None:
     own = "main;PerfEvents::signalHandler;Profiler::recordSample 9\nmain;work 1\n"
     profile = Profile.from_bytes(own.encode(), "folded")
     assert of_run("cpu", profile, "perf", "async-profiler").profiler == 9
-    assert of_run("cpu", profile, "perf").profiler == plain_telling(profile).profiler == 0
-    assert own_values(plain_telling(profile)) == {"Profiler::recordSample": 9, "work": 1}
-
-
-def test_cpu_time_is_told_as_it_is() -> None:
-    assert told("cpu", f"Shop.sell_[j];{PARK} 5") == {"schedule": 5}
+    assert of_run("cpu", profile, "perf").profiler == attribute_file(profile).profiler == 0
+    assert own_values(attribute_file(profile)) == {"Profiler::recordSample": 9, "work": 1}
 
 
 def test_a_programs_own_functions_are_no_waits_whatever_they_are_called() -> None:
