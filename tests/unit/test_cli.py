@@ -71,7 +71,10 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-f", "99"], "-j"),
         (["slectors"], "unknown command 'slectors' (did you mean selectors?)"),
         (["dcotor", "-j", "java"], "unknown command 'dcotor' (did you mean doctor?)"),
-        (["EtlJob"], "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps"),
+        (
+            ["EtlJob"],
+            "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps",
+        ),
         (["my job"], "(to profile a job of that name: -j 'my job')"),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
         (["-j", "java", "-t", "soon"], "time from 0.1"),

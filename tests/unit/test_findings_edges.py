@@ -13,6 +13,7 @@ from hprofiler.analysis.attribution import attribute_file
 from hprofiler.analysis.findings import findings_of_file
 from hprofiler.report import make_report, write_page
 from tests.unit.test_findings import JOB, of, run_of, texts
+from tests.viewer.block import facts, summaries, words
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
@@ -110,9 +111,8 @@ def test_a_method_that_is_called_like_a_word_is_marked_where_it_stands(tmp_path)
     folder = run_of(tmp_path, "time 900\nother 100\n")
     (answer, *_) = of(folder)
     assert answer.text[answer.at :] == "time." and answer.text.count("time") == 2
-    page = make_report(folder.path).page.read_text()
-    title = page[page.index("<h1>") : page.index("</h1>")]
-    assert re.search(r"of CPU time is spent in <[^>]*>.*time", title)
+    (shown, *_) = summaries(make_report(folder.path).page)["cpu"]["findings"]
+    assert shown["text"][shown["at"] :] == "time."
     read = "start_[k];do_syscall_64_[k];vfs_read_[k]"
     kernel = of(run_of(tmp_path / "kernel", f"code;{read} 800\nother 200\n"))
     (told,) = [one for one in kernel if one.text.startswith("Kernel")]
@@ -130,10 +130,9 @@ def test_a_profile_of_waits_has_one_story(tmp_path):
     assert answer == "90.0 % is spent in Pool.take."
     write_page(Profile.from_bytes(b"[main] 5\n", "folded"), tmp_path / "x.html", "no frames")
     write_page(profile, tmp_path / "x.html", "x")
-    page = (tmp_path / "x.html").read_text()
-    hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
-    assert "take" in hottest and "__libc_read" not in hottest
-    assert "Then Row.get (10.0" in page.replace("<bdi>", "")
+    (summary,) = summaries(tmp_path / "x.html").values()
+    assert "take" in words(summary["hottest"]) and "__libc_read" not in words(summary["hottest"])
+    assert words(summary["second"]) == "Then Row.get (10.0 %)."
 
 
 def test_a_file_is_told_with_all_that_is_in_it(tmp_path):
@@ -142,9 +141,8 @@ def test_a_file_is_told_with_all_that_is_in_it(tmp_path):
     profile = Profile.from_bytes(game, "folded")
     assert texts(findings_of_file(attribute_file(profile)))[0] == "90.0 % is spent in Physics::step."
     write_page(profile, tmp_path / "x.html", "x")
-    page = (tmp_path / "x.html").read_text()
-    hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
-    assert "Physics::" in hottest
+    (summary,) = summaries(tmp_path / "x.html").values()
+    assert "Physics::" in words(summary["hottest"])
     called_alike = Profile.from_bytes(b"main;samples 900\nmain;idle 100\n", "folded")
     assert called_alike.values[0][0] == "samples"
     assert texts(findings_of_file(attribute_file(called_alike)))[0] == "90.0 % is spent in samples."
@@ -185,9 +183,10 @@ def test_calls_are_told_by_who_makes_them(tmp_path):
         tmp_path, "com.acme.Row.parse", f"{calls} 700\n{JOB};com/acme/Row.parse_[j] 300\n"
     )
     assert found[0] == "70.0 % of the calls of com.acme.Row.parse come from Job.load."
-    page = report.page.read_text()
-    assert "<b>1,000 calls</b>" in page and "Self counts the calls that a method makes itself" in page
-    assert "<dd>com.acme.Row.parse for 60 s, engine auto</dd>" in page
+    (summary,) = summaries(report.page).values()
+    assert {"text": "1,000 calls", "partial": False} in summary["chips"]
+    assert summary["hottest"]["lead"].startswith("Self counts the calls that a method makes itself")
+    assert facts(report.page)["Asked for"] == "com.acme.Row.parse for 60 s, engine auto"
     few, _ = of_event(tmp_path / "few", "com.acme.Row.parse", f"{calls} 3\n")
     assert few == [
         "Too few calls for shares: the hottest caller is Job.load.",
@@ -198,10 +197,8 @@ def test_calls_are_told_by_who_makes_them(tmp_path):
 def test_the_frequency_stands_behind_what_is_sampled_by_it(tmp_path):
     host = MadeHost("h", {1: f"{JOB} 90\n"}, events={"page-faults": {1: f"{JOB} 90\n"}})
     folder = make_run(tmp_path / "run", [host], events=("cpu", "page-faults"))
-    assert (
-        "<dd>cpu at 300 Hz, page-faults for 60 s, engine auto</dd>"
-        in make_report(folder.path).page.read_text()
-    )
+    asked = facts(make_report(folder.path).page)["Asked for"]
+    assert asked == "cpu at 300 Hz, page-faults for 60 s, engine auto"
 
 
 def test_perf_samples_its_counters_by_the_frequency_too(tmp_path):
@@ -210,10 +207,7 @@ def test_perf_samples_its_counters_by_the_frequency_too(tmp_path):
     folder = make_run(tmp_path / "run", [host], events=events)
 
     def asked():
-        page = make_report(folder.path).page.read_text()
-        return (
-            page[page.index("<dt>Asked for</dt><dd>") :].split(" for 60 s, engine auto")[0].split("<dd>")[1]
-        )
+        return facts(make_report(folder.path).page)["Asked for"].removesuffix(" for 60 s, engine auto")
 
     assert asked() == ", ".join(events), "async-profiler takes a sample every so many"
     run = content_of(folder)
@@ -245,4 +239,4 @@ def test_few_samples_are_no_ground_for_a_share(tmp_path):
     hosts = [MadeHost(f"h{n}", {n: f"{JOB};com/acme/Job.m_[j] {n}\n"}) for n in (1, 2)]
     folder = make_run(tmp_path / "run", hosts)
     assert texts(of(folder))[0] == "Too few samples for shares: the hottest method is Job.m."
-    assert '<p class="second">' not in make_report(folder.path).page.read_text()
+    assert summaries(make_report(folder.path).page)["cpu"]["second"] == ""
