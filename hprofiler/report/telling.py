@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Profile
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
-from hprofiler.report import idle
 from hprofiler.report.facts import ASYNC_PROFILER, RunFacts, root_patterns
 
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
@@ -111,7 +110,7 @@ def plain_telling(profile: Profile) -> Telling:
 
 
 def _telling(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str]) -> Telling:
-    busy = _unless_empty(idle.busy(event, profile), profile)
+    busy = _unless_empty(_busy(event, profile), profile)
     own = busy.filter(include=list(profiler)).total() if profiler else 0
     others = _unless_empty(busy.filter(exclude=list(profiler)), busy) if own else busy
     how, kernel = ends
@@ -122,6 +121,13 @@ def _telling(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str])
         profiler=busy.total() - others.total(),
         only_profiler=0 < own == others.total() == busy.total(),
     )
+
+
+def _busy(event: str, profile: Profile) -> Profile:
+    """Where waits are counted, the stacks of threads that do not merely wait for work."""
+    if event == "offcpu":
+        return profile.filter(exclude=r"^\[idle pool thread\]$")
+    return profile.without_idle() if event == "wall" else profile
 
 
 def _unless_empty(part: Profile, whole: Profile) -> Profile:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import findings as rooms
 from hprofiler.report import make_report, write_page
-from hprofiler.report.findings import plain_findings, rules
+from hprofiler.report.findings import plain_findings
 from tests.unit.test_findings import JOB, of, run_of, texts
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -170,12 +169,6 @@ def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
 def test_kinds_of_wait_where_all_threads_are_idle(tmp_path):
     found, _ = of_event(tmp_path, "offcpu", f"[worker];[idle pool thread];{JOB} 9000000000\n")
     assert found[1] == "By kind of wait: [idle pool thread] 100 %."
-
-
-def test_the_kinds_of_wait_are_those_of_the_core():
-    source = (Path(__file__).parents[2] / "flamegraph/src/formats/jfr/waits.rs").read_text()
-    named = re.findall(r'pub\(super\) const \w+: &str = "(\[.*?\])";', source)
-    assert len(named) > 5 and tuple(named) == rules._KINDS_OF_WAIT
 
 
 def test_calls_are_told_by_who_makes_them(tmp_path):

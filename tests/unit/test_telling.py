@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from hprofiler import Profile
@@ -125,17 +122,6 @@ def test_a_thread_that_waits_for_the_jvm_is_not_idle() -> None:
 def test_where_all_threads_are_idle_they_are_told() -> None:
     idle = f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 9"
     assert told("wall", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 9}
-
-
-def test_the_methods_are_those_of_the_off_cpu_time() -> None:
-    source = Path(__file__).parents[2] / "flamegraph" / "src" / "formats" / "jfr" / "waits.rs"
-    table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
-    assert table
-    methods = re.findall(r'"(.*)"', table[1])
-    assert len(methods) > 10
-    for method in methods:
-        idle, busy = f"Shop.main;{method.replace('*', '')};epoll_wait 9", "Shop.main;Shop.run 1"
-        assert told("wall", idle, busy) == {"Shop.run": 1}, method
 
 
 def test_who_allocates_native_memory() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.report.findings.families import GC, JIT
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Evidence:
         if not self._tells or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
-        gc, jit = (profile.filter(include=patterns).total() for patterns in (GC, JIT))
+        gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
         self.hosts.setdefault(host.key, Work()).add(Work(profile.total(), gc, jit, kernel))
 
     def cluster(self) -> Work:
