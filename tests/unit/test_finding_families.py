@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hprofiler._flamegraph import Profile, category_patterns
-from hprofiler.report.findings.families import FAMILIES, family_of, is_own
+from hprofiler.analysis.families import FAMILIES, family_of, is_own
 
 FOUND = {
     "java/util/regex/Pattern.compile": "regex-compile",

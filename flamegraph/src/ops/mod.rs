@@ -42,9 +42,9 @@ pub use top::Method;
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
 pub use frame_rules::{category_patterns, frame_category, frame_phase};
-#[cfg(feature = "recordings")]
-pub use waits::WAIT_FRAMES;
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;
+#[cfg(feature = "recordings")]
+pub use waits::WAIT_FRAMES;

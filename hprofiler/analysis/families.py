@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import frame_category
-from hprofiler.report.words import package_length
+from hprofiler.analysis.words import package_length
 
 
 @dataclass(frozen=True)

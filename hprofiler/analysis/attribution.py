@@ -1,8 +1,12 @@
-"""What of a profile names the method to look at.
+"""Which method a cost belongs to.
 
-The stack of a thread that waits ends in the scheduler, whatever it waits for, every allocation of native
-memory ends in malloc, and every call of a method that is counted in that method. Pictures show that; tables
-and sentences name who waits, who allocates, who calls. What the profiler does itself they leave out.
+The stack of a thread that waits ends in the scheduler, whatever it waits for. Every allocation of native
+memory ends in malloc, and every call of a counted method in that method. Pictures show these frames; tables
+and sentences name who waits, who allocates, who calls. They leave out idle threads and the profiler's own
+work.
+
+Off-CPU profiles have a frame for idle threads. A wall-clock profile has none: its stacks are judged by the
+same rules, `flamegraph/rules/frames.yaml`.
 """
 
 from __future__ import annotations
@@ -10,12 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Method, Profile
+from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
-from hprofiler.report.facts import ASYNC_PROFILER, RunFacts, root_patterns
 
+_EVERYTHING = 2**31 - 1
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
 
 # The C library's own names for a function, and what may stand behind it.
@@ -63,18 +69,28 @@ _PROFILER = (
 
 
 @dataclass(frozen=True)
-class Telling:
+class Attribution:
     """A profile whose stacks end where there is something to look at.
 
-    Left out are `idle` of idle threads and `profiler` of the profiler's own work; with `only_profiler` there
-    is nothing else, and it stays.
+    `original` is the profile as it is drawn. `idle` and `profiler` are the values of idle threads and of the
+    profiler's own work, which are left out; with `only_profiler` there is nothing else, and it stays.
     """
 
     event: str
+    original: Profile
     profile: Profile
     idle: int
     profiler: int
     only_profiler: bool
+
+    @cached_property
+    def methods(self) -> tuple[Method, ...]:
+        """All methods, hottest by self first."""
+        return tuple(self.profile.top(_EVERYTHING))
+
+    @cached_property
+    def attributed(self) -> int:
+        return self.profile.total()
 
     @property
     def besides(self) -> str:
@@ -89,7 +105,7 @@ class Telling:
         return measure_of(self.event).share_of + self.besides
 
 
-def telling(facts: RunFacts, profile: Profile) -> Telling:
+def attribute(facts: RunFacts, profile: Profile) -> Attribution:
     """A run's profile of its event without what all its stacks end in.
 
     Idle threads are left out where threads wait, but for where all of them are idle; the profiler's own work
@@ -97,25 +113,26 @@ def telling(facts: RunFacts, profile: Profile) -> Telling:
     """
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
-    return _telling(facts.event, profile, _ends_of_run(facts.event), _PROFILER if sampled_itself else ())
+    return _attribute(facts.event, profile, _ends_of_run(facts.event), _PROFILER if sampled_itself else ())
 
 
-def plain_telling(profile: Profile) -> Telling:
+def attribute_file(profile: Profile) -> Attribution:
     """The same of a file's profile. Nobody knows what recorded it: any frame may be the program's own.
 
     Its value may be called `time` and be no event; a frame of that name is no function that was counted.
     """
     event = profile.values[0][0]
-    return _telling(event, profile, _ends(event), ())
+    return _attribute(event, profile, _ends(event), ())
 
 
-def _telling(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str]) -> Telling:
+def _attribute(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str]) -> Attribution:
     busy = _unless_empty(_busy(event, profile), profile)
     own = busy.filter(include=list(profiler)).total() if profiler else 0
     others = _unless_empty(busy.filter(exclude=list(profiler)), busy) if own else busy
     how, kernel = ends
-    return Telling(
+    return Attribution(
         event=event,
+        original=profile,
         profile=others.into_callers(how, kernel=kernel) if how else others,
         idle=profile.total() - busy.total(),
         profiler=busy.total() - others.total(),
