@@ -208,22 +208,6 @@ def test_every_class_in_the_table_is_one_of_the_jdk(classes):
         assert pattern in GONE or re.search(f"^{of_class}", names, re.MULTILINE), pattern
 
 
-def test_every_method_in_the_table_is_one_of_the_jdk(jdk):
-    methods = {}
-    for pattern in PATTERNS:
-        found = re.match(r"([\w/]+)\.([\w<>]+)", pattern)
-        if found and pattern.startswith(JDKS):
-            methods.setdefault(found[1].replace("/", "."), set()).add(found[2])
-    assert len(methods) > 5
-    for name, named in methods.items():
-        shown = subprocess.run(
-            [str(jdk / "javap"), "-p", name], capture_output=True, text=True, check=True
-        ).stdout
-        there = set(re.findall(r"([\w$.]+)\(", shown))
-        for method in named:
-            assert (name if method == "<init>" else method) in there, f"{name}.{method}"
-
-
 def test_what_calls_back_into_anybodys_code_is_in_no_family(classes):
     seen = 0
     for one in classes:
