@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, Finding, Found, Ignored, ProcessOutcome
-from hprofiler.agent.checks import parse_checked
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent import CheckedProcess, Finding, Found, Ignored
+from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_canaries, print_table
@@ -50,11 +49,15 @@ CHECKED = {"time": 1e9, "findings": [FINDING], "processes": [VERDICT]}
 )
 def test_what_an_agent_tells_is_checked(lie):
     with pytest.raises(BadEvent):
-        parse_checked({**CHECKED, **lie})
+        decode(json.dumps({"type": "checked", **CHECKED, **lie}).encode())
 
 
 def test_what_a_terminal_would_obey_is_not_told():
-    told = parse_checked({**CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]})
+    told = decode(
+        json.dumps(
+            {"type": "checked", **CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]}
+        ).encode()
+    )
     (finding,) = told.findings
     assert "\x1b" not in finding.text and len(finding.text) < 9000
 
@@ -78,7 +81,7 @@ def test_each_host_says_for_itself(stand_ins):
         },
     )
     good = checked["good"]
-    assert [one.outcome.status for one in good.verdicts] == [Status.OK] and not good.outcomes
+    assert [one.status for one in good.verdicts] == [Status.OK] and not good.outcomes
     assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
     for name, words in (("lies", "checked other processes"), ("dead", "ended with status 3")):
         (line,) = checked[name].outcomes
@@ -127,8 +130,8 @@ def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
         processes.append(Process(name, pid, 1, 0, "yarn", f"executor {pid}"))
         reason = f"process {pid} was started with -XX:+X" if status is not Status.OK else ""
         remedy = "restart it" if reason else ""
-        outcome = ProcessOutcome(pid, status, "prepare", reason, remedy)
-        verdicts.append(CheckedProcess(outcome, "async-profiler", {"cpu": "ctimer"}, ()))
+        made = {"engine": "async-profiler", "sources": {"cpu": "ctimer"}}
+        verdicts.append(CheckedProcess(pid, status, "prepare", reason, remedy, **made))
     facts = HostFacts(name, "x86_64", "6.1", 2, 1 << 30, "root")
     return HostChecked(Host(name, name), facts, tuple(processes), tuple(verdicts), tuple(findings), (), lines)
 

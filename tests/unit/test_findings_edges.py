@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from hprofiler.analysis import findings as rooms
@@ -67,12 +64,6 @@ def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
     page = report.page.read_text()
     assert "Shares are of off-CPU time besides idle threads; the graph has all." in page
     assert "[lock] 62.5\u202f%" in page
-
-
-def test_the_kinds_of_wait_are_those_of_the_core():
-    source = (Path(__file__).parents[2] / "flamegraph/src/formats/jfr/waits.rs").read_text()
-    named = re.findall(r'pub\(super\) const \w+: &str = "(\[.*?\])";', source)
-    assert len(named) > 5 and tuple(named) == rooms._KINDS_OF_WAIT
 
 
 def test_calls_are_told_by_who_makes_them(tmp_path):
