@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.analysis import findings as rooms
 from hprofiler.report import make_report
 from tests.unit.test_findings import JOB, of, run_of, texts
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
