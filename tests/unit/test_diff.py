@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import compare_paths
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.report.diff_text import lines
+from tests.unit import command
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -45,9 +44,7 @@ def by_name(changes):
     return {one.name: one for one in changes.methods}
 
 
-def hprofiler(*words, **options):
-    command = [sys.executable, "-m", "hprofiler", "diff", *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)
+hprofiler = partial(command.hprofiler, "diff")
 
 
 @pytest.fixture
@@ -161,19 +158,6 @@ def test_events_are_compared_in_what_their_pictures_show(tmp_path):
     assert a.total.noise > 0.03, "bytes are no more certain than the 4000 samples behind them"
     text = "\n".join(lines(changes, 5))
     assert "2.0 MiB, 4,000 samples, 1 process" in text and "shares of allocated memory" in text
-
-
-def test_files_of_any_format_compare_with_runs(tmp_path, before, after):
-    pprof = after / "hosts/h0/1/cpu.pb.gz"
-    folded = tmp_path / "x.folded"
-    Profile.open(pprof).write(folded)
-    of_file, of_text = compare(before, pprof), compare(before, folded)
-    assert of_file.event == of_text.event == "cpu"
-    assert by_name(of_file)[HOT].own == by_name(of_text)[HOT].own
-    assert by_name(of_file)[HOT].own.beyond
-    speedscope = tmp_path / "x.speedscope.json"
-    Profile.open(folded).write(speedscope)
-    assert by_name(compare(folded, speedscope))[HOT].own.change == 0
 
 
 def test_unlike_events_are_told(tmp_path, before):

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler._flamegraph import Profile
-from hprofiler.analysis import findings as rooms
-from hprofiler.analysis.attribution import attribute_file
-from hprofiler.analysis.findings import findings_of_file
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.unit.test_findings import JOB, of, run_of, texts
-from tests.viewer.block import facts, summaries, words
+from tests.viewer.block import facts, summaries
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
-
-
-def test_a_rule_that_fails_costs_its_sentence_alone(tmp_path, monkeypatch):
-    def fails(subject):
-        raise IndexError
-
-    monkeypatch.setattr(rooms, "RULES", (fails, *rooms.RULES))
-    assert make_report(run_of(tmp_path, f"{JOB} 1000\n").path).events[0].findings
 
 
 @pytest.mark.parametrize("event", ["wall", "offcpu"])
@@ -58,22 +46,6 @@ def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
     assert "1 of 2 processes is missing here: it ended before it was recorded." in texts(
         of(make_run(tmp_path / "run", [host]))
     )
-
-
-def test_a_profile_of_waits_has_one_story(tmp_path):
-    """The sentence, the line below it and the table tell who waits, not what all waits end in."""
-    stacks = f"{JOB};com/acme/Pool.take_[j];__libc_read 900000\n"
-    stacks += f"{JOB};com/acme/Row.get_[j];__libc_read 100000\n"
-    hosts = [MadeHost("h", events={"offcpu": {1: stacks}})]
-    folder = make_run(tmp_path / "run", hosts, events=("offcpu",))
-    profile = Profile.open(folder.profile_path("h", 1, "offcpu")).select("offcpu")
-    (answer, *_) = texts(findings_of_file(attribute_file(profile)))
-    assert answer == "90.0 % is spent in Pool.take."
-    write_page(Profile.from_bytes(b"[main] 5\n", "folded"), tmp_path / "x.html", "no frames")
-    write_page(profile, tmp_path / "x.html", "x")
-    (summary,) = summaries(tmp_path / "x.html").values()
-    assert "take" in words(summary["hottest"]) and "__libc_read" not in words(summary["hottest"])
-    assert words(summary["second"]) == "Then Row.get (10.0 %)."
 
 
 def of_event(tmp_path, event, text):

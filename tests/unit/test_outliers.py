@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -20,8 +18,9 @@ from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.report.text import outliers_table
 from hprofiler.runfolder import Coverage
+from tests.unit.command import hprofiler
 from tests.viewer.block import summaries, words
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = 30
@@ -54,11 +53,6 @@ def cluster(dice: random.Random) -> list[MadeHost]:
     hosts = identical(dice, 6, 5000)
     hosts[4] = MadeHost("host4", {104: sampled(dice, MORE, 5000)})
     return hosts
-
-
-def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("bursts", [False, True])
@@ -114,24 +108,6 @@ def test_a_process_is_found_among_alike_hosts(tmp_path):
     table = outliers_table("cpu", compared)
     assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
     assert "cpu: 1 of 10 processes is unlike the others" in table
-
-
-def test_bytes_are_no_more_certain_than_the_samples_behind_them(tmp_path):
-    """A MiB is a million of bytes and one sample: as bytes these hosts would all be outliers."""
-    dice = random.Random(7)
-    hosts = []
-    for number in range(6):
-        samples = sampled(dice, USUAL, 300)
-        stretched = re.sub(r" (\d+)$", lambda found: f" {int(found[1]) << 20}", samples, flags=re.M)
-        hosts.append(MadeHost(f"host{number}", events={"alloc": {number + 1: stretched}}))
-    folder = make_run(tmp_path / "run", hosts, events=("alloc",))
-    run = content_of(folder)
-    for host in run["hosts"]:
-        host["recordings"][0]["samples"]["taken"] = 300
-    rewrite(folder, run)
-    ((_, compared),) = find_outliers(folder.path, None, trim=False).events
-    assert [one.samples for one in compared.hosts] == [300] * 6
-    assert not compared.odd_hosts
 
 
 def test_the_table_of_the_command_line(tmp_path):

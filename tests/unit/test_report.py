@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Status
 from hprofiler.model.event_names import OWN
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from hprofiler.report.text import hottest
 from tests.viewer.block import described, words
 from tests.viewer.made_run import MadeHost, make_run, spark_run
@@ -51,25 +50,6 @@ def test_the_sum_counts_samples_and_the_mean_counts_hosts(tmp_path, kind):
     assert shares(folder.path / f"cluster/cpu.{kind}") == {"hot": 0.75, "cold": 0.225, "z": 0.025}
     assert shares(folder.path / f"cluster/cpu-mean.{kind}") == {"hot": 0.6, "cold": 0.35, "z": 0.05}
     assert shares(folder.path / f"hosts/small/cpu.{kind}") == {"cold": 0.6, "hot": 0.3, "z": 0.1}
-
-
-def test_lambdas_of_different_jvms_are_one_unless_raw_names_are_asked_for(tmp_path):
-    raw = ["Job$$Lambda$7/0x0000000800c03000.run", "Job$$Lambda$91/0x0000000800d81218.run"]
-    made = [MadeHost("a", {1: f"a;{raw[0]} 30\n"}), MadeHost("b", {2: f"a;{raw[1]} 10\n"})]
-    folder = make_run(tmp_path / "run", made)
-    make_report(folder.path)
-    assert shares(folder.path / "cluster/cpu.pb.gz") == {"Job$$Lambda.run": 1.0}
-    assert shares(folder.path / "hosts/b/cpu.folded") == {"Job$$Lambda.run": 1.0}
-    assert shares(folder.profile_path("b", 2, "cpu")) == {raw[1]: 1.0}, "what is stored stays as it came"
-    make_report(folder.path, raw_names=True)
-    assert shares(folder.path / "cluster/cpu.pb.gz") == {raw[0]: 0.75, raw[1]: 0.25}
-
-
-def test_pprof_of_a_host_says_which_host(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    make_report(folder.path)
-    assert Profile.read(str(folder.path / "hosts/big/cpu.pb.gz")).labels["host"] == "big"
-    assert "host" not in Profile.read(str(folder.path / "cluster/cpu.pb.gz")).labels
 
 
 def test_coverage_is_in_the_page_and_in_every_picture(tmp_path):
@@ -150,32 +130,6 @@ def test_a_host_whose_name_climbs_stays_inside(tmp_path):
     make_report(folder.path)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert len(list((folder.path / "hosts").iterdir())) == 2
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    folder.cluster_dir.write_text("in the way")
-    with pytest.raises(RunFolderError, match="cannot write the report in"):
-        make_report(folder.path)
-
-
-def test_the_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    folder = two_hosts(tmp_path / "run")
-    before = make_report(folder.path).page.read_bytes()
-    monkeypatch.setattr("hprofiler.report.page.page_template", lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        make_report(folder.path)
-    assert (folder.path / "report.html").read_bytes() == before
-    assert not list(folder.path.glob("**/*.part"))
-
-
-def test_one_profile_becomes_a_page(tmp_path):
-    profile = Profile.from_bytes(b"a;b 3\na;c 1\n", "folded")
-    write_page(profile, tmp_path / "x.html", "<x>")
-    page = (tmp_path / "x.html").read_text()
-    assert "<title>&lt;x&gt;</title>" in page and page.count("application/octet-stream") == 1
-    record = described(tmp_path / "x.html")
-    assert record["summaries"][0]["hosts"] is None and record["run"] is None
 
 
 def test_the_hottest_as_plain_lines():

@@ -102,12 +102,6 @@ def test_pictures_show_the_value_that_matters(folder):
     assert (pprof.total(0), pprof.total(1)) == (6, 24 * MIB)
 
 
-def test_the_mean_weighs_hosts_by_the_value_that_is_shown(folder):
-    make_report(folder.path)
-    mean = Profile.read(folder.path / "cluster/alloc-mean.pb.gz")
-    assert mean.total("alloc_space") == 12 * MIB
-
-
 def test_what_scripts_are_told(folder):
     report = make_report(folder.path)
     assert report.coverage == "3 of 3 processes on 2 of 2 hosts"
@@ -157,23 +151,6 @@ def test_an_event_without_the_samples_that_there_should_be_does_not_say_that_not
     assert f"T{NONE_TAKEN[1:]}." in (folder.path / "report.html").read_text()
 
 
-def test_notes_are_lines_of_the_ledger(tmp_path):
-    def run(name, number):
-        host = MadeHost("a", dict.fromkeys(range(1, number + 2), "x 1\n"))
-        for pid in range(1, number + 1):
-            host.fails("ok", f"user frames only, of pid {pid}", pid=pid)
-        return described(make_report(make_run(tmp_path / name, [host]).path).page)["run"]["ledger"]
-
-    ledger = run("few", 2)
-    assert ledger["all_well"] == "Everything that was found was recorded as asked"
-    assert [(one["status"], bool(one["reason"])) for one in ledger["lines"]] == [
-        ("ok", True),
-        ("ok", True),
-        ("ok", False),
-    ]
-    assert ledger["fine"] == "what went well"
-
-
 def test_pictures_that_nothing_is_left_for_are_removed(folder):
     make_report(folder.path)
     for host, pid in (("a", 1), ("a", 2), ("b", 3)):
@@ -187,27 +164,9 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
     assert report.coverage == "3 of 3 processes on 2 of 2 hosts", "their CPU time was recorded"
 
 
-def test_a_profile_of_another_event_is_refused(folder):
-    folder.profile_path("a", 1, "cpu").replace(folder.profile_path("a", 1, "alloc"))
-    report = make_report(folder.path)
-    assert [(problem.pid, "counts" in problem.reason) for problem in report.analysis.problems] == [
-        (1, False),
-        (1, True),
-    ]
-
-
 def test_an_event_s_name_stays_inside_the_folder(tmp_path):
     event = "../../etc/x"
     hosts = [MadeHost("a", {}, events={event: {1: "x 1\n"}})]
     report = make_report(make_run(tmp_path / "run", hosts, events=(event,)).path)
     assert report.events[0].total == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-def test_an_event_that_nobody_could_record_is_told_where_the_run_looks_complete(tmp_path):
-    hosts = [MadeHost("a", {1: "run;work 270\n"})]
-    many = ("heep", "cpu", "e1", "e2", "e3")
-    for events, less in ((("cpu", "heep"), "heep: not recorded"), (many, "e2: not recorded, 1 more event")):
-        told = sections(make_report(make_run(tmp_path / less[:2], hosts, events=events).path).page)
-        assert less in told["cpu"] and "1 of 1 process on 1 of 1 host" in told["cpu"]
-        assert "cpu: " not in told["heep"]
