@@ -75,8 +75,6 @@ pub struct Foreseen {
     pub notes: Vec<Note>,
     /// Why it could not be started, though it could be made ready.
     pub unable: Option<Failure>,
-    /// Of perf's memory: whoever asks for several processes holds all shares until the last has answered.
-    pub share: Option<perf::Share>,
 }
 
 /// A word for the outcome's reason.
@@ -193,7 +191,7 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 pub struct Shared {
     /// Of async-profiler's.
     pub recordings: Arc<async_profiler::budget::Budget>,
-    pub perf: perf::shared::Shared,
+    pub perf: perf::PerfShared,
     pub limits: Limits,
     pub attaches: Attaches,
 }
@@ -203,7 +201,7 @@ impl Shared {
     pub fn within(asked: &AgentLimits) -> Self {
         Self {
             recordings: Arc::default(),
-            perf: perf::shared::Shared::of_host(),
+            perf: perf::PerfShared::of_host(),
             limits: Limits::new(asked),
             attaches: Attaches::of_host(processors()),
         }

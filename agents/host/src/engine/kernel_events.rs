@@ -241,7 +241,13 @@ mod tests {
         assert!(refuse_missing("../cpu-clock/").is_err() && refuse_missing("./x/").is_err());
         assert!(refuse_missing("page-faults").is_ok() && refuse_missing("a.b.C.m").is_ok());
         assert!(refuse_missing("no:such").is_err());
-        for name in ["software/../x/", "software//", "//", "cpu/no.such/", "cpu/x/u"] {
+        for name in [
+            "software/../x/",
+            "software//",
+            "//",
+            "cpu/no.such/",
+            "cpu/x/u",
+        ] {
             assert!(!is_device_event(name), "{name}");
         }
     }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Raw, Stopped, Way};
-use crate::engine::perf::Share;
 use crate::jvm::preflight;
 use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
@@ -78,8 +77,6 @@ pub struct Prospect {
     pub engine: &'static str,
     pub sources: BTreeMap<String, String>,
     pub outcome: Outcome,
-    /// As in `Foreseen`.
-    pub share: Option<Share>,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
@@ -118,7 +115,6 @@ pub fn foresee(job: &Job) -> Prospect {
         engine: "",
         sources: BTreeMap::new(),
         outcome: failure.at(job.chosen.pid, Stage::Prepare),
-        share: None,
     })
 }
 
@@ -134,7 +130,6 @@ fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Fail
             Some(failure) => failure.at(job.chosen.pid, Stage::Start),
             None => build_outcome(job.chosen.pid, notes),
         },
-        share: foreseen.share,
     })
 }
 

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use crate::engine::api::Shared;
 use crate::engine::api::{Job, Libraries, Library};
-use crate::engine::perf::Share;
 use crate::os::audit;
 use crate::os::threads::{hangs, no_thread, STACK};
 use crate::recording::group::too_many;
@@ -93,7 +92,6 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     let (sender, answers) = channel();
     let asked: Vec<Chosen> = jobs.iter().map(|job| job.chosen.clone()).collect();
     let mut told = BTreeMap::new();
-    let mut shares = Vec::new();
     for job in jobs {
         let (sender, pid) = (sender.clone(), job.chosen.pid);
         let run = move || {
@@ -107,11 +105,10 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     }
     drop(sender);
     let end = Instant::now() + ALL;
-    while let Ok((pid, (checked, share))) =
+    while let Ok((pid, checked)) =
         answers.recv_timeout(end.saturating_duration_since(Instant::now()))
     {
         told.insert(pid, checked);
-        shares.push(share); // a run would need them all at once
     }
     let of = |chosen: Chosen| {
         let given_up = |pid| unchecked(pid, hangs(pid));
@@ -121,20 +118,18 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     asked.into_iter().map(of).collect()
 }
 
-fn checked(job: &Job) -> (CheckedProcess, Option<Share>) {
+fn checked(job: &Job) -> CheckedProcess {
     let Prospect {
         engine,
         sources,
         outcome,
-        share,
     } = process::foresee(job);
-    let checked = CheckedProcess {
+    CheckedProcess {
         findings: at_most(MOST, jvm::findings(job, engine)),
         engine,
         sources,
         outcome,
-    };
-    (checked, share)
+    }
 }
 
 /// The first of them, and how many more there were: some are as many as a process likes.

@@ -1,7 +1,6 @@
 //! Which events async-profiler takes, and which of them go into one recording.
 
-use crate::engine::counters::{is_hardware, refuse_missing};
-use crate::engine::tracepoints::refuse_unmounted;
+use crate::engine::kernel_events::{is_counter, refuse_missing};
 use crate::wire::outcome::{Code, Failure};
 
 /// Events that have an argument of their own, so that all of them go into one recording.
@@ -67,14 +66,13 @@ fn refuse(event: &str) -> Result<(), Failure> {
         )
         .coded(Code::EventUnknown));
     }
-    refuse_missing(event)?;
-    refuse_unmounted(event)
+    refuse_missing(event)
 }
 
 /// Whether the profiler would look for a function that no program has.
 fn is_unknown(event: &str) -> bool {
     let word = event.contains('-') && !event.contains([':', '/', '.']);
-    word && !WITH_HYPHEN.contains(&event) && !is_hardware(event)
+    word && !WITH_HYPHEN.contains(&event) && !is_counter(event)
 }
 
 /// Take out the events for which there is no place beside the counted one, and say so of each.

@@ -7,7 +7,7 @@ use super::rate::Rate;
 use super::{look, place, plan, Looked};
 use crate::engine::api::Job;
 use crate::engine::api::{Foreseen, Note, USER_CODE};
-use crate::engine::counters::may_sample_itself;
+use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::attach::Attach;
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;

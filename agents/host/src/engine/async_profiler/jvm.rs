@@ -21,7 +21,7 @@ use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::engine::api::{Job, Library};
 use crate::engine::api::{Shared, Stopped};
-use crate::engine::tracepoints::is_tracepoint;
+use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::{open_regular, read_regular, regular};

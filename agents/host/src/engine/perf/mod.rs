@@ -1,22 +1,13 @@
 //! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
 
-mod beside;
-mod budget;
 mod command;
 mod companion;
 pub mod events;
-pub mod find;
-mod heard;
 mod java_map;
-mod often;
-mod quality;
+pub mod notes;
+pub mod program;
 mod record;
-mod recording;
-mod rights;
-pub mod shared;
-pub mod stream;
-mod together;
-pub mod words;
+pub mod recording;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,21 +15,18 @@ use std::time::{Duration, Instant};
 use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
-use self::beside::Beside;
-pub use self::budget::Share;
 pub use self::command::PROGRAM_MARK;
-use self::companion::Companion;
+use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;
-use self::record::Command;
+use self::notes::Rights;
+pub use self::record::Shared as PerfShared;
+use self::record::{names, Command};
 use self::recording::Recording;
-use self::rights::Rights;
 use crate::engine::api::Job;
 use crate::engine::api::{
     Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped,
 };
-use crate::engine::counters::refuse_missing;
-use crate::engine::tracepoints::refuse_unmounted;
 use crate::jvm::attach::Attach;
 use crate::jvm::preflight::Findings;
 use crate::os::identity::Shoes;
@@ -56,8 +44,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What perf can do for a process.
 struct Looked {
-    share: Share,
-    beside: Beside,
+    companion: Companion,
     command: Command,
     events: Vec<Event>,
     rights: Rights,
@@ -71,10 +58,9 @@ struct Looked {
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
     let looked = look(job, &target, findings)?;
     Ok(Box::new(PerfRecord {
-        _share: looked.share,
         shared: job.shared.clone(),
         target,
-        beside: looked.beside,
+        companion: looked.companion,
         command: looked.command,
         events: looked.events,
         rights: looked.rights,
@@ -89,41 +75,55 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
 /// What `prepare` would make of a process, and what would be said of its names.
 pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
     let mut looked = look(job, &target, findings)?;
-    let unnamed = |companion: &mut Companion| companion.foresee();
-    looked
-        .notes
-        .extend(looked.beside.do_now(FAREWELL, unnamed)?);
-    looked
-        .notes
-        .extend(quality::foreseen(&looked.java, looked.better));
+    let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
+    looked.notes.extend(unnamed);
+    let frame_pointers = notes::before_recording(&looked.java, looked.better);
+    looked.notes.extend(frame_pointers);
     let events = looked.events.iter();
     let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
     Ok(Foreseen {
         sources: sources.collect(),
         notes: looked.notes,
         unable: None,
-        share: Some(looked.share),
     })
 }
 
 /// What can be recorded of a process, and why not the rest.
 fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
     refuse_other_user(target)?;
-    let (events, mut refused) = possible(&job.sampling.events);
+    let (mut events, mut refused) = (Vec::new(), Vec::new());
+    for name in &job.sampling.events {
+        match Event::new(name) {
+            Ok(event) => events.push(event),
+            Err(failure) => refused.push(failure),
+        }
+    }
     let perf = job.shared.perf.perf()?;
     let rights = Rights::of_agent();
-    let beside = Beside::begin(job)?;
-    let java = beside.do_now(FAREWELL, |companion| companion.java())?;
+    let companion = Companion::start(job)?;
+    let java = companion.do_now(FAREWELL, |view| view.java())?;
     // With `auto` it was tried before, and would not do.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
-    let (events, apart) = without_off_cpu(events, better);
-    refused.extend(apart);
+    if better && events.iter().any(Event::is_off_cpu) {
+        // Most of the time that threads wait is in the kernel or in the JVM's own code, where Java frames are lost.
+        events.retain(|event| !event.is_off_cpu());
+        let failure = Failure::new(
+            "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
+            "use --engine async-profiler (or auto)",
+        );
+        refused.push(failure.coded(Code::EventUnsupported));
+    }
+    if events.is_empty() {
+        return Err(Failure::all(refused));
+    }
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
-    let (events, apart) = together::possible(events, rights.kernel);
-    refused.extend(apart);
-    let (events, share) = fitting(job, target, &mut command, events, &mut refused)?;
+    let (events, impossible) = command.possible(events, target.status.threads, &job.shared.perf)?;
+    refused.extend(impossible);
+    if events.is_empty() {
+        return Err(Failure::all(refused));
+    }
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
@@ -132,8 +132,7 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
     Ok(Looked {
-        share,
-        beside,
+        companion,
         command,
         events,
         rights,
@@ -141,28 +140,6 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
         better,
         notes,
     })
-}
-
-/// The events that perf can record of this process, and the memory for their samples. Err where there is none.
-fn fitting(
-    job: &Job,
-    target: &Target,
-    command: &mut Command,
-    events: Vec<Event>,
-    refused: &mut Vec<Failure>,
-) -> Result<(Vec<Event>, Share), Failure> {
-    let all_refused = |refused: &mut Vec<Failure>| Failure::all(refused.drain(..));
-    if events.is_empty() {
-        return Err(all_refused(refused));
-    }
-    let bytes = command.memory(target.status.threads, events.len());
-    let share = job.shared.perf.budget.take(bytes)?;
-    let (events, impossible) = command.possible(events, &job.shared.perf);
-    refused.extend(impossible);
-    match events.is_empty() {
-        true => Err(all_refused(refused)),
-        false => Ok((events, share)),
-    }
 }
 
 /// Options that mean nothing to perf, unless the refusal of an event says so already.
@@ -238,34 +215,6 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     .coded(Code::NotPermitted))
 }
 
-/// The events that perf may have, and why not the others.
-fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
-    let mut events = Vec::new();
-    let mut refused = Vec::new();
-    for name in names {
-        let event = refuse_missing(name).and_then(|()| Event::new(name));
-        match event.and_then(|event| refuse_unmounted(name).map(|()| event)) {
-            Ok(event) => events.push(event),
-            Err(failure) => refused.push(failure),
-        }
-    }
-    (events, refused)
-}
-
-/// Java frames are lost where threads wait (most of the time that is in the kernel or in the JVM's own code), which
-/// async-profiler's wall clock sees well. So perf does it for JVMs only where that would not do.
-fn without_off_cpu(events: Vec<Event>, better: bool) -> (Vec<Event>, Option<Failure>) {
-    if !better || !events.iter().any(Event::is_off_cpu) {
-        return (events, None);
-    }
-    let failure = Failure::new(
-        "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
-        "use --engine async-profiler (or auto)",
-    ).coded(Code::EventUnsupported);
-    let rest = events.into_iter().filter(|event| !event.is_off_cpu());
-    (rest.collect(), Some(failure))
-}
-
 /// What of waiting threads is not seen.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
@@ -285,11 +234,9 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
 
 /// A process that is ready, and the recording once it is under way.
 struct PerfRecord {
-    /// Given back with the process.
-    _share: Share,
     shared: Arc<Shared>,
     target: Target,
-    beside: Beside,
+    companion: Companion,
     command: Command,
     events: Vec<Event>,
     rights: Rights,
@@ -309,7 +256,7 @@ impl Engine for PerfRecord {
         let recording = Recording::start(
             &self.command,
             &self.events,
-            &self.beside,
+            &self.companion,
             self.shared.clone(),
         )?;
         self.recording = Some(recording);
@@ -338,7 +285,7 @@ impl Engine for PerfRecord {
             return Err(Failure::plain("nothing was started"));
         };
         let lives = self.target.stat().is_some();
-        self.notes.extend(recording.stop(lives, &self.beside)?);
+        self.notes.extend(recording.stop(lives, &self.companion)?);
         Ok(match lives {
             true => Stopped::AsTold,
             false => Stopped::WithTheProcess,
@@ -351,7 +298,7 @@ impl Engine for PerfRecord {
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();
-        let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
+        let names = self.companion.do_now(MAP, |view| view.ask_for_map());
         self.attached = asked.then(|| began.elapsed());
         let unnamed = |hangs| match self.java.is_hotspot {
             true => vec![Note::degraded("Java methods may have no names")
@@ -368,16 +315,14 @@ impl Engine for PerfRecord {
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {
         let kernel = self.rights.kernel_symbols().unwrap_or(None);
-        let recorded = self
-            .beside
-            .do_now(FOLD, |companion| companion.fold(kernel))?;
+        let recorded = self.companion.do_now(FOLD, |view| view.fold(kernel))?;
         let (recorded, unnamed) = recorded.map_err(|error| {
             Failure::plain(format!("what perf wrote cannot be read: {error}"))
                 .coded(Code::DamagedRecording)
         })?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
-        notes.extend(quality::notes(&recorded, &self.java, self.better));
+        notes.extend(notes::of_recording(&recorded, &self.java, self.better));
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
@@ -405,7 +350,7 @@ impl Engine for PerfRecord {
 
     fn leave(mut self: Box<Self>) -> Vec<String> {
         self.recording = None;
-        let left = self.beside.do_now(FAREWELL, |companion| companion.left());
+        let left = self.companion.do_now(FAREWELL, View::left);
         left.unwrap_or_else(|hangs| vec![hangs.reason])
     }
 }
@@ -413,10 +358,14 @@ impl Engine for PerfRecord {
 impl PerfRecord {
     /// What was asked for and is not among what was recorded.
     fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
-        let there = |event: &&Event| recorded.iter().any(|other| other.event == event.name);
-        let missing = self.events.iter().filter(|event| !there(event));
-        let names: Vec<&str> = missing.map(|event| event.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("perf recorded no event called {}", names.join(", ")))
+        let there = |event: &Event| recorded.iter().any(|other| other.event == event.name);
+        let missing: Vec<Event> = self
+            .events
+            .iter()
+            .filter(|event| !there(event))
+            .cloned()
+            .collect();
+        (!missing.is_empty()).then(|| format!("perf recorded no event called {}", names(&missing)))
     }
 
     fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {
