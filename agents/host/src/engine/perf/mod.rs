@@ -9,6 +9,7 @@ pub mod program;
 mod record;
 pub mod recording;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,11 +26,9 @@ use self::record::{names, Command};
 use self::recording::Recording;
 use crate::engine::api::Job;
 use crate::engine::api::{
-    Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped,
+    Engine, EventProfile, Folded, Note, Prepared, Raw, Shared, Started, Stopped,
 };
-use crate::jvm::attach::Attach;
 use crate::jvm::preflight::Findings;
-use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::wire::outcome::{Code, Failure};
@@ -55,9 +54,19 @@ struct Looked {
 }
 
 /// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
-pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
-    let looked = look(job, &target, findings)?;
-    Ok(Box::new(PerfRecord {
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
+    let mut looked = look(job, &target, findings)?;
+    if job.dry_run {
+        let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
+        looked.notes.extend(unnamed);
+        let frame_pointers = notes::before_recording(&looked.java, looked.better);
+        looked.notes.extend(frame_pointers);
+        return Ok(Prepared::DryRun(Ok(Started {
+            sources: sources(&looked.events, &looked.rights),
+            notes: looked.notes,
+        })));
+    }
+    Ok(Prepared::Ready(Box::new(PerfRecord {
         shared: job.shared.clone(),
         target,
         companion: looked.companion,
@@ -69,23 +78,12 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         notes: looked.notes,
         recording: None,
         attached: None,
-    }))
+    })))
 }
 
-/// What `prepare` would make of a process, and what would be said of its names.
-pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
-    let mut looked = look(job, &target, findings)?;
-    let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
-    looked.notes.extend(unnamed);
-    let frame_pointers = notes::before_recording(&looked.java, looked.better);
-    looked.notes.extend(frame_pointers);
-    let events = looked.events.iter();
-    let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
-    Ok(Foreseen {
-        sources: sources.collect(),
-        notes: looked.notes,
-        unable: None,
-    })
+fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
+    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
+    events.iter().map(source).collect()
 }
 
 /// What can be recorded of a process, and why not the rest.
@@ -180,13 +178,6 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
     })
 }
 
-/// Whether the JVM would be asked to load the agent that names its code. To be called by a thread that has no more
-/// rights than the JVM's user.
-pub fn would_load(findings: &Findings, shoes: &Shoes, target: &Target) -> bool {
-    let java = Java::look(findings, shoes, target.pid);
-    java.is_hotspot && java.takes_agents() && Attach::new(target, shoes).foresee().is_ok()
-}
-
 /// What a user should know of what the kernel shows the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
@@ -260,10 +251,8 @@ impl Engine for PerfRecord {
             self.shared.clone(),
         )?;
         self.recording = Some(recording);
-        let events = self.events.iter();
-        let sources = events.map(|event| (event.name.clone(), event.source(self.rights.kernel)));
         Ok(Started {
-            sources: sources.collect(),
+            sources: sources(&self.events, &self.rights),
             notes: std::mem::take(&mut self.notes),
         })
     }

@@ -206,9 +206,6 @@ impl Command {
         threads: u64,
         shared: &Shared,
     ) -> Result<(Vec<Event>, Vec<Failure>), Failure> {
-        let buffer = (self.pages + 1).saturating_mul(page_size() as u64);
-        let counters = threads.saturating_mul(events.len() as u64 * COUNTER);
-        shared.take(processors().saturating_mul(buffer.saturating_add(counters)))?;
         let mut trials = shared.trials.lock().unwrap_or_else(PoisonError::into_inner);
         let arguments = self.arguments(&events, None, &[]);
         let trial = trials.entry(arguments).or_default().clone();
@@ -216,6 +213,11 @@ impl Command {
         let tried = trial.get_or_init(|| self.clone().try_out(events)).clone();
         self.pages = tried.pages;
         self.says_begin = tried.says_begin;
+        if !tried.events.is_empty() {
+            let buffer = (self.pages + 1).saturating_mul(page_size() as u64);
+            let counters = threads.saturating_mul(tried.events.len() as u64 * COUNTER);
+            shared.take(processors().saturating_mul(buffer.saturating_add(counters)))?;
+        }
         Ok((tried.events, tried.refused))
     }
 

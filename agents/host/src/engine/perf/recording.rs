@@ -388,7 +388,7 @@ mod tests {
         let mut stream = Stream {
             stream: program.stdout.take().unwrap(),
             until,
-            shared: Arc::new(Shared::within(&AgentLimits::default())),
+            shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
             progress: Progress::default(),
             said: (false, false),
             began,
