@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.base.text import without_pids
-from hprofiler.model import Outcome, Status
+from hprofiler.model import VAGUE_CODES, Outcome, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
 
@@ -39,17 +38,6 @@ _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
 _LEFT_OUT = "left out of sentences and tables, not of the graph"
-# What the core calls them: flamegraph/src/formats/jfr/waits.rs.
-_KINDS_OF_WAIT = (
-    "[lock]",
-    "[park]",
-    "[sleep]",
-    "[network]",
-    "[disk]",
-    "[idle pool thread]",
-    "[wait]",
-    "[other]",
-)
 _CORES = 0.05
 # A host's share of the JVM's own work that explains why it is unlike the others.
 _TIMES = 2.0
@@ -198,7 +186,7 @@ def few_samples(subject: Subject) -> list[Finding]:
 
 def kinds_of_wait(subject: Subject) -> list[Finding]:
     """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
-    waits = [subject.methods[kind] for kind in _KINDS_OF_WAIT if kind in subject.methods]
+    waits = [subject.methods[kind] for kind in WAIT_FRAMES if kind in subject.methods]
     if subject.event != "offcpu" or not waits:
         return []
     waits.sort(key=lambda one: -one.total_value)
@@ -258,13 +246,13 @@ def _told_missing(host: HostFacts) -> list[Outcome]:
 
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
-    told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
-    reasons = Counter(map(without_pids, told))
-    if not reasons:
+    told = [one for one in (*outcomes, *subject.problems) if one.reason]
+    if not told:
         return ""
-    ((most, times),) = reasons.most_common(1)
-    reason = most if times > 1 else told[0]
-    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+    kinds = [number if one.code in VAGUE_CODES else one.code for number, one in enumerate(told)]
+    ((most, times),) = Counter(kinds).most_common(1)
+    reason = told[kinds.index(most)].reason
+    others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     return f": {_cut(reason)}{often}{others}"
 
