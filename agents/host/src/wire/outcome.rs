@@ -106,7 +106,6 @@ pub enum Code {
     SamplesLost,
     SamplesMissing,
     StartFailed,
-    StartedLate,
     StopFailed,
     TimerUsed,
     TooManyFiles,

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
 use rustix::process::{getrlimit, Resource};
@@ -16,7 +16,6 @@ use rustix::process::{getrlimit, Resource};
 use super::commands;
 use super::events::counted;
 use super::loading::Entered;
-use super::pieces::Pieces;
 use super::plan::{Choice, Plan};
 use crate::engine::api::{Shared, Stopped};
 use crate::engine::tracepoints::is_tracepoint;
@@ -63,7 +62,6 @@ pub struct Jvm {
     attached: Duration,
     /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
     ends: Option<Duration>,
-    pieces: Pieces,
     /// What was recorded, once that is over.
     recorded: Option<File>,
 }
@@ -88,7 +86,6 @@ impl Jvm {
             logs: false,
             attached: entered.attached,
             ends: None,
-            pieces: Pieces::begin(SystemTime::now()),
             recorded: None,
         }
     }
@@ -159,7 +156,6 @@ impl Jvm {
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
             self.logs = true;
-            self.pieces = Pieces::begin(SystemTime::now());
             let answer = self.command(&options, ANSWER);
             self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
             match answer? {
@@ -236,16 +232,11 @@ impl Jvm {
         self.logs = false;
     }
 
-    /// Whether the recording takes too much of the disk (or memory) that its folder is on, or could not be read any
-    /// more, and why.
+    /// Why the recording takes too much of the disk (or memory) that its folder is on, where it does.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
-        let unread = self.pieces.too_large(SystemTime::now(), size);
-        unread.or_else(|| {
-            let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
-            refused.err()
-        })
+        self.cap.refuse(size, &self.run.dir, &self.run.path).err()
     }
 
     /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,

@@ -7,7 +7,6 @@ pub mod able;
 mod events;
 mod expected;
 mod loading;
-mod pieces;
 mod place;
 pub mod plan;
 mod rate;
