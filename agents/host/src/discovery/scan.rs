@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
-use crate::jvm::version::jvm_version;
 use crate::os::identity::{as_its_user, Unread};
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -280,7 +279,7 @@ struct JvmDescription {
 
 impl JvmDescription {
     fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
-        let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
+        let version = hsperf::jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
             launch: command_line::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),

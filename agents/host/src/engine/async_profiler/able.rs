@@ -1,55 +1,33 @@
 //! What a JVM cannot do, known before anything is loaded into it.
 
-use crate::jvm::symbols;
-use crate::os::proc::named::Named;
 use crate::wire::outcome::{Code, Failure};
 
-/// The first version with what allocations and live objects are sampled by.
+/// The first version with what live objects are sampled by.
 const SAMPLES_HEAP: u32 = 11;
-/// What allocations are seen by before that: a function of the JVM, by its symbol.
-const ALLOC_TRACER: &str = "_ZN11AllocTracer";
 /// Releases of the profiler before the first of each pair crash JVMs from the second on (seen).
 const KNOWN_BAD: [((u32, u32), u32); 2] = [((4, 0), 25), ((4, 1), 26)];
 pub const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
 
-/// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it, and `library`
-/// its `libjvm.so`, where these are known; what is not known is taken to be able.
-pub fn events(
-    asked: Vec<String>,
-    version: Option<&str>,
-    library: Option<&str>,
-    named: &Named,
-) -> (Vec<String>, Vec<Failure>) {
+/// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it; where it is not
+/// known, all are taken to be possible.
+pub fn events(asked: Vec<String>, version: Option<&str>) -> (Vec<String>, Vec<Failure>) {
     let old = version.filter(|version| feature(version).is_some_and(|it| it < SAMPLES_HEAP));
     let Some(old) = old else {
         return (asked, Vec::new());
     };
-    let without = |name: &str| library.is_some_and(|path| !symbols::has(named, path, name));
-    let mut able = Vec::new();
-    let mut refused = Vec::new();
-    for event in asked {
-        match event.as_str() {
-            "live" => refused.push(
-                Failure::new(
-                    format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
-                    "run the application on a later JDK",
-                )
-                .coded(Code::JdkTooOld),
-            ),
-            "alloc" if without(ALLOC_TRACER) => refused.push(
-                Failure::new(
-                    format!("alloc needs the debug symbols of JDK {old}, which are not there"),
-                    SYMBOLS,
-                )
-                .coded(Code::NoDebugSymbols),
-            ),
-            _ => able.push(event),
-        }
-    }
-    (able, refused)
+    let (live, able): (Vec<String>, Vec<String>) =
+        asked.into_iter().partition(|event| event == "live");
+    let too_old = |_| {
+        Failure::new(
+            format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
+            "run the application on a later JDK",
+        )
+        .coded(Code::JdkTooOld)
+    };
+    (able, live.into_iter().map(too_old).collect())
 }
 
-/// Whether a start failed because of allocations alone: of a JVM whose version nothing tells it is not known before.
+/// Whether a start failed because of allocations alone: JDK 8 needs its debug symbols for them.
 pub fn only_alloc_fails(failure: &Failure) -> bool {
     failure.reason.contains("AllocTracer")
 }
@@ -91,9 +69,7 @@ mod tests {
     use super::*;
 
     fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {
-        let asked: Vec<String> = asked.split(' ').map(str::to_owned).collect();
-        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
-        events(asked, Some(version), Some("/no/libjvm.so"), &named)
+        events(asked.split(' ').map(str::to_owned).collect(), Some(version))
     }
 
     #[test]
@@ -131,9 +107,8 @@ mod tests {
     #[test]
     fn what_an_old_jvm_cannot_do_is_left_out() {
         let (left, refused) = able("cpu live alloc lock", "1.8.0_412");
-        assert_eq!(left, ["cpu", "lock"]);
+        assert_eq!(left, ["cpu", "alloc", "lock"]);
         assert!(refused[0].reason.contains("live needs JDK 11 or later"));
-        assert!(refused[1].remedy.contains("debug symbols"));
         assert!(able("live alloc", "11.0.2").1.is_empty());
         assert!(able("live alloc", "").1.is_empty());
     }

@@ -124,15 +124,20 @@ impl Entry<'_> {
     /// be loaded beside the library that is to be loaded, and then only the older one knows of its recording.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
-        let (shoes, sampled) = (&self.looked.shoes, self.looked.sampled);
+        let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
         if findings.writes_recording == Some(true) {
             return Err(already_profiled(pid));
         }
         let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
         let ours = findings.ours.iter();
         let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
-        let foreign = findings.foreign(&shoes.named);
-        let foreign = foreign.iter().map(|path| (path, false));
+        if sampled && findings.ours.is_empty() && findings.foreign.is_empty() {
+            return Err(others_profile(
+                pid,
+                "it holds perf events, or timers of CPU time",
+            ));
+        }
+        let foreign = findings.foreign.iter().map(|path| (path, false));
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
                 _ if !findings.loaded.may_be_named(shoes, library) => {
@@ -241,9 +246,10 @@ impl Entry<'_> {
     }
 }
 
-fn others_profile(pid: i32, library: &str) -> Failure {
+/// `sign`: what shows it.
+fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
-        format!("another async-profiler ({library}) is at work in process {pid}"),
+        format!("another profiler ({sign}) is at work in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)

@@ -11,18 +11,15 @@ mod place;
 pub mod plan;
 mod rate;
 pub mod results;
-pub mod sampled;
 
 use std::time::{Duration, Instant};
 
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
-use self::sampled::is_sampled;
 use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
-use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -34,8 +31,6 @@ pub const NAME: &str = "async-profiler";
 struct Looked<'a> {
     library: &'a Library,
     shoes: Shoes,
-    /// Whether a profiler samples it, whose-ever.
-    sampled: bool,
     events: Vec<String>,
     left_out: Vec<Failure>,
     /// Whether the agent's own system calls are filtered.
@@ -57,23 +52,20 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
         return Err(Failure::all(left_out));
     }
     // What only root may see is read before the thread takes the JVM's user.
-    let sampled = is_sampled(target);
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let shoes = Shoes::put_on(target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
-    let version = jvm_version(named, findings.library.as_deref(), data);
+    let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     able::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
-    let library_of_jvm = findings.library.as_deref();
-    let (events, unable) = able::events(events, version.as_deref(), library_of_jvm, named);
+    let (events, unable) = able::events(events, version.as_deref());
     left_out.extend(unable);
     match events.is_empty() {
         true => Err(Failure::all(left_out)),
         false => Ok(Looked {
             library,
             shoes,
-            sampled,
             events,
             left_out,
             agent_filtered,
@@ -145,7 +137,8 @@ impl Engine for AsyncProfiler {
         let (choice, refused) = match self.jvm.start(&self.plan) {
             Err(failure) if able::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
                 let why = format!("alloc was left out: {}", failure.reason);
-                self.notes.push(Note::of(Failure::new(why, able::SYMBOLS)));
+                let failure = Failure::new(why, able::SYMBOLS).coded(Code::NoDebugSymbols);
+                self.notes.push(Note::of(failure));
                 self.jvm.start(&self.plan)?
             }
             started => started?,
