@@ -3,8 +3,8 @@
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::commands;
-use crate::engine::perf::{find, stream, words};
+use crate::engine::async_profiler::plan;
+use crate::engine::perf::{notes, program, recording};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
 use crate::jvm::sampled;
@@ -34,18 +34,17 @@ pub fn proc_texts(bytes: &[u8]) {
 pub fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     attach::parse_reply(&text);
-    commands::is_idle(&text);
-    assert!(commands::complaint(&text).chars().count() <= 600);
-    assert!(words::failure(&text, "cpu").reason.chars().count() <= 500);
-    find::version(&text);
-    stream::events(bytes);
+    plan::is_idle(&text);
+    assert!(plan::complaint(&text).chars().count() <= 600);
+    assert!(notes::failure(&text, "cpu").reason.chars().count() <= 500);
+    program::version(&text);
     let followed = |step: usize| {
-        let mut progress = stream::Progress::new();
+        let mut progress = recording::Progress::default();
         let parts = bytes.chunks(step);
-        let begun = parts.fold(false, |_, part| progress.follow(part));
-        (begun, progress.samples())
+        parts.for_each(|part| progress.follow(part));
+        progress
     };
-    assert_eq!(followed(3), followed(bytes.len().max(1)));
+    assert!(followed(3) == followed(bytes.len().max(1)));
 }
 
 /// The file that a JVM publishes.

@@ -13,12 +13,11 @@ use std::time::{Duration, Instant};
 use rustix::fd::AsFd;
 use rustix::process::{getrlimit, Resource};
 
-use super::commands;
 use super::events::counted;
 use super::loading::Entered;
-use super::plan::{Choice, Plan};
+use super::plan::{self, Choice, Plan};
 use crate::engine::api::{Shared, Stopped};
-use crate::engine::tracepoints::is_tracepoint;
+use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Shoes;
@@ -134,7 +133,7 @@ impl Jvm {
     }
 
     fn log(&self) -> String {
-        commands::complaint(&String::from_utf8_lossy(
+        plan::complaint(&String::from_utf8_lossy(
             &self.read("log", MAX_LOG).unwrap_or_default(),
         ))
     }
@@ -189,14 +188,14 @@ impl Jvm {
             self.close_log();
             return Ok(Stopped::Early);
         }
-        match self.command(&commands::stop(&self.file("log")), WRITE) {
+        match self.command(&plan::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;
                 self.close_log();
                 Ok(Stopped::AsTold)
             }
             Ok(reply) => match self.explain(&reply) {
-                why if commands::is_idle(&why) => {
+                why if plan::is_idle(&why) => {
                     self.running = false;
                     self.close_log();
                     Ok(Stopped::Early)
@@ -228,15 +227,16 @@ impl Jvm {
 
     /// The JVM keeps a log open until the next command that names none.
     fn close_log(&mut self) {
-        let _ = self.command(&commands::status("/dev/null"), FAREWELL);
+        let _ = self.command(&plan::status("/dev/null"), FAREWELL);
         self.logs = false;
     }
 
-    /// Why the recording takes too much of the disk (or memory) that its folder is on, where it does.
+    /// Why the recording should end: it takes too much of the disk (or memory) that its folder is on.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
-        self.cap.refuse(size, &self.run.dir, &self.run.path).err()
+        let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
+        refused.err()
     }
 
     /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,
@@ -277,9 +277,7 @@ impl Jvm {
     fn end(&mut self) {
         self.running &= !self.is_over() && self.target.stat().is_some();
         if self.running {
-            self.running = self
-                .command(&commands::stop("/dev/null"), FAREWELL)
-                .is_err();
+            self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }
         self.running &= self.target.stat().is_some();
         // One that did not start opened its log all the same. A JVM that does not answer is not asked twice.
@@ -307,7 +305,7 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
         }
-        text if text.contains("AllocTracer") => super::able::SYMBOLS,
+        text if text.contains("AllocTracer") => super::events::SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
         _ => "choose another event, or see what async-profiler says",

@@ -1,26 +1,32 @@
 //! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
+use rustix::fs::{open, Mode, OFlags};
 
-use super::commands;
 use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
-use super::place::places;
+use super::plan;
 use super::Looked;
 use crate::engine::api::{Job, Library};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
+use crate::os::free_space::Memory;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, could_stage, is_in_use, is_library_file, let_library_go, library_folder, run_folder_in,
-    stage_library, Held, ASYNC_PROFILER,
+    self, could_make_run_folder, could_stage, is_in_use, is_library_file, is_usual, let_library_go,
+    library_folder, run_folder_in, stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
+
+/// A folder where a recording may grow to this is as good as any, in bytes.
+const PLENTY: u64 = 256 << 20;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
@@ -36,6 +42,38 @@ fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     let mut seen = HashSet::new();
     bases.retain(|base| seen.insert(base.clone()));
     bases
+}
+
+/// The bases under which a recording could be written, best first; nothing is made. Err says why there is none.
+///
+/// The first of the usual bases with plenty of room comes first, or else the one with most room. The others come last:
+/// what is left there is not found once the JVM has ended.
+fn places(
+    shoes: &Shoes,
+    bases: &[String],
+    session: &str,
+    memory: &Arc<Memory>,
+    recordings: usize,
+) -> Result<Vec<(String, DiskCap)>, String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut places = Vec::new();
+    let mut tried = Vec::new();
+    for base in bases {
+        let cap = could_make_run_folder(shoes, base, session).and_then(|()| {
+            let folder = open(shoes.path(base), flags, Mode::empty());
+            let folder = folder.map_err(|error| format!("{base}: {error}"))?;
+            DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
+        });
+        match cap {
+            Ok(cap) => places.push((base.clone(), cap)),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    places.sort_by_key(|(base, cap)| (!is_usual(base), Reverse(cap.share.min(PLENTY) >> 20)));
+    match places.is_empty() {
+        true => Err(tried.join("; ")),
+        false => Ok(places),
+    }
 }
 
 /// What a JVM was entered with.
@@ -150,7 +188,7 @@ impl Entry<'_> {
                 }
                 None => sampled,
                 Some(run) => match self.status(library, run) {
-                    Ok(text) => !commands::is_idle(&text),
+                    Ok(text) => !plan::is_idle(&text),
                     // Its file is gone: one of ours would have its recording open.
                     Err(Load::Refused(_)) => !ours,
                     Err(Load::Failed(failure)) => return Err(failure),
@@ -192,7 +230,7 @@ impl Entry<'_> {
                 }
             };
             match self.status(&format!("{}/{}", held.path, ASYNC_PROFILER.file), run) {
-                Ok(text) if commands::is_idle(&text) => return Ok(Some(held)),
+                Ok(text) if plan::is_idle(&text) => return Ok(Some(held)),
                 Ok(_) => {
                     let _ = let_library_go(held, musl);
                     return Err(already_profiled(self.target.pid));
@@ -221,7 +259,7 @@ impl Entry<'_> {
     /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
     fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
         let name = status_file(self.target);
-        let command = commands::status(&format!("{}/{name}", run.path));
+        let command = plan::status(&format!("{}/{name}", run.path));
         let shoes = &self.looked.shoes;
         let reply = Attach::new(self.target, shoes)
             .load(library, &command, ANSWER)
