@@ -10,7 +10,7 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.yarn_server import (
