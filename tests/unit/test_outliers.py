@@ -67,7 +67,7 @@ def test_no_alarm_in_many_runs_of_identical_hosts(tmp_path, bursts):
 
 def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_named(tmp_path):
     dice = random.Random(2)
-    for number in range(10):
+    for number in range(3):
         folder = make_run(tmp_path / str(number), cluster(dice))
         ((_, compared),) = find_outliers(folder.path, "cpu", trim=False).events
         (odd,) = compared.odd_hosts
