@@ -107,7 +107,7 @@ def test_the_table_of_the_command_line(tmp_path):
     assert verdict == "cpu: 1 of 6 hosts is unlike the others"
     assert heads.split()[:3] == ["host", "unlike", "samples"]
     assert re.match(
-        r"  host4  yes         5,000    0\.0\d+    0\.00\d+  0\.9\d+    \d\.\d%  Job\.m2 1\d\.\d% here", first
+        r"  host4 +yes +5,000 +0\.0\d+ +0\.00\d+ +0\.9\d+ +\d\.\d% +Job\.m2 1\d\.\d% here", first
     )
     assert len(others) == 5 and not any(" yes " in line for line in others)
 
