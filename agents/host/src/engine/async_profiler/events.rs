@@ -140,11 +140,6 @@ pub fn of_jvm(
     (able, refused)
 }
 
-/// Whether a start failed because of allocations alone: of a JVM whose version nothing tells it is not known before.
-pub fn only_alloc_fails(failure: &Failure) -> bool {
-    failure.reason.contains("AllocTracer")
-}
-
 /// Refuse a profiler that is known to crash JVMs of this version. What is not known is taken to be good.
 pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(), Failure> {
     let (Some(profiler), Some(jvm)) = (profiler, jvm) else {
