@@ -20,8 +20,8 @@ use crate::wire::requests::Chosen;
 use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 
-/// A process that one engine is ready to record. It lives on its own thread, which has the process's user and namespaces
-/// if the engine needs them.
+/// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
+/// namespaces if the engine needs them.
 pub trait Engine {
     fn target(&self) -> &Target;
 
@@ -41,8 +41,8 @@ pub trait Engine {
     /// End the recording and write the rest of it.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 
-    /// How long the agent was attached to the process, without the wait for a turn: to load and start the profiler, or to
-    /// ask for names. None if it did neither.
+    /// How long the agent was attached to the process, without the wait for a turn: to load and start the profiler, or
+    /// to ask for names. None if it did neither.
     fn attached(&self) -> Option<Duration> {
         None
     }

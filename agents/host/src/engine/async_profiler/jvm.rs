@@ -218,8 +218,8 @@ impl Jvm {
         }
     }
 
-    /// Whether it has ended by itself, because the agent was stopped, or the machine slept, for so long. A recording that
-    /// runs now belongs to somebody else.
+    /// Whether it has ended by itself, because the agent was stopped, or the machine slept, for so long. A recording
+    /// that runs now belongs to somebody else.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| since_boot() > ends)
     }
@@ -238,8 +238,8 @@ impl Jvm {
         refused.err()
     }
 
-    /// Keep the recording open. It may wait long to be folded, and a container that ends meanwhile takes its files with it.
-    /// If there are too few descriptors it is opened by name later.
+    /// Keep the recording open. It may wait long to be folded, and a container that ends meanwhile takes its files with
+    /// it. If there are too few descriptors it is opened by name later.
     pub fn hold_recording(&mut self) {
         let recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
         self.recorded = recorded.filter(leaves_descriptors);
@@ -286,8 +286,8 @@ impl Jvm {
     }
 }
 
-/// Whether there are descriptors enough beside this one: each process of a session may need one to be stopped. The kernel
-/// gives the lowest that is free.
+/// Whether there are descriptors enough beside this one: each process of a session may need one to be stopped. The
+/// kernel gives the lowest that is free.
 fn leaves_descriptors(file: &File) -> bool {
     let most = getrlimit(Resource::Nofile).current;
     most.is_none_or(|most| file.as_raw_fd() as u64 + MAX_PROCESSES as u64 <= most)

@@ -82,8 +82,8 @@ fn places(
     }
 }
 
-/// Whether a profiler samples the process, by its own perf events or by timers of its threads. Call it before the thread
-/// takes the process's user: only root may see some of this.
+/// Whether a profiler samples the process, by its own perf events or by timers of its threads. Call it before the
+/// thread takes the process's user: only root may see some of this.
 pub fn is_sampled(target: &Target) -> bool {
     let timers = target.read("timers", 1 << 20).unwrap_or_default();
     has_profilers_timer(&timers) || holds_perf_events(target)
@@ -117,8 +117,8 @@ pub struct Entered {
     pub attached: Duration,
 }
 
-/// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same decisions
-/// as far as it can from outside, touches nothing and returns None.
+/// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same
+/// decisions as far as it can from outside, touches nothing and returns None.
 pub fn enter(
     job: &Job,
     target: &Target,
@@ -189,8 +189,8 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Another async-profiler may be loaded if it is idle. An older file of ours may be loaded too, and only that one knows
-    /// whether it records.
+    /// Another async-profiler may be loaded if it is idle. An older file of ours may be loaded too, and only that one
+    /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
         let (shoes, sampled) = (&self.looked.shoes, self.looked.sampled);

@@ -148,8 +148,8 @@ enum PerfEvents {
 }
 
 impl PerfEvents {
-    /// The calling thread must have the JVM's user and no more rights. An agent that is filtered itself, as in the JVM's
-    /// container, finds out by trying.
+    /// The calling thread must have the JVM's user and no more rights. An agent that is filtered itself, as in the
+    /// JVM's container, finds out by trying.
     fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
         match privileged {
             true => Self::Open,

@@ -136,8 +136,8 @@ impl Plan {
     }
 }
 
-/// `event=cpu` is never used: if the kernel forbids it, async-profiler silently takes a timer, which loses samples above
-/// the kernel's tick rate. Named ways fail with an error, and the next one is tried.
+/// `event=cpu` is never used: if the kernel forbids it, async-profiler silently takes a timer, which loses samples
+/// above the kernel's tick rate. Named ways fail with an error, and the next one is tried.
 fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     let choice = |arguments: String, source: &str, note| Choice {
         arguments,

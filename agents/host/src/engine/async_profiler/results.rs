@@ -138,8 +138,8 @@ fn early(profiles: &[EventProfile]) -> Note {
     ).coded(Code::ProfilerEnded))
 }
 
-/// The factor by which a wall-clock sample stands for more than its interval (nanoseconds). A thread that lived throughout,
-/// which every JVM has, should have one sample for each interval.
+/// The factor by which a wall-clock sample stands for more than its interval (nanoseconds). A thread that lived
+/// throughout, which every JVM has, should have one sample for each interval.
 fn behind(seconds: f64, busiest: u64, interval: u64) -> Option<f64> {
     let expected = seconds * 1e9 / interval.max(1) as f64;
     let factor = expected / busiest as f64;
