@@ -1,9 +1,8 @@
-"""A JDK 8 without a `release` file: its library says which version it is; else it fails at the start."""
+"""A JDK 8 that says nowhere which version it is: what it cannot do is left out, and the rest is recorded."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -49,28 +48,11 @@ def recorded(agent: Agent, library: str, burner: Burner) -> tuple[dict[str, Any]
     return result.outcomes[pid], {event: body for event, (_, body) in result.events[pid].items()}
 
 
-def test_its_library_says_it(agent: Agent, library: str, burn: Burn, silent_jdk: Path) -> None:
-    burner = launched(burn, silent_jdk)
-    (process,) = found(agent, burner)
-    assert process["jvm"]["version"].startswith("1.8.0")
-    outcome, profiles = recorded(agent, library, burner)
-    assert (
-        outcome["status"] == "degraded" and "alloc needs the debug symbols of JDK 1.8.0" in outcome["reason"]
-    )
-    assert list(profiles) == ["cpu"] and as_burnt(profiles["cpu"])
-
-
 def test_nothing_says_it(agent: Agent, library: str, burn: Burn, silent_jdk: Path) -> None:
-    (jvm,) = silent_jdk.rglob("server/libjvm.so")
-    changed = jvm.read_bytes().replace(b" JRE (", b" XXX (")
-    jvm.unlink()
-    jvm.write_bytes(changed)
-    shutil.copymode(silent_jdk / "bin/java", jvm)
     burner = launched(burn, silent_jdk)
     (process,) = found(agent, burner)
     assert process["jvm"]["version"] == ""
-    agent.prepare(library, found(agent, burner), duration=1, events=["cpu", "alloc"])
-    agent.send("start")
-    outcome = agent.expect("outcome")
-    assert outcome["status"] == "failed" and "AllocTracer" in outcome["reason"], outcome
+    outcome, profiles = recorded(agent, library, burner)
+    assert outcome["status"] == "degraded" and "alloc was left out: " in outcome["reason"], outcome
     assert "debug symbols" in outcome["remedy"]
+    assert list(profiles) == ["cpu"] and as_burnt(profiles["cpu"])

@@ -28,13 +28,7 @@ use crate::wire::outcome::{Code, Failure};
 /// A folder where a recording may grow to so many bytes is as good as any.
 const PLENTY: u64 = 256 << 20;
 
-const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
-/// The lines of a timer that signals one thread by its CPU time: profilers use them if there are no perf events.
-/// Applications' timers go by the time of day.
-const OF_THREAD: &str = "notify: signal/tid.";
-const BY_CPU_TIME: &str = "ClockID: -";
-
-/// Folders for the library, as the JVM sees them, best first: where it is loaded from already, then the usual ones.
+/// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
     let loaded = findings
@@ -82,32 +76,7 @@ fn places(
     }
 }
 
-/// Whether a profiler samples the process, by its own perf events or by timers of its threads. Call it before the
-/// thread takes the process's user: only root may see some of this.
-pub fn is_sampled(target: &Target) -> bool {
-    let timers = target.read("timers", 1 << 20).unwrap_or_default();
-    has_profilers_timer(&timers) || holds_perf_events(target)
-}
-
-/// In `/proc/PID/timers`, where each timer begins with its ID.
-pub fn has_profilers_timer(timers: &str) -> bool {
-    let mut signals_thread = false;
-    timers.lines().any(|line| {
-        match line {
-            line if line.starts_with("ID:") => signals_thread = false,
-            line if line.starts_with(OF_THREAD) => signals_thread = true,
-            _ => {}
-        }
-        signals_thread && line.starts_with(BY_CPU_TIME)
-    })
-}
-
-fn holds_perf_events(target: &Target) -> bool {
-    let mut files = target.open_files().into_iter().flatten().flatten();
-    files.any(|file| file == OF_PERF_EVENTS)
-}
-
-/// What was made in and beside a JVM.
+/// What a JVM was entered with.
 pub struct Entered {
     /// The folder for its recording, and how much of the disk it may take.
     pub run: Held,
@@ -193,15 +162,20 @@ impl Entry<'_> {
     /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
-        let (shoes, sampled) = (&self.looked.shoes, self.looked.sampled);
+        let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
         if findings.writes_recording == Some(true) {
             return Err(already_profiled(pid));
         }
         let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
         let ours = findings.ours.iter();
         let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
-        let foreign = findings.foreign(&shoes.named);
-        let foreign = foreign.iter().map(|path| (path, false));
+        if sampled && findings.ours.is_empty() && findings.foreign.is_empty() {
+            return Err(others_profile(
+                pid,
+                "it holds perf events, or timers of CPU time",
+            ));
+        }
+        let foreign = findings.foreign.iter().map(|path| (path, false));
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
                 _ if !findings.loaded.may_be_named(shoes, library) => {
@@ -310,9 +284,10 @@ impl Entry<'_> {
     }
 }
 
-fn others_profile(pid: i32, library: &str) -> Failure {
+/// `sign`: what shows it.
+fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
-        format!("another async-profiler ({library}) is at work in process {pid}"),
+        format!("another profiler ({sign}) is at work in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)
@@ -339,19 +314,4 @@ enum Load {
     Refused(String),
     /// No library works in this JVM.
     Failed(Failure),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_applications_own_timers_are_no_profilers() {
-        let timer = |notify: &str, clock: i32| {
-            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
-        };
-        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
-        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
-        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
-    }
 }

@@ -77,6 +77,15 @@ impl Plan {
         self.events.iter().any(|asked| asked == event)
     }
 
+    /// Go without an event; false if it is not asked for, or is the only one.
+    pub fn leave_out(&mut self, event: &str) -> bool {
+        let leaves = self.has(event) && self.events.len() > 1;
+        if leaves {
+            self.events.retain(|asked| asked != event);
+        }
+        leaves
+    }
+
     /// The command that starts a recording into `file`.
     pub fn start(&self, choice: &Choice, file: &str, log: &str) -> String {
         let intervals = &self.intervals;

@@ -14,7 +14,7 @@ use crate::wire::outcome::{Code, Failure};
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
-/// The most bytes of a recording's names, and the part of the agent's memory that they may take.
+/// Bytes of names that may be made of a recording.
 const MOST_NAMES: usize = 64 << 20;
 const NAMES_PART: u64 = 8;
 /// The largest raw recording that is sent.

@@ -20,7 +20,7 @@ use rustix::process::{
 };
 
 use crate::os::audit;
-use crate::resources::limits::{raise_for_programs, usual_for_programs};
+use crate::resources::limits::{restore_memory_limit, usual_memory_limit};
 
 /// The most bytes that are kept of a program's output, and of its messages.
 const MOST_OUTPUT: usize = 64 << 10;
@@ -104,7 +104,7 @@ fn clean(program: &Path) -> Command {
         .current_dir("/")
         .process_group(0);
     let agent = getpid();
-    let usual = usual_for_programs();
+    let usual = usual_memory_limit();
     let end_with_agent = move || {
         // A perf that SIGPIPE kills leaves its child behind; one that sees the error ends it.
         // perf ends by SIGINT, which background jobs of scripts ignore, and their children too.
@@ -113,7 +113,7 @@ fn clean(program: &Path) -> Command {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::signal(libc::SIGINT, libc::SIG_DFL);
         }
-        raise_for_programs(usual);
+        restore_memory_limit(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // The agent may have ended before.
         match getppid() == Some(agent) {
