@@ -75,16 +75,3 @@ def readable_samples(recording: Path) -> int:
         return Profile.open(recording).total("samples")
     except ValueError:
         return 0
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A recording of several events and one chunk."""
-    recording = tmp_path_factory.mktemp("jfr") / "small.jfr"
-    jfr.finish(jfr.start(25, recording, seconds=1.5, agent="4.4", options=f"{SMALL},lock=1ms,wall=50ms"))
-    return recording.read_bytes()
-
-
-def test_a_recording_without_a_complete_chunk_says_so(small: bytes) -> None:
-    with pytest.raises(ValueError, match=r"JFR recording, byte 0: the chunk was never finished"):
-        Profile.from_bytes(small[: len(small) // 3])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.cli.commands.convert import svg as convert_svg
-from tests.exact.pictures import Picture, by_flamegraph_pl, hue, made_up, parse
+from tests.exact.pictures import Picture, hue, made_up, parse
 
 FOLDED = made_up(21)
 
@@ -31,23 +31,6 @@ def convert(folder: Path, *words: str, fails: bool = False) -> subprocess.Comple
 def picture(folder: Path, *words: str) -> Picture:
     convert(folder, "in.folded", "-o", "out.svg", "--minwidth", "0", *words)
     return parse((folder / "out.svg").read_bytes())
-
-
-BOTH: list[list[str]] = [
-    ["--inverted"],
-    ["--reverse"],
-    ["--total=900000"],
-    ["--factor=3"],
-    ["--minwidth=2"],
-    ["--width=2000", "--height=20", "--fontsize=14", "--fontwidth=0.6", "--fonttype=Courier"],
-    ["--title=T", "--countname=ticks"],
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("words", BOTH, ids=" ".join)
-def test_options_that_flamegraph_pl_has_too(folder: Path, words: list[str]) -> None:
-    assert picture(folder, *words).counts() == by_flamegraph_pl(FOLDED, *words).counts()
 
 
 @pytest.mark.parametrize("palette", convert_svg.PALETTES)

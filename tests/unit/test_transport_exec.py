@@ -16,7 +16,8 @@ from hprofiler.kubernetes import Access, connect
 from hprofiler.kubernetes.commands import start
 from hprofiler.model import Host
 from hprofiler.transport import ExecConnector, ExecTransport
-from tests.unit.kubernetes_server import ID, V4, ApiServer, make_certificate, serving, status
+from tests.unit.http_server import make_certificate
+from tests.unit.kubernetes_server import ID, V4, ApiServer, serving, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 

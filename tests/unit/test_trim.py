@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.app.run import RunResult
 from hprofiler.base.errors import SelectorError
 from hprofiler.cli.commands.run import print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
-from hprofiler.report.facts import ANY_ROOT, root_patterns
 from hprofiler.runfolder import Coverage
 from hprofiler.runfolder.schema import ProcessCoverage
 from hprofiler.selectors.rule_file import read_selector_file

@@ -1,4 +1,4 @@
-"""Options of `hprofiler convert`. Only argparse is imported here, as in `parser`."""
+"""Options of `hprofiler convert`. Imports only argparse."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from hprofiler.cli.commands.convert import svg as convert_svg
 
 EXAMPLES = """\
 examples:
-  hprofiler convert a.folded b.jfr.gz -o both.svg               merge, draw
-  hprofiler convert results/hosts/*/cpu.pb.gz -o cluster.html   a page
+  hprofiler convert a.folded b.jfr.gz -o both.svg               merge and draw
+  hprofiler convert results/hosts/*/cpu.pb.gz -o cluster.html   write a page
   hprofiler convert --mean --canonical hosts/*.pb.gz -o mean.pb.gz
-  hprofiler convert app.jfr --value alloc_space -o alloc.svg    one of a recording's values
+  hprofiler convert app.jfr --value alloc_space -o alloc.svg    one value of a recording
   hprofiler convert new.pb.gz --diff old.pb.gz -o changed.svg   red grew, blue shrank
   hprofiler convert cpu.pb.gz --colors java --inverted -o icicle.svg
   hprofiler convert cpu.pb.gz --focus 'Regex|Pattern' --trim '\\.main$' -o regex.svg
   perf script | hprofiler convert - --all -o - --to folded | head
 
-options in depth: docs/convert.md
+docs/convert.md explains the options.
 """
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options, in groups."""
-    parser.add_argument("-h", "--help", action="help", help="this help")
+    parser.add_argument("-h", "--help", action="help", help="print this help")
     parser.add_argument(
-        "inputs", nargs="+", metavar="IN", help="profiles of any known format, compressed or not; - is stdin"
+        "inputs", nargs="+", metavar="IN", help="profiles in any known format, also compressed; - is stdin"
     )
     _writing(parser)
     _reading(parser)
@@ -33,111 +33,112 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     _stacks(parser)
     _shape(parser)
     convert_svg.add_to(parser)
-    parser.usage = "hprofiler convert IN… -o OUT [option …]\n       hprofiler convert --help"
+    parser.usage = "hprofiler convert IN… -o OUT [OPTION …]"
     parser.epilog = EXAMPLES
 
 
 def _writing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to write")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="OUT",
-        help="by extension: .folded .svg .html .pb.gz .speedscope.json .json .hpt (compact, as hosts send); "
-        "- is stdout",
+        help="output file: .folded .svg .html .pb.gz .speedscope.json .json or .hpt (compact); - is stdout",
     )
     group.add_argument(
         "--to",
         metavar="FORMAT",
-        help="the format, whatever OUT is called: folded svg html pprof speedscope json compact",
+        help="output format (default: by extension): folded svg html pprof speedscope json compact",
     )
     group.add_argument(
         "--value",
         metavar="NAME",
-        help="write this value only, e.g. samples, cpu, alloc_space (default: all where the format has room, "
-        "else the first with samples)",
+        help="write only this value, such as alloc_space (default: all, or the first with samples if the "
+        "format holds one)",
     )
-    group.add_argument("--title", help="title of the picture (default: the name of the first input)")
+    group.add_argument("--title", help="title of the picture (default: name of the first input)")
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how to read")
+    group = parser.add_argument_group("input")
     group.add_argument(
         "--from",
         dest="from_format",
         metavar="FORMAT",
-        help="the inputs' format (default: by content): folded pprof speedscope compact jfr perf-data "
-        "perf-script",
+        help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script",
     )
     group.add_argument(
         "--threads",
         action="store_true",
-        help="group stacks by thread name, numbers stripped: [pool-N-thread-N]",
+        help="group stacks by thread name, without numbers: [pool-N-thread-N]",
     )
     group.add_argument(
         "--time",
         type=_time,
         metavar="FROM-TO",
-        help="of a JFR recording the samples of this time, in seconds from its start; 10- is all from 10 on",
+        help="JFR: only these seconds of the recording, such as 5-12.5 or 10-",
     )
-    group = parser.add_argument_group("perf.data and perf script, as stackcollapse-perf.pl")
+    group = parser.add_argument_group("input from perf (as in stackcollapse-perf.pl)")
     group.add_argument("--pid", action="store_true", help="root frames are COMM-PID")
     group.add_argument("--tid", action="store_true", help="root frames are COMM-PID/TID")
     group.add_argument("--kernel", action="store_true", help="annotate kernel frames with _[k]")
-    group.add_argument("--jit", action="store_true", help="annotate frames of JIT code with _[j]")
+    group.add_argument("--jit", action="store_true", help="annotate JIT-compiled frames with _[j]")
     group.add_argument("--all", action="store_true", help="both --kernel and --jit")
-    group.add_argument("--addrs", action="store_true", help="show addresses where there is no symbol")
-    group.add_argument("--event-filter", metavar="EVENT", help="samples of this event only")
+    group.add_argument("--addrs", action="store_true", help="show addresses of frames without a symbol")
+    group.add_argument("--event-filter", metavar="EVENT", help="only samples of this event")
 
 
 def _merging(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how to put together")
+    group = parser.add_argument_group("merge and compare")
     group.add_argument(
-        "--mean", action="store_true", help="every input weighs the same (default: they add up)"
+        "--mean", action="store_true", help="give every input the same weight (default: add up)"
     )
     group.add_argument(
         "--canonical",
         action="store_true",
-        help="one name for what every JVM numbers anew: lambdas, accessors, proxies, hidden classes, threads",
+        help="merge names that each JVM numbers: lambdas, accessors, proxies, hidden classes, threads",
     )
-    group.add_argument("--diff", metavar="BEFORE", help="what changed from this profile to the inputs")
-    group.add_argument(
-        "--absolute", action="store_true", help="with --diff: compare counts, not shares of the total"
-    )
+    group.add_argument("--diff", metavar="BEFORE", help="show what changed from this profile to the inputs")
+    group.add_argument("--absolute", action="store_true", help="with --diff: compare counts, not shares")
 
 
 def _stacks(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which stacks (RE is found anywhere in a frame's name)")
+    group = parser.add_argument_group("filter (RE matches anywhere in a frame's name)")
     group.add_argument(
-        "--include", action="append", metavar="RE", help="stacks with such a frame; again: with either"
+        "--include",
+        action="append",
+        metavar="RE",
+        help="keep stacks with a matching frame; repeated: either",
     )
     group.add_argument(
         "--exclude",
         action="append",
         metavar="RE",
-        help="no stacks with such a frame; again: nor with this one",
+        help="drop stacks with a matching frame; repeated: either",
     )
     group.add_argument(
         "--focus",
         action="append",
         metavar="RE",
-        help="stacks through such a frame; again: through this one too",
+        help="keep stacks through a matching frame; repeated: both",
     )
-    group.add_argument("--trim", metavar="RE", help="drop what is above the outermost such frame of a stack")
+    group.add_argument("--trim", metavar="RE", help="start stacks at their outermost matching frame")
 
 
 def _shape(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what it looks like")
-    group.add_argument("--invert", action="store_true", help="reverse call tree: from the leaf to the root")
+    group = parser.add_argument_group("shape")
     group.add_argument(
-        "--merge-tiers", action="store_true", help="one frame for a method, interpreted, compiled and inlined"
+        "--invert", action="store_true", help="reverse the stacks: hot methods, then their callers"
+    )
+    group.add_argument(
+        "--merge-tiers", action="store_true", help="merge a method's interpreted, compiled and inlined frames"
     )
     group.add_argument(
         "--prune",
         type=_pruning,
         metavar="N|P%",
-        help="the N largest frames, or those with P%% of the whole; the rest is one frame under each parent",
+        help="keep the N largest frames, or those with P%%; the rest is one frame under each parent",
     )
 
 

@@ -1,4 +1,4 @@
-"""The options of `hprofiler diff`."""
+"""Options of `hprofiler diff`."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ import argparse
 import re
 
 from hprofiler.cli.options.numbers import whole_number
-from hprofiler.model.event_names import IN_WORDS
 
 EXAMPLES = """\
 examples:
-  hprofiler diff monday tuesday                          two run folders, by shares of CPU time
-  hprofiler diff monday tuesday -e alloc -o change.html  allocations; the page compares any two scopes
-  hprofiler diff before.jfr after.jfr --top 20           two files of any format that `convert` reads
-  hprofiler diff base new --fail-over 5%                 in CI: exit code 1 if a method grew by 5 points
+  hprofiler diff monday tuesday                          compare two run folders
+  hprofiler diff monday tuesday -e alloc -o change.html  compare allocations, write a page
+  hprofiler diff before.jfr after.jfr --top 20           compare two files
+  hprofiler diff base new --fail-over 5%                 in CI: fail if a method grew by 5 points
 
-exit status: 0 compared, 1 a method grew by more than --fail-over (which needs 3 processes of a role on
-each side), 2 bad usage, 3 compared without some stored profiles, which cannot be used, 4 nothing to
-compare; what the numbers mean: docs/diff.md
+exit status:
+  0  compared
+  1  a method grew by more than --fail-over (needs 3 processes of a role on each side)
+  2  bad usage
+  3  compared, but some stored profiles cannot be used
+  4  nothing to compare
+
+docs/diff.md explains the numbers.
 """
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--help", action="help", help="this help")
-    both = "a run folder, or a profile in any format that `hprofiler convert` reads"
+    parser.add_argument("-h", "--help", action="help", help="print this help")
+    both = "run folder, or profile in any format that `hprofiler convert` reads"
     parser.add_argument("before", metavar="BEFORE", help=both)
-    parser.add_argument("after", metavar="AFTER", help="the same, later")
+    parser.add_argument("after", metavar="AFTER", help="run folder or profile to compare with BEFORE")
     parser.add_argument(
         "-e",
         "--event",
         metavar="EVENT",
-        help=f"compare this event, such as {IN_WORDS}, or value of a file (default: the first of both)",
+        help="event to compare, such as cpu or alloc; of files, the value (default: the first in both)",
     )
-    parser.add_argument("--top", type=_rows, default=10, metavar="N", help="rows of each table (default 10)")
-    parser.add_argument(
-        "--absolute", action="store_true", help="compare amounts, not shares of each side's whole"
-    )
+    parser.add_argument("--top", type=_rows, default=10, metavar="N", help="rows per table (default 10)")
+    parser.add_argument("--absolute", action="store_true", help="compare amounts, not shares of the total")
     parser.add_argument(
         "--fail-over",
         type=_share,
         metavar="P%",
-        help="exit with 1 if a method grew by more than P points of the whole, and by more than noise",
+        help="exit with status 1 if a method grew by more than P points, beyond noise",
     )
     parser.add_argument(
         "-o",
@@ -48,9 +50,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write a page (.html) or a differential flame graph (.svg) too; may be given twice",
+        help="also write a page (.html) or a differential flame graph (.svg); may be repeated",
     )
-    parser.add_argument("--title", default="", metavar="TEXT", help="of page and picture")
+    parser.add_argument("--title", default="", metavar="TEXT", help="title of the page and the picture")
     parser.add_argument("--json", action="store_true", help="print the changes as JSON")
     parser.epilog = EXAMPLES
 

@@ -21,33 +21,34 @@ _OF_SSH = ("user", "port", "identity", "ssh_config", "become", "host_map")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which pods (Kubernetes, with -j k8s:…)")
-    group.add_argument("-n", "--namespace", metavar="NS", help="their namespace (default: the context's own)")
-    group.add_argument("-A", "--all-namespaces", action="store_true", help="pods of all namespaces")
+    group = parser.add_argument_group("Kubernetes pods (with -j k8s:…)")
+    group.add_argument(
+        "-n", "--namespace", metavar="NS", help="namespace of the pods (default: the context's)"
+    )
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="pods in all namespaces")
     group.add_argument(
         "--container",
         metavar="NAME",
         action="append",
-        help="only the containers of this name; may be given several times",
+        help="only containers of this name; may be repeated",
     )
-    group.add_argument("--field-selector", metavar="FIELDS", help="say spec.nodeName=node7")
+    group.add_argument("--field-selector", metavar="FIELDS", help="such as spec.nodeName=node7")
+    group.add_argument("--context", metavar="NAME", help="kubeconfig context (default: the current one)")
     group.add_argument(
-        "--context", metavar="NAME", help="context of the kubeconfig (default: the current one)"
-    )
-    group.add_argument(
-        "--kubeconfig", metavar="FILE", help="default $KUBECONFIG, ~/.kube/config, or the pod's own account"
+        "--kubeconfig",
+        metavar="FILE",
+        help="default: $KUBECONFIG, ~/.kube/config, or the pod's service account",
     )
     group.add_argument(
         "--via",
         choices=VIAS,
-        help="the way in: exec into the containers (the default; SSH where it is forbidden and an option of "
-        "SSH is given), or ssh to their nodes",
+        help="exec into the containers (default), or ssh to their nodes",
     )
     group.add_argument(
         "--debug-container",
         metavar="IMAGE",
-        help="put a debug container of this image (it needs sh) beside each container that has no shell of "
-        "its own; it stays in the pod's list, ended, as long as the pod lives",
+        help="add a debug container (an image with sh) to pods whose containers have no shell; the pod "
+        "lists it, ended, until the pod is deleted",
     )
 
 

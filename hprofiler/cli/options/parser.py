@@ -1,4 +1,4 @@
-"""Options and verbs. Only argparse is imported here: `--help` has to answer at once."""
+"""Commands and their options. Imports only argparse, so that `--help` prints at once."""
 
 from __future__ import annotations
 
@@ -17,68 +17,82 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import named, whole_number
-from hprofiler.model.event_names import IN_WORDS, known_as
+from hprofiler.model.event_names import known_as
 
-# verb -> (module in hprofiler.cli, one line for the help)
+# command -> (module in hprofiler.cli.commands, summary)
 VERBS = {
-    "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
-    "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
-    "doctor": ("doctor", "check whether a run would succeed on every host and process; touches no process"),
+    "run": ("run", "profile processes (the default command: `run` may be left out)"),
+    "ps": ("ps", "list the hosts and processes that a run would profile"),
+    "doctor": ("doctor", "check whether a run would succeed, without touching any process"),
     "apps": ("apps", "list the running applications of a YARN cluster"),
-    "selectors": ("selectors", "list the selectors that -j knows by name"),
-    "convert": ("convert", "merge profiles and write them in another format"),
-    "report": ("report", "regenerate the pictures and the page of a run folder"),
-    "diff": ("diff", "show what changed from one run, or profile, to another"),
-    "outliers": ("outliers", "show the outliers among the hosts and processes of a run folder"),
-    "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts, and its cached agent"),
-    "demo": ("demo", "start a small JVM job on this machine and profile it"),
+    "selectors": ("selectors", "list the named selectors for -j"),
+    "convert": ("convert", "merge, filter and convert profiles"),
+    "report": ("report", "regenerate or show the report of a run folder"),
+    "diff": ("diff", "compare two runs or profiles"),
+    "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
+    "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
+    "demo": ("demo", "profile a small JVM job on this machine"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
 
-# How much a word must be like what may have been meant.
+# Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
+
+SELECTORS = """\
+SELECTOR (docs/selectors.md):
+  NAME                  a named selector; `hprofiler selectors` lists them
+  pid:123,456           process ids
+  TEXT or re:REGEX      found in the command line
+  'grep X | grep -v Y'  a pipe over the process list
+  application_…         a YARN application
+  yarn:name=nightly*,…  YARN applications, by name, user, queue, tag or type
+  k8s:LABEL=VALUE,…     pods with these labels
+  k8s:KIND/NAME         pods of a pod, deployment, statefulset, daemonset, replicaset, job, cronjob or
+                        sparkapplication; k8s: may be repeated
+"""
+
+_TARGET = "-j SELECTOR [-h HOSTS | -c URL | -n NAMESPACE]"
 
 RUN_EXAMPLES = """\
 examples:
-  hprofiler -j spark-executor                         every Spark executor on this machine, 99 Hz, 5 s
-  hprofiler -f 300 -t 60 -j spark-executor -h n1,n2   on two hosts over SSH
-  hprofiler -f 300 -t 60 -j "grep 123456789 | grep -v root" --hosts-file nodes.txt
-  hprofiler -t 30 -j pid:4242                         one process here, a JVM or not
-  hprofiler -t 60 -e cpu,alloc,lock -j spark-executor CPU time, allocations and lock waits in one recording
-  hprofiler -f 300 -t 60 -j application_1700000000000_0042 -c http://rm:8088   a YARN application
-  hprofiler -f 300 -t 60 -j k8s:spark-role=executor,spark-app-name=etl -n analytics   pods of Kubernetes
-  hprofiler -t 30 -i -j kafka-broker                  what its threads wait for
-  hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
-  hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
+  hprofiler -j spark-executor                                  Spark executors on this machine
+  hprofiler -f 300 -t 60 -j spark-executor -h n1,n2            on two hosts over SSH, 60 s at 300 Hz
+  hprofiler -j application_1700000000000_0042 -c http://rm:8088   a YARN application
+  hprofiler -j k8s:spark-role=executor -n analytics            pods on Kubernetes
+  hprofiler -e cpu,alloc,lock -j pid:4242                      CPU, allocations and locks of a process
+  hprofiler -i -j kafka-broker                                 what its threads wait for
+  hprofiler -j impala-daemon --hosts-file nodes.txt            native processes, with perf
+  hprofiler -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
 
-exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted (143 by
-SIGTERM, 129 by SIGHUP)
+exit status:
+  0  all recorded
+  2  bad usage
+  3  recorded in part
+  4  nothing recorded
+  130, 143, 129  interrupted by Ctrl-C, SIGTERM, SIGHUP
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help is output like any other: argparse would not say that it could not be written.
-
-    What is wrong is one line, as of any other error, and where to read more is another.
-    """
+    """Prints errors in two lines: what is wrong, and which help to read."""
 
     def error(self, message: str) -> NoReturn:
-        message = message.replace("ignored explicit argument", "it takes no value, and was given")
+        message = message.replace("ignored explicit argument", "takes no value, but was given")
         if message.startswith("unrecognized arguments: "):
             message += self._meant(message.split(": ", 1)[1].partition(" ")[0])
         self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
 
     def _meant(self, word: str) -> str:
-        """The option that is most like an unknown one, in brackets."""
         near = _most_like(word.partition("=")[0], self._option_string_actions)
         return f" (did you mean {near}?)" if word.startswith("--") and near else ""
 
     def print_help(self, file: Any = None) -> None:
+        # argparse would ignore an error of the write.
         print(self.format_help(), end="", file=file)
 
 
 class HostsOrHelp(argparse.Action):
-    """`-h` alone is help; `-h host1,host2` is the list of hosts, as it always was in hprofiler."""
+    """`-h` alone prints the help; `-h host1,host2` names hosts."""
 
     def __call__(
         self,
@@ -94,10 +108,7 @@ class HostsOrHelp(argparse.Action):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Options of the verb, with `command`: the function that carries it out.
-
-    Exits by itself: 2 on bad usage, 0 after help.
-    """
+    """Options of the command, with its function as `command`. Exits with 2 on bad usage, 0 after help."""
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         importlib.import_module("hprofiler.cli.commands.completion").complete()
     words = list(argv)
@@ -110,7 +121,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         general_parser().exit()
     verb = words.pop(0) if words[0] in VERBS else "run"
     if verb == "run" and words and not words[0].startswith("-"):
-        general_parser().error(_no_verb(words[0]))
+        general_parser().error(_unknown_command(words[0]))
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
@@ -118,37 +129,32 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _no_verb(word: str) -> str:
-    """What may have been meant: a verb, or what a run takes with -j."""
+def _unknown_command(word: str) -> str:
     near = _most_like(word.lower(), VERBS)
     meant = f"did you mean {near}?" if near else f"to profile a job of that name: -j {shlex.quote(word)}"
-    return f"unknown verb {word!r} ({meant}); verbs are {', '.join(VERBS)}"
+    return f"unknown command {word!r} ({meant}); commands are {', '.join(VERBS)}"
 
 
 def _most_like(word: str, known: Iterable[str]) -> str:
-    """The one that may have been meant; "" where none is like the word."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=_LIKE)), "")
 
 
 def general_parser() -> argparse.ArgumentParser:
-    """The help of `hprofiler` itself: the main job's options and the verbs."""
+    """The help of `hprofiler` itself: the options of `run`, and the commands."""
     verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
-    parser = _new_parser("hprofiler", "Where does my distributed job spend its time?")
-    parser.usage = (
-        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F | -c URL | -n NAMESPACE]"
-        " [-o DIR] …\n"
-        "       hprofiler VERB …"
+    parser = _new_parser("hprofiler", "Profile a distributed job: where does it spend its time?")
+    parser.usage = f"hprofiler [run] {_TARGET} [OPTION …]\n       hprofiler COMMAND [OPTION …]"
+    parser.epilog = (
+        f"{SELECTORS}\ncommands (hprofiler COMMAND --help for details):\n{verbs}\n\n{RUN_EXAMPLES}"
     )
-    parser.epilog = f"verbs (see also hprofiler VERB --help):\n{verbs}\n\n{RUN_EXAMPLES}"
     _run_options(parser)
     parser.add_argument("--version", action="version", version=f"hprofiler {__version__}")
     return parser
 
 
 def verb_parser(verb: str) -> argparse.ArgumentParser:
-    """The parser of one verb."""
     parser = _new_parser(f"hprofiler {verb}", _capitalised(VERBS[verb][1]) + ".")
     _VERB_OPTIONS[verb](parser)
     return parser
@@ -165,10 +171,11 @@ def _new_parser(name: str, description: str) -> argparse.ArgumentParser:
 
 
 def _help_option(parser: argparse._ActionsContainer, *names: str) -> None:
-    parser.add_argument(*names, action="help", help="this help")
+    parser.add_argument(*names, action="help", help="print this help")
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = parser.usage or f"hprofiler run {_TARGET} [OPTION …]"
     sampling_options.add_to(parser)
     _selection_options(parser, required=True)
     _host_options(parser)
@@ -177,22 +184,18 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     _ssh_options(parser)
     care_options.add_to(parser)
     _output_options(parser)
-    parser.epilog = parser.epilog or RUN_EXAMPLES
+    parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 
 
 def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
-    group = parser.add_argument_group("which processes")
+    group = parser.add_argument_group("processes")
     group.add_argument(
         "-j",
         "--selector",
         required=required,
         action=kubernetes_options.SelectorAction,
         metavar="SELECTOR",
-        help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
-        "('grep X | grep -v Y'); re:REGEX or plain text found in the command line; the id of a YARN "
-        "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…; pods: k8s:LABEL=VALUE,… or "
-        "k8s:KIND/NAME (pod, deployment, statefulset, daemonset, replicaset, job, cronjob, "
-        "sparkapplication); k8s: may be given several times",
+        help="which processes to profile; see SELECTOR below",
     )
     _selector_directory_option(group)
 
@@ -202,12 +205,12 @@ def _selector_directory_option(group: argparse._ActionsContainer) -> None:
         "--selectors",
         metavar="DIR",
         dest="selector_dir",
-        help="a folder with more *.yaml selectors, which win over others",
+        help="folder with more selectors (*.yaml); they override others of the same name",
     )
 
 
 def _host_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which hosts (none: this machine)")
+    group = parser.add_argument_group("hosts (default: this machine)")
     group.add_argument(
         "-h",
         "-H",
@@ -215,34 +218,32 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         action=HostsOrHelp,
         metavar="HOSTS",
-        help="[user@]host[:port],… with ranges such as node[01-12]; -h alone is this help",
+        help="[user@]host[:port],… or ranges such as node[01-12]; -h alone prints this help",
     )
     _help_option(group, "--help")
     group.add_argument(
         "--hosts-file",
         type=named,
         metavar="FILE",
-        help="hosts, one a line, # comments; - reads them from stdin",
+        help="file with one host per line; # starts a comment; - is stdin",
     )
 
 
 def _ssh_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how to reach them")
-    group.add_argument("--user", help="user to connect as (default: ssh_config's, else yours)")
-    group.add_argument("--port", type=_port, help="SSH port (default: ssh_config's, else 22)")
-    group.add_argument("--identity", metavar="FILE", help="private key to use")
-    group.add_argument(
-        "--ssh-config", metavar="FILE", help="SSH configuration to read (default ~/.ssh/config)"
-    )
+    group = parser.add_argument_group("connection")
+    group.add_argument("--user", help="SSH user (default: from ssh_config, else yours)")
+    group.add_argument("--port", type=_port, help="SSH port (default: from ssh_config, else 22)")
+    group.add_argument("--identity", metavar="FILE", help="private key")
+    group.add_argument("--ssh-config", metavar="FILE", help="SSH configuration (default ~/.ssh/config)")
     group.add_argument(
         "--accept-new-host-keys",
         action="store_true",
-        help="trust and remember the keys of unknown hosts; a changed key is still refused",
+        help="accept and store keys of unknown hosts; changed keys are still refused",
     )
     group.add_argument(
         "--become",
         choices=["sudo"],
-        help="run the agent as root through sudo, to attach to JVMs of other users",
+        help="run the agent as root with sudo, to profile JVMs of other users",
     )
     group.add_argument(
         "--parallel", type=_positive, default=32, metavar="N", help="hosts to connect to at once (default 32)"
@@ -252,36 +253,36 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
         type=sampling_options.seconds,
         default=30.0,
         metavar="S",
-        help="seconds that each step may take on a host (default 30)",
+        help="seconds allowed for each step on a host (default 30)",
     )
 
 
 def _output_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to write")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
         type=named,
         metavar="DIR",
-        help="run folder (default hprofiler-DATE-TIME); if it holds a run, the new one gets a number",
+        help="run folder (default hprofiler-DATE-TIME); if it holds a run, a number is added",
     )
-    group.add_argument("--force", action="store_true", help="replace the old run in the folder")
+    group.add_argument("--force", action="store_true", help="replace the run in the folder")
     _picture_options(group)
     group.add_argument(
         "-d",
         "--outliers",
         action="store_true",
-        help="after the hottest methods, print how much each host differs, and in which methods",
+        help="also print how much each host differs from the others",
     )
-    group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
+    group.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _picture_options(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--threads", action="store_true", help="split the pictures by groups of threads")
+    parser.add_argument("--threads", action="store_true", help="group the stacks by thread name")
     parser.add_argument(
         "--raw-names",
         action="store_true",
-        help="do not merge names that each JVM numbers: lambdas, accessors, proxies, hidden classes",
+        help="do not merge names that each JVM numbers, such as lambdas and proxies",
     )
     _trim_option(parser)
 
@@ -290,12 +291,13 @@ def _trim_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="show only frames below the roots that the selector names (docs/selectors.md)",
+        help="start stacks at the job's own code, if the selector names it (docs/selectors.md)",
     )
 
 
 def _ps_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what a run would record with")
+    parser.usage = f"hprofiler ps {_TARGET} [OPTION …]"
+    group = parser.add_argument_group("recording")
     sampling_options.add_engine_to(group)
     _selection_options(parser, required=True)
     _host_options(parser)
@@ -305,13 +307,15 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     care_options.add_looking_to(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
-        "examples:\n  hprofiler ps -j spark-executor -h node1,node2\n"
+        f"{SELECTORS}\nexamples:\n  hprofiler ps -j spark-executor -h node1,node2\n"
         "  hprofiler ps -j k8s:deployment/web -n shop\n\n"
-        "exit status: 0 something found and every host answered, 3 some hosts failed, 4 nothing found"
+        "exit status:\n  0  processes found, and every host answered\n  2  bad usage\n"
+        "  3  some hosts failed\n  4  nothing found"
     )
 
 
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"hprofiler doctor {_TARGET} [OPTION …]"
     sampling_options.add_to(parser)
     _selection_options(parser, required=True)
     _host_options(parser)
@@ -319,10 +323,12 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     kubernetes_options.add_to(parser)
     _ssh_options(parser)
     care_options.add_to(parser)
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = (
-        "example:\n  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
-        "exit status: 0 all would be recorded as asked, 3 some would not, or only in part, 4 nothing would be"
+        f"{SELECTORS}\nexample:\n"
+        "  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
+        "exit status:\n  0  a run would record everything\n  2  bad usage\n"
+        "  3  a run would record only a part\n  4  a run would record nothing"
     )
 
 
@@ -330,11 +336,12 @@ def _selectors_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     _selector_directory_option(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.epilog = "example:\n  hprofiler selectors\n\ndocs/selectors.md explains how to write one."
 
 
 def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+    parser.add_argument("folder", metavar="DIR", help="run folder")
     _picture_options(parser)
     parser.add_argument("--open", action="store_true", help="show the page in your browser")
     parser.add_argument(
@@ -343,28 +350,27 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
         const=0,
         type=_any_port,
         metavar="PORT",
-        help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C; prints the address, and "
-        "how to open it from another machine (default: a free port)",
+        help="serve the page on 127.0.0.1 until Ctrl-C, and print how to open it (default: a free port)",
     )
     parser.epilog = (
         "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080\n\n"
-        "--open and --serve alone show the existing page; they do not regenerate it"
+        "With --open or --serve alone, the existing page is shown as it is."
     )
 
 
 def _outliers_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+    parser.add_argument("folder", metavar="DIR", help="run folder")
     parser.add_argument(
         "-e",
         "--event",
         type=known_as,
         metavar="EVENT",
-        help=f"this event only, such as {IN_WORDS} (default: all of the run)",
+        help="only this event, such as cpu or alloc (default: all events of the run)",
     )
     _trim_option(parser)
-    parser.add_argument("--json", action="store_true", help="print the distances as JSON")
-    parser.epilog = "example:\n  hprofiler outliers results\n\nwhat the numbers mean: docs/outliers.md"
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.epilog = "example:\n  hprofiler outliers results\n\ndocs/outliers.md explains the numbers."
 
 
 def _apps_options(parser: argparse.ArgumentParser) -> None:
@@ -374,7 +380,7 @@ def _apps_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="FILTER",
-        help="the beginning of a name, or name=nightly*,user=…,queue=…,tag=…,type=…",
+        help="beginning of a name, or name=nightly*,user=…,queue=…,tag=…,type=…",
     )
     yarn_options.add_cluster_to(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
@@ -382,29 +388,31 @@ def _apps_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "hprofiler cleanup [-h HOSTS | --hosts-file FILE] [--yes] [OPTION …]"
     _host_options(parser)
     _ssh_options(parser)
     care_options.add_audit_to(parser)
-    parser.add_argument("--yes", action="store_true", help="remove what is left over without asking")
-    parser.add_argument(
-        "--json", action="store_true", help="print what was found and removed as JSON; does not ask"
-    )
+    parser.add_argument("--yes", action="store_true", help="remove without asking")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON; does not ask")
     parser.epilog = (
         "examples:\n  hprofiler cleanup -h node1,node2\n"
         "  hprofiler cleanup --hosts-file nodes.txt --become sudo --yes\n\n"
-        "exit status: 0 nothing is left over, 3 something is, or a host failed, 4 no host answered"
+        "exit status:\n  0  nothing is left\n  2  bad usage\n  3  something is left, or a host failed\n"
+        "  4  no host answered"
     )
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "hprofiler demo [OPTION …]"
     _help_option(parser, "-h", "--help")
     sampling_options.add_to(parser)
     _output_options(parser)
+    parser.epilog = "example:\n  hprofiler demo -e cpu,alloc -o demo"
 
 
 def _completion_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
     parser.epilog = "example:\n  source <(hprofiler completion bash)"
 
 

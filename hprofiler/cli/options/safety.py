@@ -1,4 +1,4 @@
-"""The options that are for the sake of the hosts; imports argparse and nothing heavier."""
+"""Options of the safety limits. Imports only argparse."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ MOST_HOSTS = 1000
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("with what care")
+    group = parser.add_argument_group("safety limits")
     group.add_argument(
         "--canary",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="record one process of each kind of JVM alone for 2 s first, and the others only if that goes "
-        "well; a kind is a JVM version, processor and engine. Sampling begins about 3 s later for each kind "
-        "(default: no; doctor lists the kinds; see docs/security.md)",
+        help="first record one process of each kind of JVM for 2 s; if that fails, skip that kind "
+        "(docs/security.md; default: no)",
     )
     group.add_argument(
         "--agent-cpu",
         type=numbers.cores,
         default=1.0,
         metavar="CORES",
-        help="processors that the agent may use on each host, on average of a few seconds; it asks disks "
-        "last (default 1; see docs/security.md)",
+        help="CPU cores that the agent may use on each host, on average (default 1)",
     )
     _add_max_hosts_to(group)
     group.add_argument(
         "--force-busy",
         action="store_true",
-        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
+        help="also record on hosts with almost no free memory, or a load above 200 per processor",
     )
     add_audit_to(group)
 
 
 def add_looking_to(parser: argparse.ArgumentParser) -> None:
-    """The options of who visits hosts and touches no process there."""
-    group = parser.add_argument_group("with what care")
+    """Options of commands that visit hosts and touch no process."""
+    group = parser.add_argument_group("safety limits")
     _add_max_hosts_to(group)
     add_audit_to(group)
 
@@ -55,7 +53,7 @@ def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
         type=_hosts,
         default=MOST_HOSTS,
         metavar="N",
-        help=f"refuse to visit more hosts (default {MOST_HOSTS}; more than 5000 are refused in any case)",
+        help=f"refuse to visit more hosts (default {MOST_HOSTS}, at most 5000)",
     )
 
 
@@ -64,7 +62,7 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
         "--audit",
         type=numbers.named,
         metavar="FILE",
-        help="add to FILE a line of JSON for each command, file and attach on each host (docs/audit.md)",
+        help="append a JSON line for each command, file and attach on each host (docs/audit.md)",
     )
 
 

@@ -23,14 +23,14 @@ _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to record")
+    group = parser.add_argument_group("recording")
     group.add_argument(
         "-f",
         "--frequency",
         type=_frequency,
         default=99,
         metavar="HZ",
-        help="samples a second of CPU time (default 99)",
+        help="CPU samples per second (default 99)",
     )
     group.add_argument(
         "-t",
@@ -38,7 +38,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=5.0,
         metavar="SECONDS",
-        help="how long to sample (default 5)",
+        help="how long to record (default 5)",
     )
     group.add_argument(
         "-e",
@@ -46,21 +46,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         dest="events",
         type=events,
         metavar="EVENT,…",
-        help=f"what to sample, all at once (default cpu): {IN_WORDS}, or any other event that the "
-        "engine knows, say page-faults, cache-misses, sched:sched_switch or a Java method a.b.C.m",
+        help=f"events to record at the same time (default cpu): {', '.join(OWN)}, or an event of the engine "
+        "such as page-faults or a Java method a.b.C.m (docs/events.md)",
     )
     group.add_argument(
-        "-i", "--off-cpu", action="store_true", help="what threads wait for; the same as -e offcpu"
+        "-i", "--off-cpu", action="store_true", help="record what threads wait for; same as -e offcpu"
     )
     add_engine_to(group)
     _intervals(group)
     group.add_argument(
-        "--keep-raw", action="store_true", help="keep async-profiler's own recordings (JFR) in the run folder"
+        "--keep-raw", action="store_true", help="keep async-profiler's JFR files in the run folder"
     )
     group.add_argument(
         "--async-profiler",
         metavar="FILE",
-        help="a libasyncProfiler.so to use instead of the shipped one (or $HPROFILER_ASYNC_PROFILER)",
+        help="use this libasyncProfiler.so (or $HPROFILER_ASYNC_PROFILER)",
     )
 
 
@@ -69,8 +69,8 @@ def add_engine_to(group: argparse._ActionsContainer) -> None:
         "--engine",
         choices=ENGINES,
         default="auto",
-        help="auto: async-profiler for JVMs that can be attached to, else the host's perf; "
-        "with perf processes that are no JVMs may match -j too",
+        help="auto (default): async-profiler for JVMs that allow an attach, else the host's perf; "
+        "perf: also for processes that are not JVMs",
     )
 
 
@@ -79,21 +79,21 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--alloc-interval",
         type=numbers.size,
         metavar="SIZE",
-        help="alloc, live, nativemem: a sample for so many allocated bytes, from 4k, say 512k (default: "
-        "follows each JVM's rate; 512k for nativemem alone)",
+        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: by each JVM's rate; "
+        "nativemem 512k)",
     )
     group.add_argument(
         "--lock-threshold",
         type=numbers.time,
         metavar="TIME",
-        help="lock: a sample for so much time waited, say 10us; longer waits are all recorded (default 10us)",
+        help="lock: time waited per sample; longer waits are all recorded (default 10us)",
     )
     group.add_argument(
         "--wall-interval",
         type=numbers.period,
         metavar="TIME",
-        help="wall and offcpu: a sample of every thread so often, from 1ms (default 10ms; "
-        "50ms above 200 threads)",
+        help="wall, offcpu: time between samples of a thread, at least 1ms (default 10ms; 50ms above 200 "
+        "threads)",
     )
 
 

@@ -21,21 +21,21 @@ PREFIX = "yarn:"
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """All options of a command that looks for applications and visits their hosts."""
-    group = parser.add_argument_group("which application (YARN)")
+    group = parser.add_argument_group("YARN applications")
     add_cluster_to(group)
     group.add_argument(
         "--match",
         metavar="SELECTOR",
-        help="with -j application_…, yarn:… or k8s:…: only the processes of it that this selector means",
+        help="profile only these processes of the application or the pods",
     )
     group.add_argument(
         "--host-map",
         type=named,
         metavar="MAP",
-        help="names of SSH for the cluster's names of hosts: a=b,c=user@d:22, or a file with a pair a line",
+        help="map the cluster's host names to SSH host names: a=b,c=user@d:22, or a file, one pair per line",
     )
     group.add_argument(
-        "--yes", action="store_true", help=f"do not ask before more than {CONTAINERS} containers are profiled"
+        "--yes", action="store_true", help=f"do not ask before profiling more than {CONTAINERS} containers"
     )
 
 
@@ -44,10 +44,10 @@ def add_cluster_to(group: argparse._ActionsContainer) -> None:
         "-c",
         "--yarn",
         metavar="URL,…",
-        help="the ResourceManager, say http://rm:8088, or several for high availability; not needed for "
-        "-j application_… and yarn:… where $HADOOP_CONF_DIR has a yarn-site.xml",
+        help="ResourceManager, such as http://rm:8088; several for high availability (default for "
+        "application_… and yarn:…: yarn-site.xml in $HADOOP_CONF_DIR)",
     )
-    group.add_argument("--yarn-ca", metavar="FILE", help="the CA of its TLS certificate")
+    group.add_argument("--yarn-ca", metavar="FILE", help="CA certificate of the ResourceManager")
 
 
 def asked_for(options: argparse.Namespace) -> str | None:

@@ -1,7 +1,4 @@
-"""The picture's options of `hprofiler convert`: names and meanings are flamegraph.pl's.
-
-Only argparse is imported here, as in `parser`.
-"""
+"""Options of pictures in `hprofiler convert`, named as in flamegraph.pl. Imports only argparse."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ KEYWORDS = {
 }
 
 
-# Options of convert that a flame chart has nothing for, and why.
+# Options of convert that have no effect on a flame chart, and why.
 # fmt: off
 NOT_OF_A_CHART = {
     **dict.fromkeys(
@@ -74,16 +71,12 @@ def _words(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--subtitle",
         metavar="TEXT",
-        help="a second line under the title (default: how much of their run profiles in run folders are)",
+        help="line under the title (default in a run folder: the coverage of the run)",
     )
-    group.add_argument(
-        "--countname", metavar="TEXT", help="what the counts are called (default: the value's name)"
-    )
-    group.add_argument(
-        "--nametype", metavar="TEXT", help="what stands before a frame's details, e.g. Function:"
-    )
-    group.add_argument("--notes", metavar="TEXT", help="a comment inside the file")
-    group.add_argument("--factor", type=float, metavar="X", help="multiply the counts that are shown")
+    group.add_argument("--countname", metavar="TEXT", help="name of the counts (default: the value's name)")
+    group.add_argument("--nametype", metavar="TEXT", help="word before a frame's details, such as Function:")
+    group.add_argument("--notes", metavar="TEXT", help="comment in the file")
+    group.add_argument("--factor", type=float, metavar="X", help="multiply the counts shown")
 
 
 def _sizes(group: argparse._ArgumentGroup) -> None:
@@ -92,13 +85,16 @@ def _sizes(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--minwidth",
         metavar="PX|P%",
-        help="leave narrower frames out: pixels or %% of the whole (default 0.1)",
+        help="omit narrower frames: pixels, or %% of the total (default 0.1)",
     )
-    group.add_argument("--total", type=_count, metavar="N", help="the whole, if the input is a part of it")
-    group.add_argument("--fonttype", metavar="FONT", help="family of the letters (default Verdana)")
-    group.add_argument("--fontsize", type=float, metavar="PX", help="size of the letters (default 12)")
+    group.add_argument("--total", type=_count, metavar="N", help="total count, if the input is only a part")
+    group.add_argument("--fonttype", metavar="FONT", help="font family (default Verdana)")
+    group.add_argument("--fontsize", type=float, metavar="PX", help="font size (default 12)")
     group.add_argument(
-        "--fontwidth", type=float, metavar="X", help="width of a letter as part of its size (default 0.59)"
+        "--fontwidth",
+        type=float,
+        metavar="X",
+        help="width of a character / font size (default 0.59)",
     )
 
 
@@ -107,37 +103,33 @@ def _colors(group: argparse._ArgumentGroup) -> None:
         "--colors",
         choices=PALETTES,
         metavar="PALETTE",
-        help=f"flamegraph.pl's palettes instead of ours: {', '.join(PALETTES)}",
+        help=f"palette of flamegraph.pl: {', '.join(PALETTES)}",
     )
     group.add_argument("--bgcolors", metavar="COLOR", help="background: yellow, blue, green, grey or #rrggbb")
     shades = group.add_mutually_exclusive_group()
-    shades.add_argument(
-        "--hash", action="store_true", help="shades by the first letters: like names look alike"
-    )
-    shades.add_argument(
-        "--random", action="store_true", help="shades by chance (default: by name, always the same)"
-    )
+    shades.add_argument("--hash", action="store_true", help="shade by the first letters of a name")
+    shades.add_argument("--random", action="store_true", help="random shades (default: by name)")
     group.add_argument(
         "--cp",
         action="store_const",
         const=PALETTE_FILE,
-        help=f"keep the colour each name has in ./{PALETTE_FILE} from picture to picture",
+        help=f"keep the colour of each name in ./{PALETTE_FILE}",
     )
-    group.add_argument("--negate", action="store_true", help="differences: blue is more, red is less")
+    group.add_argument("--negate", action="store_true", help="differences: blue grew, red shrank")
 
 
 def _kinds(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--inverted", action="store_true", help="icicle: the root on top")
-    group.add_argument("--reverse", action="store_true", help="stacks turned round: merged from the leaves")
+    group.add_argument("--inverted", action="store_true", help="icicle graph: root at the top")
+    group.add_argument("--reverse", action="store_true", help="merge the stacks from the leaves")
     group.add_argument(
         "--flamechart",
         action="store_true",
-        help="stacks in the order of time; one folded file, whose lines are in it",
+        help="draw the lines of one folded file in time order",
     )
     group.add_argument(
         "--width-from",
         choices=["before", "after"],
-        help="differences: the side that makes the widths (default after; before shows what vanished)",
+        help="differences: the side that sets the widths (default after; before shows what vanished)",
     )
 
 

@@ -9,7 +9,6 @@ pub mod find;
 mod heard;
 mod java_map;
 mod often;
-pub mod placeholder;
 mod quality;
 mod record;
 mod recording;
@@ -18,7 +17,6 @@ pub mod shared;
 pub mod stream;
 mod together;
 pub mod words;
-mod written;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, root_patterns
+from hprofiler.analysis.outliers import Comparison
 from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.report.comparison import Comparison
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, root_patterns
 from hprofiler.runfolder import RunFolder
 
 

@@ -120,9 +120,13 @@ class RunFacts:
     recorded: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def recordings(self) -> list[RecordingFacts]:
+        return [one for host in self.hosts for one in host.recordings]
+
+    @property
     def expected(self) -> int:
         """How many samples the CPU time of all recordings stands for."""
-        return sum(one.samples.expected for host in self.hosts for one in host.recordings)
+        return sum(one.samples.expected for one in self.recordings)
 
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""

@@ -1,84 +1,31 @@
-"""What is said of hosts and processes that are unlike the others: a sentence, a table for terminals, JSON."""
+"""Parts of a report as lines for the terminal, and for JSON: the hottest methods, the outliers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 
-from hprofiler.base.errors import UsageError
+from hprofiler._flamegraph import Method
+from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
+from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
-from hprofiler.model import Outcome
-from hprofiler.model.measures import counted
-from hprofiler.report.comparison import Compared, Unlike
-from hprofiler.report.facts import read_facts
-from hprofiler.report.reading import Names, Reader
-from hprofiler.report.words import percent, plain, short_name
-from hprofiler.runfolder import RunFolder
+from hprofiler.model.measures import counted, named_by
 
 # Rows of a table that are no outliers: more of them tell nothing new.
 _OTHERS_SHOWN = 20
 _FEWEST = 3
 
 
-@dataclass(frozen=True)
-class Outliers:
-    """The comparison of each event, and what could not be read for it."""
+def hottest(methods: Sequence[Method], total: int, event: str, share_of: str = "") -> str:
+    """Methods of a profile with this total as lines of text: self share, total share, method (or class).
 
-    events: tuple[tuple[str, Compared], ...]
-    problems: tuple[Outcome, ...]
-
-
-def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
-    """The comparison of each event of a run folder, or of this one, from what is stored there.
-
-    Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
+    `share_of` says what the total is, where it is not all there is.
     """
-    run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.record), trimmed=trim)
-    if event is not None and event not in facts.events:
-        raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
-    compared: list[tuple[str, Compared]] = []
-    problems: list[Outcome] = []
-    for name in facts.events if event is None else (event,):
-        reader = Reader(run_folder, facts.of(name), Names())
-        for host in facts.of(name).hosts:
-            reader.read_host(host)
-        compared.append((name, reader.comparison.finish()))
-        problems += reader.problems
-    return Outliers(tuple(compared), tuple(problems))
-
-
-def who(one: Unlike) -> str:
-    """ "host7", "executor 3 on host7", "pid 4711 on host7"."""
-    if one.pid is None:
-        return one.host
-    return f"{one.label or f'pid {one.pid}'} on {one.host}"
-
-
-def what_differs(one: Unlike) -> str:
-    """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
-    telling = one.telling
-    if telling is None:
-        return ""
-    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
-    return f"{short_name(telling.name)} {shares}"
-
-
-def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
-
-    Hosts before processes: these are told where all hosts are alike.
-    """
-    odd = compared.odd_hosts or compared.odd_processes
-    if not odd:
-        return ""
-    others = "the others" if compared.odd_hosts else "the other processes"
-    if len(odd) == 1:
-        return f"{who(odd[0])} is unlike {others}: {what_differs(odd[0])}."
-    number, what = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes").split()
-    return f"{who(odd[0])} and {number} more {what} are unlike {others}; the first: {what_differs(odd[0])}."
+    lines = [f"{'self':>8} {'total':>8}  {named_by(event)}{share_of and f' (shares of {share_of})'}"]
+    for one in methods:
+        self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
+        lines.append(f"{plain(self_share):>8} {plain(total_share):>8}  {printable(one.name)}")
+    return "\n".join(lines)
 
 
 def outliers_table(event: str, compared: Compared) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
-from hprofiler.model.measures import measure_of
-from hprofiler.report.facts import HostFacts, RecordingFacts
+from hprofiler.analysis.facts import HostFacts, RecordingFacts
+from hprofiler.analysis.words import percent, short_name
+from hprofiler.model.measures import counted, measure_of
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
 _COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}
@@ -130,3 +131,34 @@ def _rank(one: Unlike) -> tuple[bool, float]:
     """A divergence says little without the one that chance makes: with few samples both are large."""
     distance = one.distance
     return not one.outlier, -distance.divergence / distance.noise if distance.noise else 0.0
+
+
+def who(one: Unlike) -> str:
+    """ "host7", "executor 3 on host7", "pid 4711 on host7"."""
+    if one.pid is None:
+        return one.host
+    return f"{one.label or f'pid {one.pid}'} on {one.host}"
+
+
+def what_differs(one: Unlike) -> str:
+    """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
+    telling = one.telling
+    if telling is None:
+        return ""
+    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
+    return f"{short_name(telling.name)} {shares}"
+
+
+def sentence(compared: Compared) -> str:
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
+
+    Hosts before processes: these are told where all hosts are alike.
+    """
+    odd = compared.odd_hosts or compared.odd_processes
+    if not odd:
+        return ""
+    others = "the others" if compared.odd_hosts else "the other processes"
+    if len(odd) == 1:
+        return f"{who(odd[0])} is unlike {others}: {what_differs(odd[0])}."
+    number, what = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes").split()
+    return f"{who(odd[0])} and {number} more {what} are unlike {others}; the first: {what_differs(odd[0])}."

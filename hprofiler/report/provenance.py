@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hprofiler.analysis.coverage import coverage, host_covered, sampled
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.model.measures import counted
-from hprofiler.report.covered import host_covered, run_covered, sampled
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.pictures import KINDS
 from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
 
@@ -103,7 +103,7 @@ def _covered(folder: RunFolder, facts: RunFacts, taken: Sequence[_Taken]) -> str
     if not any(host.recordings for host in chosen.hosts):
         return ""
     alone = [host for host in facts.hosts if {(_folder_of(folder, host),)} == scopes]
-    told = f"{alone[0].name}: {host_covered(facts, alone[0], ())}" if alone else run_covered(chosen)
+    told = f"{alone[0].name}: {host_covered(facts, alone[0], ())}" if alone else coverage(chosen).interrupted
     return f"{told} · {sampled(chosen)}" if event else told
 
 

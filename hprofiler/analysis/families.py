@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hprofiler.report.words import package_length
+from hprofiler.analysis.words import package_length
 
 
 @dataclass(frozen=True)

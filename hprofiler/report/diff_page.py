@@ -8,16 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff import Changes, MethodChange
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.findings import MOST, about
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import percent
+from hprofiler.base.text import printable
 from hprofiler.model.measures import Column, measure_of
 from hprofiler.report import page as pages
-from hprofiler.report.description import Covered, PageData, PageEvent, PageProcess
-from hprofiler.report.diff.changes import Changes, MethodChange
-from hprofiler.report.diff.texts import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of
-from hprofiler.report.diff.words import findings
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.report.gather import page_event
+from hprofiler.report.description import Covered, PageData, PageEvent, PageProcess, event_of_page
+from hprofiler.report.diff_text import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of, points_of
 from hprofiler.report.headline import findings_header, top
 from hprofiler.report.html import method, table, text
+from hprofiler.runfolder import replacing
 
 _LISTED = 12
 _FILE = "profile"
@@ -39,7 +42,7 @@ class TwoRuns:
         measure = measure_of(event)
         told = PageEvent(event, measure.title, *column, measure.wider)
         if len(facts) == len(self._names):
-            of_runs = [page_event(one) for one in facts]
+            of_runs = [event_of_page(one) for one in facts]
             told = of_runs[0]
             lengths = [one.seconds for one in of_runs]
             if not math.isclose(*lengths, rel_tol=AS_LONG):  # there is no one length to tell cores by
@@ -68,7 +71,7 @@ class TwoRuns:
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""
-        found = findings(changes)
+        found = _findings(changes)
         self._data.tell(self._event, (), found)
         runs = [" · ".join(side.covered) for side in (changes.before, changes.after)]
         self._data.cover(self._event, Covered(runs))
@@ -84,6 +87,51 @@ class TwoRuns:
         )
         parts = {"top": top(title), "events": section}
         pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+
+
+def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
+    """A page for `compare_paths` to fill."""
+    return TwoRuns(title, (printable(before.name or str(before)), printable(after.name or str(after))))
+
+
+def write_picture(changes: Changes, path: Path, title: str = "") -> None:
+    """Write the differential flame graph. Raises OSError."""
+    title = title or f"{changes.before.name} → {changes.after.name}"
+    with replacing(path) as file:
+        file.write(changes.diff.to_svg(title=title, subtitle=in_picture(changes)))
+
+
+def _findings(changes: Changes) -> list[Finding]:
+    """The largest change first; growth before gains, own costs before totals; at most `MOST`."""
+    grew, shrank = changes.grew("own"), changes.shrank("own")
+    found = [_finding(changes, one, "own") for one in (*grew[:2], *shrank[:2])]
+    told = {one.method for one in found}
+    totals = [
+        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in told
+    ]
+    found += [_finding(changes, one, "total") for one in totals]
+    return found[:MOST] or [_nothing(changes)]
+
+
+def _nothing(changes: Changes) -> Finding:
+    if changes.noise.known:
+        return Finding("No method changed beyond noise.")
+    return Finding("What is noise is not known: the profiles do not tell how many samples they are of.")
+
+
+def _amount(changes: Changes, value: float) -> str:
+    return amount_of(changes, value) if changes.absolute else percent(value, 1)
+
+
+def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
+    """ "Pattern.sequence takes 14.5 points more of CPU time: 30.0 % after 15.5 %"."""
+    moved = one.of(kind)
+    more = "more" if moved.change > 0 else "less"
+    size = points_of(changes, abs(moved.change)) + ("" if changes.absolute else " points")
+    calls = " with all it calls" if kind == "total" else ""
+    before, after = _amount(changes, moved.before), _amount(changes, moved.after)
+    of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
+    return about("", one.name, f" takes {size} {more}{of}{calls}: {after} after {before}.")
 
 
 def in_picture(changes: Changes) -> str:

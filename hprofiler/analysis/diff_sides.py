@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.coverage import coverage, sampled
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.noise import Spread
+from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
 from hprofiler.model import Outcome
 from hprofiler.model.measures import Column, amount, counted, measure_of
-from hprofiler.report.covered import run_covered, sampled
-from hprofiler.report.diff.spread import Spread
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
-from hprofiler.report.reading import Names, Reader, unreadable
-from hprofiler.report.words import coverage
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 
@@ -78,8 +77,8 @@ class Side:
         """ "1 of 40 processes on 1 of 10 hosts, interrupted"; "" for all that there was."""
         if self.facts is None:
             return ""
-        _, complete = coverage(self.facts, len(self.problems))
-        return "" if complete and not self.facts.interrupted else run_covered(self.facts, len(self.problems))
+        known = coverage(self.facts, len(self.problems))
+        return "" if known.complete and not self.facts.interrupted else known.interrupted
 
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""
@@ -97,7 +96,7 @@ class Side:
         """ "3 of 4 processes on 1 of 1 host" and "99 Hz for 60 s"; of a file nothing is known."""
         if self.facts is None:
             return []
-        return [run_covered(self.facts, len(self.problems)), sampled(self.facts)]
+        return [coverage(self.facts, len(self.problems)).interrupted, sampled(self.facts)]
 
     def _amounts(self) -> list[str]:
         told = [amount(self.spread.total, self.column)]

@@ -1,20 +1,39 @@
-"""What else a user should know: what is missing, who is unlike the others, what the JVMs do themselves."""
+"""What stands out, in sentences with figures. A rule speaks only where it matters, and beyond chance.
+
+A rule is a function here and a place in `RULES`, below; it takes what is known of an event and gives its
+findings, or none.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
+from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
+from hprofiler.analysis.words import percent, short_name
 from hprofiler.base.text import without_pids
 from hprofiler.model import Outcome, Status
+from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
-from hprofiler.report.comparison import Unlike
-from hprofiler.report.facts import HostFacts, RecordingFacts
-from hprofiler.report.findings.answers import shown
-from hprofiler.report.findings.evidence import summed
-from hprofiler.report.findings.subject import Finding, Subject
-from hprofiler.report.outliers import sentence, who
-from hprofiler.report.words import percent
 
+# More are not read. The first is the answer; the others are in the order of `RULES`, the most important
+# first.
+MOST = 5
+# Names come from hosts; a sentence stays one.
+_LONGEST = 500
+# With fewer samples no share is worth a headline.
+_FEWEST = 10
+_WORTH_A_HEADLINE = 0.03
+_FAMILY = 0.1
+_DOER = 0.1
+_LONGEST_NAME = 200
+# Where stacks end in a class: who is behind it.
+_DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Waited for most in"}
 _FEW = 100
 _GARBAGE = 0.1
 _COMPILERS = 0.15
@@ -40,6 +59,128 @@ _LONGEST_REASON = 200
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
 
+def findings(
+    facts: RunFacts,
+    cluster: Profile,
+    attribution: Attribution,
+    compared: Compared,
+    evidence: Evidence,
+    problems: Sequence[Outcome] = (),
+) -> list[Finding]:
+    """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
+
+    `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
+    not be used.
+    """
+    subject = Subject(facts, cluster, compared, evidence, problems, attribution)
+    found = [answer(subject)]
+    for rule in RULES:
+        found += _told_by(rule, subject)
+    return [_bounded(one) for one in found[:MOST]]
+
+
+def _told_by(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
+    """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
+    try:
+        return rule(subject)
+    except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        return []
+
+
+def findings_of_file(attribution: Attribution) -> list[Finding]:
+    """What stands out in one profile with samples, of which nothing else is known."""
+    subject = Subject(None, attribution.original, Compared(), None, (), attribution)
+    if not subject.methods:
+        return [Finding("No stack has a frame.")]
+    found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
+    found += [*families(subject), *hottest_itself(subject)]
+    return [_bounded(one) for one in found]
+
+
+def _bounded(finding: Finding) -> Finding:
+    if len(finding.text) <= _LONGEST:
+        return finding
+    return replace(finding, text=f"{finding.text[:_LONGEST]}…")
+
+
+def answer(subject: Subject) -> Finding:
+    """The method of the job's own that takes most, and on what; else the hottest method."""
+    owner, hottest = subject.owner, subject.hottest
+    if subject.attribution.only_profiler:
+        return Finding(f"Nothing but the profiler’s own work was sampled{subject.attribution.besides}.")
+    if 0 < subject.samples < _FEWEST:
+        what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
+        return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
+    if owner is not None:
+        told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
+        points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
+        return about(f"{told} ", owner.method.name, f", of which {points}.", with_calls=True)
+    share = percent(hottest.self_value, subject.total)
+    if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
+        return about("No method stands out: the hottest, ", hottest.name, f", takes {share}{_of(subject)}.")
+    return about(f"{share}{_of(subject)} {_verb(subject)} ", hottest.name, f"{_for_whom(subject)}.")
+
+
+def _for_whom(subject: Subject) -> str:
+    """ ", most of it for Job.run", where the hottest method serves others."""
+    owner = subject.walk.owner_of(subject.hottest.name) if subject.of_doing else ""
+    if owner in ("", subject.hottest.name) or subject.of_classes:
+        return ""
+    return f", most of it for {shown(owner)}"
+
+
+def who_does_it(subject: Subject) -> list[Finding]:
+    """The method of the job's own that allocates or waits most, where the answer is a class."""
+    if subject.event not in _DOES or subject.owner is not None or not subject.walk.owners:
+        return []
+    ((name, cost),) = subject.walk.owners.most_common(1)
+    share = cost / subject.total
+    if subject.surely(share) < _DOER:
+        return []
+    return [about(f"{_DOES[subject.event]} ", name, f": {percent(share, 1)}.")]
+
+
+def families(subject: Subject) -> list[Finding]:
+    """Well-known code that takes much of the whole, and that the answer does not tell."""
+    if not subject.of_doing:
+        return []
+    told = subject.owner.family if subject.owner else None
+    for family, cost in subject.walk.families.most_common(2):
+        if family != told and subject.surely(cost / subject.total) >= _FAMILY:
+            return [Finding(f"{percent(cost, subject.total)}{_of(subject)} goes to {family.doing}.")]
+    return []
+
+
+def hottest_itself(subject: Subject) -> list[Finding]:
+    """The hottest method, where the answer tells another."""
+    hottest = subject.hottest
+    share = hottest.self_value / subject.total
+    told = subject.owner is None or subject.owner.method.name == hottest.name
+    if told or subject.surely(share) < _WORTH_A_HEADLINE:
+        return []
+    what = "class" if subject.of_classes else "method by itself"
+    return [about(f"The hottest {what} is ", hottest.name, f": {percent(share, 1)}.")]
+
+
+def about(before: str, name: str, after: str, with_calls: bool = False) -> Finding:
+    """A finding whose sentence has the method's name in it."""
+    return Finding(f"{before}{shown(name)}{after}", name, with_calls=with_calls, at=len(before))
+
+
+def shown(name: str) -> str:
+    """The name without its package, and not longer than a sentence bears."""
+    short = short_name(name)
+    return short if len(short) <= _LONGEST_NAME else f"{short[:_LONGEST_NAME]}…"
+
+
+def _of(subject: Subject) -> str:
+    return f" of {subject.attribution.share_of}" if subject.facts else ""
+
+
+def _verb(subject: Subject) -> str:
+    return subject.measure.verb if subject.facts else "is spent in"
+
+
 def few_samples(subject: Subject) -> list[Finding]:
     """So few samples that shares say little."""
     samples = subject.samples
@@ -48,7 +189,9 @@ def few_samples(subject: Subject) -> list[Finding]:
     points = 100 / samples**0.5
     only = f"Only {counted(samples, subject.sampled)} {'was' if samples == 1 else 'were'}"
     each = subject.sampled != "samples"
-    taken = "recorded" if each else "taken of threads that are not idle" if subject.told.idle else "taken"
+    taken = (
+        "recorded" if each else "taken of threads that are not idle" if subject.attribution.idle else "taken"
+    )
     more = "Record longer (-t)." if each else "Record longer (-t) or more often."
     return [Finding(f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
 
@@ -60,12 +203,12 @@ def kinds_of_wait(subject: Subject) -> list[Finding]:
         return []
     waits.sort(key=lambda one: -one.total_value)
     told = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
-    return [Finding(f"By kind of wait{subject.told.besides}: {told}.")]
+    return [Finding(f"By kind of wait{subject.attribution.besides}: {told}.")]
 
 
 def profiler(subject: Subject) -> list[Finding]:
     """How much of what was sampled is the profiler's own work."""
-    own = subject.told.profiler
+    own = subject.attribution.profiler
     if not own:
         return []
     share = percent(own, subject.cluster.total())
@@ -231,7 +374,7 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Find
 
 def idle_threads(subject: Subject) -> list[Finding]:
     """How much of the time no sentence and no table is about, and of about how many threads that was."""
-    every, busy, left = subject.cluster, subject.told.profile, subject.told.idle
+    every, busy, left = subject.cluster, subject.attribution.profile, subject.attribution.idle
     if not left:
         return []
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
@@ -260,3 +403,21 @@ def idle(subject: Subject) -> list[Finding]:
 
 def _seconds(recordings: list[RecordingFacts]) -> tuple[float, float]:
     return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)
+
+
+RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
+    kinds_of_wait,
+    few_samples,
+    missing,
+    idle_threads,
+    profiler,
+    unlike,
+    broken,
+    garbage,
+    compilers,
+    who_does_it,
+    families,
+    kernel,
+    hottest_itself,
+    idle,
+)

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change
+from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
+from hprofiler.analysis.diff_sides import Side
+from hprofiler.analysis.words import percent, plain, short_name
 from hprofiler.base.text import printable
 from hprofiler.model.measures import amount, duration, measure_of, named_by
-from hprofiler.report.diff.changes import Changes, MethodChange, Moved
-from hprofiler.report.diff.several import WHY
-from hprofiler.report.diff.sides import Side
-from hprofiler.report.words import percent, plain, short_name
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
