@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
 
 from hprofiler.agent import (
@@ -284,7 +283,7 @@ class _RecordingVisit(Visit):
         inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
         if inside and outcome.status is Status.FAILED:  # images seldom have perf
             remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
-            outcome = replace(outcome, remedy=remedy)
+            outcome = outcome.replace(remedy=remedy)
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)

@@ -23,6 +23,7 @@ from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 from tests.exact.tiers import shown
 from tests.lab import jdks
+from tests.lab.procs import wait_for
 from tests.needed import lacking
 
 pytestmark = pytest.mark.nightly
@@ -225,3 +226,30 @@ def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: dict[str, 
     mine = sampled(Profile.open(recording, time=(1.0, 2.5)))
     assert 0 < sum(mine.values()) < Profile.open(recording).total("samples")
     assert mine == theirs
+
+
+def test_jdk_killed_within_a_chunk(tmp_path: Path) -> None:
+    """Its recorder writes names along with the events, every second."""
+    repository = tmp_path / "repository"
+    flags = [
+        f"-XX:FlightRecorderOptions:repository={repository}",
+        "-XX:StartFlightRecording:settings=profile",
+    ]
+    jvm = jfr.start(25, tmp_path / "unused", seconds=120, flags=flags)
+    try:
+        wait_for(
+            "ten samples", lambda: any(readable_samples(path) > 10 for path in repository.glob("*/*.jfr"))
+        )
+    finally:
+        jvm.kill()
+        jvm.communicate()
+    (recording,) = repository.glob("*/*.jfr")
+    assert Profile.open(recording).total("samples") > 10
+
+
+def readable_samples(recording: Path) -> int:
+    """How many samples there are with what is flushed by now; none before the first names are written."""
+    try:
+        return Profile.open(recording).total("samples")
+    except ValueError:
+        return 0

@@ -87,7 +87,9 @@ def test_folded_it_is_what_inferno_makes_of_the_script(case):
     for value, name in list(enumerate(names))[::2]:
         script = case.script if name == "samples" else only(case.samples, name)
         expected = recordings.inferno_folded(script)
-        assert without_hidden(recordings.folded(profile.to_folded(value).decode())) == expected
+        text = Profile.from_bytes(script.encode(), "perf-script", kernel=True, jit=True)
+        for folded in (profile.to_folded(value), text.to_folded()):
+            assert without_hidden(recordings.folded(folded.decode())) == expected
     assert sum(profile.total(value) for value in range(0, len(names), 2)) == len(case.samples)
 
 

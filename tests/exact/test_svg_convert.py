@@ -100,29 +100,6 @@ def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
     assert "--total 5 is less than there is" in done.stderr
 
 
-REFUSED: dict[str, list[str]] = {
-    "--colors is for pictures": ["in.folded", "-o", "x.folded", "--colors", "hot"],
-    "--flamechart is for pictures": ["in.folded", "-o", "x.folded", "--flamechart"],
-    "--flamechart draws one file": ["in.folded", "in.folded", "-o", "x.svg", "--flamechart"],
-    "--prune does not go with --flamechart": ["in.folded", "-o", "x.svg", "--flamechart", "--prune", "9"],
-    "a flame chart needs folded text": ["in.pb.gz", "-o", "x.svg", "--flamechart"],
-    "invalid choice: 'pink'": ["in.folded", "-o", "x.svg", "--colors", "pink"],
-    "unknown background": ["in.folded", "-o", "x.svg", "--bgcolors", "pink"],
-    "minimum width": ["in.folded", "-o", "x.svg", "--minwidth", "wide"],
-    "width 5: it is 300 to 20000 pixels": ["in.folded", "-o", "x.svg", "--width", "5"],
-    "notes cannot have": ["in.folded", "-o", "x.svg", "--notes=-->"],
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_what_cannot_be_is_said(folder: Path, reason: str) -> None:
-    convert(folder, "in.folded", "-o", "in.pb.gz")
-    done = convert(folder, *REFUSED[reason], fails=True)
-    assert reason in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (folder / "x.svg").exists()
-
-
 def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:
     text = gzip.compress(b"a;b 1\nc 2\na;b 3\nno count\n")
     command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "c.svg", "--flamechart"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.agent.events import Listed
+from hprofiler.agent.messages import Listed
 from hprofiler.agent.pipe import HEADER, chosen, listing, pids_of_pipe
 from hprofiler.base.errors import HostError
 from tests.unit.stand_in import local

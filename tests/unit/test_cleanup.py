@@ -11,12 +11,9 @@ import tty
 
 import pytest
 
-from hprofiler.agent.leftovers import parse_leftovers
-from hprofiler.agent.wire import BadEvent
-from hprofiler.cli.commands import cleanup
+from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.cleanup import clean_up
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.prompt import floor
 from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {
@@ -65,14 +62,6 @@ def test_nothing_to_do(run):
     assert (code, out, err) == (Exit.OK, "nothing is left on 2 hosts\n", "")
 
 
-def test_how_far_it_is_never_waits_for_an_answer(run, monkeypatch):
-    """Who ends it while a key's passphrase is asked for is not held up by what the count would say."""
-    monkeypatch.setattr(cleanup, "_SILENCE", -1.0)
-    assert run(a=host(), b=host())[2] == "looked at 1 of 2 hosts\nlooked at 2 of 2 hosts\n"
-    with floor:
-        assert run(a=host(), b=host()) == (Exit.OK, "nothing is left on 2 hosts\n", "")
-
-
 def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
     code, out, err = run(a=host(AGENT, PROFILER, PRIVATE))
     assert code is Exit.PARTIAL and "--yes" in err
@@ -119,17 +108,6 @@ def test_on_a_terminal_the_user_is_asked(run, monkeypatch, answer, code):
     assert ("nothing was removed" in shown) is (code is not Exit.OK)
 
 
-def test_of_many_hosts_some_of_which_are_down(run):
-    down = {f"down{n:02}": "sys.exit(3)" for n in range(3)}
-    up = {f"up{n:02}": host(PRIVATE) for n in range(4)}
-    code, out, err = run(yes=True, **down, **up)
-    assert code is Exit.PARTIAL
-    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be looked at")
-    told = err.splitlines()
-    assert [line.split(":")[0] for line in told[:3]] == list(down), "a line for each"
-    assert len(told) <= 4, "and what to do about it once"
-
-
 def test_each_result_has_a_line(run):
     """Something may be in use, or gone, by the time of the second visit."""
     other, third, busy = ({**PRIVATE, "path": f"/tmp/{name}"} for name in "bcd")
@@ -170,18 +148,6 @@ def test_what_cannot_be_told_is_no_success(run):
     assert code is Exit.PARTIAL and "leave profiler in pid 7 (yarn): process 7 is stopped" in out
 
 
-@pytest.mark.parametrize("entries", [(), (AGENT,)], ids=["nothing", "in use"])
-def test_where_something_could_not_be_looked_at_nothing_is_said_of_all(run, entries):
-    cut = {"what": "the list", "reason": "it is too long, 6 are not in it: clean up and look again"}
-    foreign = {**AGENT, "state": "foreign"}
-    code, out, err = run(yes=True, a=host(foreign, *entries, failed=[cut]), b=host(foreign))
-    told = out.splitlines()[-1].split("; ")
-    nothing = "nothing is to be removed on 1 host" if entries else "nothing is left on 1 host"
-    assert (told[0], told[-1]) == (nothing, "1 host could not be looked at in full")
-    assert code is Exit.PARTIAL and "a: cannot clean up the list: it is too long" in err
-    assert run(a=host(foreign, failed=[cut]))[1].endswith("\n1 host could not be looked at in full\n")
-
-
 def test_as_json(run):
     code, out, err = run(as_json=True, a=host(AGENT, PRIVATE, others=OTHERS[:1]), b="sys.exit(3)")
     first, second = json.loads(out)
@@ -217,6 +183,4 @@ def test_names_that_a_terminal_would_obey(run):
 )
 def test_what_an_agent_tells_is_checked(lie):
     with pytest.raises(BadEvent):
-        parse_leftovers({"entries": [{**PRIVATE, **lie}], "failed": [], "out_of_reach": []})
-    with pytest.raises(BadEvent):
-        parse_leftovers({"entries": [], "failed": [], "out_of_reach": [{"user": "x", "jvms": "many"}]})
+        decode(json.dumps({"type": "leftovers", "entries": [{**PRIVATE, **lie}]}).encode())

@@ -125,4 +125,4 @@ def test_a_host_fills_no_memory_with_timelines(fleet: MakeFleet, monkeypatch: py
 def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
     pids = f"*range(1, {MAX_RECORDED + 2})"
     hosts = fleet(f"hello(); found({pids}); prepared({pids}); read()")
-    assert f"more than {MAX_RECORDED} processes" in host_line(hosts.collect()["one"]).reason
+    assert f"length <= {MAX_RECORDED}" in host_line(hosts.collect()["one"]).reason

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, ProcessOutcome
+from hprofiler.agent import CheckedProcess
 from hprofiler.app.run import RunRequest, run
 from hprofiler.cli.commands import ps
 from hprofiler.cli.commands.doctor import verdict
@@ -184,7 +184,7 @@ class Shut(Named):
 
 FINE = HostChecked(
     Host("one", ""),
-    verdicts=(CheckedProcess(ProcessOutcome(1, Status.OK, "record", "", ""), "perf", {}, ()),),
+    verdicts=(CheckedProcess(1, Status.OK, "record", engine="perf"),),
 )
 SHUT = [
     # how it is reached, whether somebody named it, what becomes of it

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.analysis.coverage import duration_in_words, part_of_time
+from hprofiler.analysis.coverage import duration_in_words
 from hprofiler.analysis.diff import compare_paths
 from hprofiler.report import make_report
 from hprofiler.report.diff_page import two_runs, write_picture
@@ -34,12 +34,6 @@ from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 )
 def test_it_is_told_how_long_it_lasted(seconds: float, asked: float, told: str) -> None:
     assert duration_in_words(seconds, asked) == told
-
-
-def test_a_part_is_never_told_as_if_it_were_all() -> None:
-    assert part_of_time(59.96, 60) == "59.96 of 60 s"
-    assert part_of_time(598, 600) == "598 of 600 s"
-    assert part_of_time(7290, 7300) == "7290 of 7300 s"
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:

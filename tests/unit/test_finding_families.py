@@ -187,20 +187,6 @@ def test_every_class_in_the_table_is_one_of_the_jdk(classes):
         assert pattern in GONE or re.search(f"^{of_class}", names, re.MULTILINE), pattern
 
 
-def test_every_method_in_the_table_is_one_of_the_jdk(jdk):
-    for pattern in (one for family in FAMILIES for one in family.patterns if one.startswith(JDKS)):
-        found = re.match(r"([\w/]+)\\\.\(\?:(.*)\)\$?$", pattern)
-        if not found:
-            continue
-        name = found[1].replace("/", ".")
-        shown = subprocess.run(
-            [str(jdk / "javap"), "-p", name], capture_output=True, text=True, check=True
-        ).stdout
-        methods = set(re.findall(r"([\w$.]+)\(", shown))
-        for method in found[2].split("|"):
-            assert (name if method == "<init>" else method) in methods, f"{name}.{method}"
-
-
 def test_what_calls_back_into_anybodys_code_is_in_no_family(classes):
     seen = 0
     for one in classes:

@@ -12,7 +12,6 @@ from hprofiler.model import Status
 from hprofiler.model.event_names import OWN
 from hprofiler.report import make_report, write_page
 from hprofiler.report.text import hottest
-from hprofiler.runfolder import RunFolder
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 TWO = [
@@ -130,15 +129,6 @@ def test_a_profile_that_cannot_be_read_becomes_a_line_of_the_ledger(tmp_path, da
     assert report.events[0].total == 380
 
 
-def test_profiles_of_other_units_do_not_add_up(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    other = Profile.from_bytes(_pprof_of("alloc", "bytes"), "pprof")
-    folder.profile_path("small", 2, "cpu").write_bytes(other.to_pprof())
-    report = make_report(folder.path)
-    assert [problem.pid for problem in report.analysis.problems] == [2]
-    assert report.events[0].total == 320
-
-
 def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_path):
     hosts = [
         MadeHost("a").fails("failed", "wrong <key>", "ssh-keygen -R a"),
@@ -162,26 +152,11 @@ def test_a_host_whose_name_climbs_stays_inside(tmp_path):
     assert len(list((folder.path / "hosts").iterdir())) == 2
 
 
-def test_names_with_lone_surrogates_and_control_characters_are_written(tmp_path):
-    folder = make_run(tmp_path / "run", [MadeHost("h\ud800\x00\x1b", {1: "a 1\n"})])
-    assert "h\ufffd\ufffd\ufffd" in make_report(folder.path).page.read_text()
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunFolderError):
-        make_report(tmp_path)
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     folder = two_hosts(tmp_path / "run")
     folder.cluster_dir.write_text("in the way")
     with pytest.raises(RunFolderError, match="cannot write the report in"):
         make_report(folder.path)
-
-
-def test_an_unfinished_run_gives_a_page(tmp_path):
-    folder = RunFolder.create(tmp_path / "run")
-    assert "Nothing was recorded" in make_report(folder.path).page.read_text()
 
 
 def test_the_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -215,17 +190,3 @@ def test_the_hottest_of_events_that_end_in_classes_are_classes():
     heads = {event: hottest((), 1, event).split()[-1] for event in OWN}
     assert [event for event, head in heads.items() if head == "class"] == ["alloc", "live", "lock"]
     assert set(heads.values()) == {"class", "method"}
-
-
-def _pprof_of(kind: str, unit: str) -> bytes:
-    """The smallest profile with one sample of another unit, by hand."""
-
-    def field(number: int, content: bytes) -> bytes:
-        return bytes([number << 3 | 2, len(content)]) + content
-
-    strings = b"".join(field(6, text.encode()) for text in ("", kind, unit, "f"))
-    value_type = field(1, b"\x08\x01\x10\x02")
-    sample = field(2, b"\x08\x01\x10\x05")
-    location = field(4, b"\x08\x01" + field(4, b"\x08\x01"))
-    function = field(5, b"\x08\x01\x10\x03")
-    return value_type + sample + location + function + strings
