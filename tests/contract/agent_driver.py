@@ -72,9 +72,6 @@ class Result:
         assert event["event"] not in of_process, "more than one profile of an event"
         of_process[event["event"]] = event, payload
 
-    heads = property(lambda self: {p: next(iter(e.values()))[0] for p, e in self.events.items()})  # TODO
-    profiles = property(lambda self: {p: next(iter(e.values()))[1] for p, e in self.events.items()})  # TODO
-
     def of(self, program: Program | int) -> Recorded:
         return Recorded(program if isinstance(program, int) else program.outer.pid, self)
 
@@ -266,7 +263,7 @@ class Agent:
         assert len(found) == len(pids), found
         return list(found)
 
-    def _request(self, programs: Sequence[Program | Event], members: Mapping[str, Any]) -> Event:
+    def request(self, programs: Sequence[Program | Event], members: Mapping[str, Any]) -> Event:
         found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
         keys = ("pid", "start_time", "label", "labels", "engine")
         processes = [{key: one[key] for key in keys if key in one} for one in found]
@@ -279,7 +276,7 @@ class Agent:
     def check(self, *programs: Program | Event, **members: Any) -> Event:
         """What would come of these; the libraries are only named."""
         blobs = {"async-profiler": hashlib.sha256(shipped("async-profiler").read_bytes()).hexdigest()}
-        self.send("check", blobs=blobs, **self._request(programs, members))
+        self.send("check", blobs=blobs, **self.request(programs, members))
         return self.expect("checked")
 
     def prepare(
@@ -289,10 +286,7 @@ class Agent:
 
         `members` are the sampling's, or `agent_cpu`, `agent_memory`, `versions` of the request.
         """
-        if programs and isinstance(programs[0], (str, type(None))):  # TODO: goes with its last user
-            blobs = {"async-profiler": programs[0]} if programs[0] else {}
-            programs = tuple(programs[1])
-        request = self._request(programs, members)
+        request = self.request(programs, members)
         used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
         names = used.get(request["sampling"]["engine"], tuple(LIBRARIES))
         stored = {name: self.library(name) for name in names} if blobs is None else blobs

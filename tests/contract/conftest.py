@@ -52,16 +52,6 @@ def agent_binary() -> Path:
     return built_agent(platform.machine())
 
 
-@pytest.fixture(scope="session")
-def library_file() -> Path:
-    """async-profiler's library for this machine."""
-    shipped = ROOT / "hprofiler" / "_data" / "async-profiler" / platform.machine() / "libasyncProfiler.so"
-    path = Path(os.environ.get("HPROFILER_ASYNC_PROFILER") or shipped)
-    if not path.is_file():
-        pytest.fail(f"async-profiler's library is missing (run make build): {path}", pytrace=False)
-    return path
-
-
 @pytest.fixture
 def private(agent_binary: Path) -> Iterator[Path]:
     """The agent in a private folder, as a transport puts it there."""
@@ -71,30 +61,6 @@ def private(agent_binary: Path) -> Iterator[Path]:
     agent.chmod(0o700)
     yield agent
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def start_agent(private: Path) -> Iterator[StartAgent]:
-    """Starts agents as coordinators do without sudo, optionally as another user; all are ended.
-
-    `rights` are words of setpriv, for that user.
-    """
-    agents: list[Agent] = []
-
-    def start(
-        user: int | None = None, env: dict[str, str] | None = None, rights: Sequence[str] = ()
-    ) -> Agent:
-        command = [str(private), "--any-library"]
-        if user is not None:
-            os.chown(private.parent, user, user)
-            os.chown(private, user, user)
-            command = [*as_user(user), *rights, *command]
-        agents.append(Agent(command, env))
-        return agents[-1]
-
-    yield start
-    for agent in agents:
-        agent.end()
 
 
 @pytest.fixture
@@ -144,12 +110,6 @@ def executable(path: Path, text: str, mode: int = 0o755) -> Path:
 @pytest.fixture
 def agent(new_agent: StartAgent) -> Agent:
     return new_agent()
-
-
-@pytest.fixture
-def library(agent: Agent, library_file: Path) -> str:
-    """The hash of the library, which the agent has."""
-    return agent.put(library_file.read_bytes())
 
 
 @pytest.fixture
@@ -206,6 +166,14 @@ def as_user(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
+@pytest.fixture(scope="session")
+def untouched() -> Iterator[Burner]:
+    """A JVM in which nothing is ever loaded, for all that is refused."""
+    made = Burner(load=0.1)
+    yield made
+    made.kill()
+
+
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """No test may leave anything beside a JVM."""
@@ -213,13 +181,6 @@ def nothing_left() -> Iterator[None]:
     yield
     # Sessions of somebody else on this machine may be about to delete theirs.
     wait_for("nothing left behind", lambda: set(leftovers()) <= before)
-
-
-def found(agent: Agent, *burners: Burner) -> list[dict[str, Any]]:
-    """What the agent finds of these burners."""
-    processes = agent.find(kind="pids", pids=[burner.outer.pid for burner in burners])["processes"]
-    assert len(processes) == len(burners), processes
-    return list(processes)
 
 
 def perf_of(agent: Agent) -> procs.Identity | None:

@@ -44,11 +44,12 @@ def test_what_has_no_place_is_left_out(agent, burn, engine, events, recorded, le
         ("async-profiler", "page-fault", "no event page-fault"),
     ],
 )
-def test_what_cannot_be_recorded_is_refused_before_anything_is_loaded(agent, burn, engine, event, reason):
-    burner = burn()
-    outcome = agent.refuse(burner, events=[event], engine=engine)
+def test_what_cannot_be_recorded_is_refused_before_anything_is_loaded(
+    agent, untouched, engine, event, reason
+):
+    outcome = agent.refuse(untouched, events=[event], engine=engine)
     assert outcome["reason"].count(reason) == 1 and outcome["remedy"], outcome
-    assert not attach.profiler_libraries(burner.outer.pid)
+    assert not attach.profiler_libraries(untouched.outer.pid)
 
 
 @pytest.mark.usefixtures("tracepoints")
@@ -74,10 +75,10 @@ def test_a_tracepoint_that_a_jvm_of_users_may_not_see(agent, burn):
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(new_agent, burn, engine):
+def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(new_agent, untouched, engine):
     """perf as root would mount them, and leave a host that has what it did not have."""
     agent = new_agent(by=tracefs.WITHOUT)
-    outcome = agent.refuse(burn(), events=["sched:sched_switch"], engine=engine)
+    outcome = agent.refuse(untouched, events=["sched:sched_switch"], engine=engine)
     assert "nothing has mounted" in outcome["reason"] and "mount -t tracefs" in outcome["remedy"], outcome
     assert "tracefs" not in Path(f"/proc/{agent.process.pid}/mounts").read_text()
 

@@ -142,7 +142,7 @@ def test_the_recording_itself_is_sent_where_it_is_asked_for(agent, burn):
 def test_of_a_killed_jvm_the_finished_parts_are_read(agent, burn):
     """One whose every allocation is recorded fills a part of 8 MiB in no time."""
     burner = burn(role="alloc")
-    agent.begin(burner, duration=60, events=["alloc"], alloc_interval=4096)
+    agent.begin(burner, duration=300, events=["alloc"], alloc_interval=4096)
     (folder,) = agent.folders()
     wait_for("two parts", lambda: sum(file.stat().st_size for file in Path(folder).iterdir()) > 20 * MIB)
     burner.outer.kill(signal.SIGKILL)

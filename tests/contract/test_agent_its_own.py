@@ -111,7 +111,7 @@ def test_nor_while_it_looks_and_attaches(agent, burn):
 
 @pytest.mark.parametrize("jdk", [8, 17, 25])
 def test_jvms_take_it_for_their_user(agent, burn_contained, jdk):
-    """JDK 8 answers its own user alone: not even root. The JDK may be in root's own folder, so it is shown."""
+    """JDK 8 answers its own user alone: not even root. The JDK may lie in a folder of root's."""
     home = java_home(jdk)
     hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"
     show = f"mount --bind {home} /mnt && {hidden} && mkdir -p {home} && mount --move /mnt {home}"

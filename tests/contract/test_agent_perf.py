@@ -88,8 +88,8 @@ def test_a_jvm_of_another_user(new_agent, burn, user):
     assert done.share("Burner", among=BURNING) > 0.9
 
 
-def test_another_users_jvm_is_refused_to_a_user(new_agent, burn):
-    outcome = new_agent(user=OTHER_USER).refuse(burn(), engine="perf")
+def test_another_users_jvm_is_refused_to_a_user(new_agent, untouched):
+    outcome = new_agent(user=OTHER_USER).refuse(untouched, engine="perf")
     assert "belongs to" in outcome["reason"] and "sudo" in outcome["remedy"]
 
 

@@ -29,8 +29,8 @@ no_counters = pytest.mark.skipif(COUNTERS is not None, reason="this machine has 
         ("no:such", "no event", "perf list"),
     ],
 )
-def test_an_event_of_a_jvm_that_perf_does_not_record(agent, burn, event, reason, remedy):
-    outcome = agent.refuse(burn(), engine="perf", events=[event])
+def test_an_event_of_a_jvm_that_perf_does_not_record(agent, untouched, event, reason, remedy):
+    outcome = agent.refuse(untouched, engine="perf", events=[event])
     assert reason in outcome["reason"] and remedy in outcome["remedy"], outcome
 
 

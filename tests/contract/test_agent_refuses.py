@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.burners.burner import Burner
 from tests.contract.agent_driver import good, shipped
 from tests.contract.conftest import OTHER_USER, a_library, as_user, is_profiled
 from tests.lab import attach, procs
@@ -68,8 +67,8 @@ def test_what_is_no_jvm_is_never_signalled(agent):
         sleeper.kill()
 
 
-def test_a_pid_that_means_another_process_now(agent, burn):
-    (process,) = agent.found(burn())
+def test_a_pid_that_means_another_process_now(agent, untouched):
+    (process,) = agent.found(untouched)
     outcome = agent.refuse({**process, "start_time": process["start_time"] - 1})
     assert "now belongs to another" in outcome["reason"]
 
@@ -124,14 +123,6 @@ def test_another_vendors_profiler(agent, burn, tmp_path):
 def test_a_jvm_of_another_user_without_being_root(new_agent, burn):
     outcome = new_agent(user=OTHER_USER + 1).refuse(burn(user=OTHER_USER))
     assert f"user {OTHER_USER}" in outcome["reason"] and "--become sudo" in outcome["remedy"]
-
-
-@pytest.fixture(scope="module")
-def untouched():
-    """A JVM in which nothing is ever loaded."""
-    made = Burner(load=0.1)
-    yield made
-    made.kill()
 
 
 @pytest.mark.parametrize(

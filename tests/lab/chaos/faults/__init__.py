@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.lab.chaos.fault import Fault
 from tests.lab.chaos.faults import (
-    clocks,
-    foreign,
     freezing,
     interrupts,
     jvms,
@@ -20,10 +18,8 @@ _EVERY: list[type[Fault]] = [
     *interrupts.FAULTS,
     *network.FAULTS,
     *freezing.FAULTS,
-    *clocks.FAULTS,
     *scarce.FAULTS,
     *limits.FAULTS,
     *jvms.FAULTS,
-    *foreign.FAULTS,
 ]
 ALL: dict[str, type[Fault]] = {fault.name: fault for fault in _EVERY}
