@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from hprofiler import Profile
@@ -109,17 +106,6 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
     assert of_run("wall", profile).share_of == "wall-clock time besides idle threads"
     assert profile.total() == 100, "the picture has all"
     assert of_run("cpu", profile).profile.total() == 100
-
-
-def test_the_methods_are_those_of_the_off_cpu_time() -> None:
-    source = Path(__file__).parents[2] / "flamegraph" / "src" / "formats" / "jfr" / "waits.rs"
-    table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
-    assert table
-    methods = re.findall(r'"(.*)"', table[1])
-    assert len(methods) > 10
-    for method in methods:
-        idle, busy = f"Shop.main;{method.replace('*', '')};epoll_wait 9", "Shop.main;Shop.run 1"
-        assert told("wall", idle, busy) == {"Shop.run": 1}, method
 
 
 def test_who_allocates_native_memory() -> None:
