@@ -159,9 +159,6 @@ class Agent:
         self.greeting: Event = {}
         self.acts: list[Event] = []
         """What was told of what was done, where `hello` asked for it."""
-        self.reads = threading.Event()
-        """Nothing is read while it is not set."""
-        self.reads.set()
         self._stored: dict[str, str] = {}
         self._errors: list[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
@@ -172,7 +169,6 @@ class Agent:
         stdout = self.process.stdout
         assert stdout is not None
         for line in stdout:
-            self.reads.wait()
             if not line.endswith(b"\n"):
                 break  # it goes on by another connection
             event = json.loads(line)

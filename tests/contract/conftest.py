@@ -19,7 +19,7 @@ import pytest
 
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import LEAST, Agent, as_burnt, leftovers  # noqa: F401
+from tests.contract.agent_driver import Agent, leftovers
 from tests.contract.sshd import Site
 from tests.lab import attach, jdks, procs
 from tests.lab.procs import wait_for

@@ -114,13 +114,3 @@ def test_an_agent_stays_no_longer_than_a_lease(new_agent, signalled, ends):
     wait_for("the socket", socket.exists)
     trigger.unlink()
     assert not dumps(burner)
-
-
-def test_what_is_left_goes_as_soon_as_the_jvm_is_met_again(agent, signalled):
-    burner, trigger, socket = signalled(agent)
-    agent.stop()
-    burner.outer.kill(signal.SIGCONT)
-    wait_for("the socket", socket.exists)
-    ready, refused = agent.prepare(burner)
-    assert ready, refused
-    assert not trigger.exists()

@@ -35,7 +35,7 @@ def traces(process, session):
 
 def check(agent, *targets, **wanted):
     """All that `check` says: what is wrong has a remedy."""
-    checked = agent.check(*targets, **wanted)
+    checked = agent.check(*targets, **{"engine": "auto", **wanted})
     of_processes = [finding for one in checked["processes"] for finding in one["findings"]]
     for finding in [*checked["findings"], *of_processes]:
         assert finding["remedy"] or finding["severity"] in ("ok", "info"), finding

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import as_burnt, good, leftovers
+from tests.contract.agent_driver import good, leftovers
 from tests.contract.conftest import OTHER_USER, is_profiled
 from tests.lab import attach
 from tests.lab.procs import wait_for
@@ -158,20 +158,6 @@ def test_a_library_in_use_by_another_session_stays(new_agent, burn):
     assert [path for path in leftovers(held=True) if "/.hprofiler-ap-" in path]
     sessions[1].start()
     assert good(sessions[1].collect().of(burners[1]).outcome)
-
-
-@pytest.mark.nightly
-def test_a_profiler_that_ended_before_its_time(agent, burn):
-    """As its own time limit does where somebody sets the host's clock forward: what it wrote is kept."""
-    burner = burn()
-    begin(agent, burner)
-    (ours,) = attach.profiler_libraries(burner.outer.pid)
-    time.sleep(1)  # in which there are samples
-    attach.execute(burner.outer.pid, "load", ours, "true", "stop")
-    done = agent.stop().of(burner)
-    assert done.outcome["status"] == "degraded" and "before its time" in done.outcome["reason"], done.outcome
-    assert as_burnt(done.payload()) and done.head()["cpu_seconds"] > 0
-    assert nothing_of_it(burner)
 
 
 LIMIT = 30

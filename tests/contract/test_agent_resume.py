@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import array
-import fcntl
 import hashlib
-import io
-import mmap
 import os
 import secrets
 import signal
 import socket
-import termios
 import time
 from pathlib import Path
 
@@ -89,62 +84,6 @@ def test_a_connection_is_replaced_before_its_end_is_seen(keep, new_agent):
     kept.ends_with(other)
 
 
-def open_in(process):
-    """How many threads and descriptors a process has."""
-    return tuple(len(list(Path(f"/proc/{process.pid}/{what}").iterdir())) for what in ("task", "fd"))
-
-
-@pytest.mark.nightly
-def test_connections_of_whose_end_nobody_hears_cost_nothing(keep, new_agent):
-    kept = keep()
-    threads, files = open_in(kept.agent.process)
-    for _ in range(3):
-        other = new_agent()
-        assert other.resume(kept.token, kept.agent.received)
-
-    def as_before():
-        now = open_in(kept.agent.process)
-        return now[0] <= threads and now[1] <= files + 2  # the last one's stdout, and the way to it
-
-    wait_for("as many threads and descriptors as before", as_before)
-    kept.ends_with(other)
-
-
-SET_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
-
-
-def unread(pipe):
-    """Bytes that wait in a pipe."""
-    count = array.array("i", [0])
-    fcntl.ioctl(pipe, termios.FIONREAD, count)
-    return count[0]
-
-
-@pytest.mark.nightly
-def test_one_that_cannot_write_goes_on_by_a_new_connection(keep, new_agent):
-    """Its coordinator reads no more, and has not noticed; a new connection is no loss."""
-    kept = keep()
-    kept.burn_a_while()
-    before = kept.agent.received
-    kept.agent.list()
-    size = kept.agent.received - before
-    kept.agent.reads.clear()
-    fcntl.fcntl(kept.agent.process.stdout, SET_SIZE, mmap.PAGESIZE)
-    # The reader takes one, and as much more as it takes at once; then the page fills. Lists may get shorter.
-    for _ in range(2 * (1 + (io.DEFAULT_BUFFER_SIZE + mmap.PAGESIZE) // size) + 4):
-        kept.agent.send("list")
-    wait_for("a full pipe", lambda: unread(kept.agent.process.stdout))
-    other = new_agent()
-    assert other.resume(kept.token, kept.agent.received)
-    other.send("stop")
-    while (event := other.next()[0])["type"] != "outcome":
-        assert event["type"] in ("processes", "profile"), event
-    assert good(event)
-    other.expect("done")
-    kept.agent.reads.set()
-    kept.ends_with(other)
-
-
 @pytest.mark.nightly
 def test_it_may_be_lost_again(keep, new_agent):
     kept = keep()
@@ -209,17 +148,6 @@ def name_of(token):
     return "hprofiler-" + hashlib.sha256(f"hprofiler session {token}".encode()).hexdigest()[:32]
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_an_agent_that_is_killed_keeps_nothing_and_the_next_one_cleans(keep, new_agent, number):
-    kept, other = keep(), new_agent()
-    kept.agent.process.send_signal(number)
-    kept.agent.wait()
-    assert not other.resume(kept.token, kept.agent.received)
-    assert (kept.burner.outer.pid in other.clean()["stopped"]) == (number == signal.SIGKILL)
-    assert kept.is_let_go()
-
-
 def test_a_wrong_token_or_place_gets_nothing_and_disturbs_nothing(keep, new_agent):
     kept = keep()
     kept.burn_a_while()
@@ -231,18 +159,6 @@ def test_a_wrong_token_or_place_gets_nothing_and_disturbs_nothing(keep, new_agen
         assert other.bye() == 0
     assert good(kept.agent.stop().of(kept.burner).outcome)
     assert kept.agent.bye() == 0
-
-
-@pytest.mark.nightly
-def test_where_the_name_is_taken_the_recording_goes_on_and_nothing_is_kept(keep):
-    token = secrets.token_hex(16)
-    with socket.socket(socket.AF_UNIX) as taken:
-        taken.bind(f"\0{name_of(token)}")
-        kept = keep(token=token)
-    assert good(kept.agent.stop().of(kept.burner).outcome)
-    kept.agent.close_stdin()
-    assert kept.agent.wait() == 0
-    assert "cannot listen for another agent" in kept.agent.stderr()
 
 
 def as_neighbour(work):

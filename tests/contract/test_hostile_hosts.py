@@ -45,13 +45,14 @@ PROFILES = {
     "zeros": bombs.zeros(300 << 20),
     "claims_names": bombs.claims(names=1 << 62),
     "huge": bombs.flat(["a"], (1 << 63) - 1),
+    "small": bombs.flat([f"a.B.m{number}" for number in range(50)]),
     "nasty": bombs.flat([eval(f"'{hostile.NASTY}'"), "a.B.c"]),
 }
 SESSION = """#!/bin/sh
-script={folder}/scripts/$1
+script={folder}/scripts/${{1%%-*}}
 [ -f "$script" ] || exec sh -c "$SSH_ORIGINAL_COMMAND"
 echo HPROFILER exec $(uname -m) /nowhere
-exec "$script"
+STAND_IN=$1 exec "$script"
 """
 CONFIG = """Host *
   ProxyCommand {sshd} -i -f {folder}/sshd_config -o "ForceCommand={folder}/session %n"
@@ -72,7 +73,10 @@ def burner():
 
 
 def start(folder, stand_ins, names, run, *words):
-    """A run over hosts by name: those of the stand-ins are played by them, any other is this machine."""
+    """A run over hosts by name: those of the stand-ins are played by them, any other is this machine.
+
+    The part of a name before a dash stands for all alike.
+    """
     (folder / "scripts").mkdir()
     for name, data in PROFILES.items():
         (folder / name).write_bytes(data)
@@ -157,3 +161,26 @@ def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
     (host,) = json.loads((run / "run.json").read_text())["hosts"]
     assert "interrupted; it did not send all that it had recorded within 40 s" in lines_of(host)
     assert not arrived()
+
+
+HOSTS, PAUSE = 200, 1.0
+SLOW = f"""
+def pause(): time.sleep({PAUSE})
+pause(); hello(host={{**HOST, "boot_id": os.environ["STAND_IN"]}})
+pause(); found(7)
+pause(); prepared(7)
+pause(); recording(7)
+pause(); profile(7, open(FOLDER + '/small', 'rb').read()); outcome(7); say('done', left=[]); read()"""
+"""A host that takes its time for each answer. Each is a machine of its own."""
+
+
+def test_many_slow_hosts_take_as_long_as_the_slowest(tmp_path):
+    run, names = tmp_path / "run", [f"slow-{number:03}" for number in range(HOSTS)]
+    began = time.monotonic()
+    process = start(tmp_path, {"slow": SLOW}, names, run, "-t", "1", "--timeout", "120")
+    memory, said = most_memory(process, 400), (tmp_path / "said").read_text(errors="replace")
+    assert process.returncode == 0, said
+    hosts = json.loads((run / "run.json").read_text())["hosts"]
+    assert [len(host["recordings"]) for host in hosts] == [1] * HOSTS
+    assert memory < (150 + 2 * HOSTS) << 20, memory
+    assert time.monotonic() - began < 5 * PAUSE * HOSTS / 4, "the hosts took turns"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.lab.chaos.fault import Fault
 from tests.lab.chaos.faults import (
+    clocks,
     freezing,
     interrupts,
     jvms,
@@ -18,6 +19,7 @@ _EVERY: list[type[Fault]] = [
     *interrupts.FAULTS,
     *network.FAULTS,
     *freezing.FAULTS,
+    *clocks.FAULTS,
     *scarce.FAULTS,
     *limits.FAULTS,
     *jvms.FAULTS,
