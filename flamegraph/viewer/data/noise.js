@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * What chance makes of a method's change, by how much processes vary: docs/diff.md explains the sums, and
- * hprofiler/analysis/noise.py has the same.
+ * hprofiler/analysis/noise.py has the same; tests/viewer/vectors.json holds both together.
  */
 
 import { inTurns, MethodCosts } from "./method_costs.js";
