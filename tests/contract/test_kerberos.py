@@ -78,9 +78,6 @@ class Kdc:
     def log_in(self, *options: str) -> None:
         self.run("kinit", *options, USER, words=PASSWORD)
 
-    def log_out(self) -> None:
-        (self.folder / "tickets").unlink(missing_ok=True)
-
     def run(self, program: str, *arguments: str, words: str = "") -> None:
         done = subprocess.run(
             [shutil.which(program, path=PATH), *arguments],
