@@ -9,18 +9,18 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.findings import MOST, about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.base.text import printable
+from hprofiler.model import Recording
 from hprofiler.model.measures import Column, measure_of
 from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
 
-_FILE = "profile"
 # Amounts are told with three digits.
 _ROUNDING = 1e-3
 
@@ -52,19 +52,16 @@ class TwoRuns:
         run: int,
         profile: Profile,
         host: HostFacts | None = None,
-        recording: RecordingFacts | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """A process's profile, threads as outermost frames where they are known; or a file's."""
         if not profile.total():
             return
         if host is None or recording is None:
-            number = self._data.host(_FILE, self._names[run], run)
-            self._data.add_value(self._event, PageProcess(number, 0), profile, 0)
-            return
-        number = self._data.host(host.key, host.name, run)
-        labels = tuple(recording.labels.items())
-        process = PageProcess(number, recording.pid, recording.label, labels)
-        self._data.add(self._event, process, profile)
+            process = PageProcess(self._data.host(self._names[run], run), 0)
+            self._data.add_value(self._event, process, profile, 0)
+        else:
+            self._data.add(self._event, self._data.process(host, recording, run), profile)
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""

@@ -27,6 +27,7 @@ no_counters = pytest.mark.skipif(COUNTERS is not None, reason="this machine has 
         ("offcpu", "loses the Java frames", "async-profiler"),
         ("no-such-event", "no event", "perf list"),
         ("no:such", "no event", "perf list"),
+        ("page-faults:u", "no event", "perf list"),
     ],
 )
 def test_an_event_of_a_jvm_that_perf_does_not_record(agent, untouched, event, reason, remedy):

@@ -62,7 +62,7 @@ def test_what_is_no_jvm_is_never_signalled(agent):
         assert (answer["processes"], answer["ignored"]) == ([], [ignored])
         identity = procs.Identity.of(sleeper.pid)
         process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
-        assert "is no JVM" in agent.refuse(process)["reason"]
+        assert "is not a JVM" in agent.refuse(process)["reason"]
         assert identity.alive()
         sleeper.kill()
 

@@ -78,7 +78,7 @@ class Prof:
     def agent(self) -> str:
         """The path of the agent, which a session has put there."""
         with self.session() as session:
-            assert session.hello.uid == 0
+            assert session.hello.host.uid == 0
             session.bye()
         return self.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
 

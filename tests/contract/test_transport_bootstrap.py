@@ -71,7 +71,7 @@ class Machine:
         self.opened = 0
         transport = Inside(HERE, become)
         with AgentSession.open(transport, real.binaries()) as session:
-            assert not become or session.hello.uid == 0
+            assert not become or session.hello.host.uid == 0
             session.bye()
         transport.close()
         return session.pushed, self.opened

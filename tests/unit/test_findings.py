@@ -29,7 +29,7 @@ def of(folder, event="cpu"):
     for host in facts.hosts:
         whole, behind = None, 0
         for recording in host.recordings:
-            path = folder.profile_path(host.key, recording.pid, event)
+            path = folder.profile_path(host.name, recording.pid, event)
             profile = Profile.open(path).canonical().select(measure_of(event).shown_first)
             evidence.add(host, recording, profile)
             behind += comparison.add_process(host, recording, profile, comparison.whole(profile))
