@@ -115,6 +115,16 @@ def test_several_events_in_one_recording(agent, burn):
     assert done.head("page-faults")["interval"] == 0
 
 
+@pytest.mark.usefixtures("tracepoints")
+def test_beside_a_tracepoint_other_events_have_the_frequency_asked_for(agent, burn):
+    events = ["sched:sched_switch", "task-clock", "cpu-clock"]
+    done = agent.record(burn(), engine="perf", events=events)
+    assert set(done.events) == set(events)
+    for event in ("task-clock", "cpu-clock"):
+        head = done.head(event)
+        assert 0 < head["samples"]["taken"] < 2 * FREQUENCY * head["cpu_seconds"], head
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
     ending, other = burn(options=[FRAME_POINTERS]), burn(role="beta", options=[FRAME_POINTERS])

@@ -145,19 +145,12 @@ def test_the_packages_library_is_loaded_into_any(spoken_to, burn):
 
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        ("tmp/mine.c:u", "cannot count {}"),
-        ("tmp/mine.o//", "cannot count {}"),
-        ("software/../tmp/mine.o//", "{} is no event of perf's"),
-    ],
-)
-def test_no_program_of_his_own_is_loaded_into_the_kernel(prof, spoken_to, untouched, event, words):
+@pytest.mark.parametrize("event", ["tmp/mine.c:u", "tmp/mine.o//", "software/../tmp/mine.o//"])
+def test_no_program_of_his_own_is_loaded_into_the_kernel(prof, spoken_to, untouched, event):
     """perf before 6.5 takes a file of such a name for one, in an event's place."""
     assert prof.sh("for end in obj c o; do echo x >/tmp/mine.$end; done").returncode == 0
     outcome = spoken_to.refuse(untouched, engine="perf", events=[event])
-    assert words.format(event) in outcome["reason"], outcome
+    assert re.search(f"(no event|cannot count) {re.escape(event)}", outcome["reason"]), outcome
 
 
 def test_without_the_lines_it_is_told_what_sudo_says(tmp_path):
