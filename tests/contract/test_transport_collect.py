@@ -260,48 +260,24 @@ class CutChannel:
         return piece
 
 
-def first_by(connector, change):
-    """Makes transports, the first of which has its channels changed."""
-    made = []
-
-    def transport_for(host):
-        transport = connector.transport(host)
-        made.append(transport)
-        if len(made) == 1:
-            opened = transport.open
-            transport.open = lambda command: change(opened(command), transport)
-        return transport
-
-    transport_for.made = made
-    return transport_for
-
-
 @pytest.mark.parametrize("after", [1, 700])
 def test_a_transfer_that_breaks_goes_on_where_it_broke(site, burner, after):
-    ways = first_by(site.connector(), lambda channel, transport: CutChannel(channel, transport, after))
-    run = Run([site.host(site.server())], ways)
+    connector, made = site.connector(), []
+
+    def transport_for(host):
+        """The first is cut."""
+        made.append(transport := connector.transport(host))
+        if len(made) == 1:
+            opened = transport.open
+            transport.open = lambda command: CutChannel(opened(command), transport, after)
+        return transport
+
+    run = Run([site.host(site.server())], transport_for)
     assert_good(run.result(), burner)
-    assert len(ways.made) == 2 and run.lost.is_set()
+    assert len(made) == 2 and run.lost.is_set()
     (line,) = of_host(run.result())
     assert (line.status, line.stage) == (Status.OK, "fetch") and "nothing is missing" in line.reason
     assert run.sink.kept["a"].startswith(b"HPT1")
-
-
-@pytest.mark.nightly
-def test_a_connection_that_breaks_before_anything_is_recorded_is_made_once_more(site, burner):
-    server = site.server()
-
-    def tear(channel, transport):
-        """What was said until the selector is asked for is all that is."""
-        write = channel.write
-        channel.write = lambda data: server.kill_sessions() if b'"find"' in data else write(data)
-        return channel
-
-    ways = first_by(site.connector(), tear)
-    run = Run([site.host(server)], ways)
-    assert_good(run.result(), burner)
-    (line,) = of_host(run.result())
-    assert len(ways.made) == 2 and line.status is Status.OK and "made again" in line.reason
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.yarn_server import (
@@ -92,13 +92,6 @@ def test_names_that_ssh_knows_otherwise(server: Server) -> None:
 
 
 # Spark
-
-
-def test_executors_name_their_containers_since_spark_3(server: Server) -> None:
-    named = executor("5", None, "n2", attributes={"CONTAINER_ID": container_id(2)})
-    server.set(spark_paths([named], []))
-    (_, two) = locate(server).hosts
-    assert two.containers[container_id(2)]["executor"] == "5"
 
 
 def test_a_driver_in_client_mode_is_told(server: Server) -> None:
