@@ -27,6 +27,7 @@ def test_after_success(coordinator: Coordinator, job: dict[str, Burner], witness
     assert active_profilers(job.values()) == []
 
 
+@pytest.mark.nightly
 def test_after_the_coordinator_was_killed(
     coordinator: Coordinator, job: dict[str, Burner], witness: Witness
 ) -> None:
