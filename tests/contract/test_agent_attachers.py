@@ -1,4 +1,4 @@
-"""Another tool that attaches to the JVM at the same moment, and a JVM that has yet to look at its signal."""
+"""A JVM that is stopped before it looks at what the agent's signal means."""
 
 from __future__ import annotations
 
@@ -36,33 +36,6 @@ def dumps(burner):
     """Whether the JVM has dumped its threads, up to an answer."""
     burner.counters()
     return any("Full thread dump" in line for line in burner.other_lines)
-
-
-@pytest.mark.parametrize("place", ["/tmp", "/proc/{}/cwd"])
-def test_a_jvm_that_opens_its_socket_for_another_tool_is_not_signalled(new_agent, burn, place):
-    """At each SIGQUIT that comes when the socket is open it dumps its threads on its output."""
-    burner, agent = burn(), new_agent(audit=True)
-    (process,) = agent.found(burner)
-    trigger = Path(place.format(burner.outer.pid), f".attach_pid{burner.pid}")
-
-    def is_waited_for():
-        trigger.touch()  # however long it takes, the other tool has begun just before
-        return sleeps(agent)
-
-    with ThreadPoolExecutor() as pool:
-        with still(burner.outer.pid, "Signal Dispatch"):
-            trigger.touch()
-            os.kill(burner.outer.pid, signal.SIGQUIT)
-            prepared = pool.submit(agent.prepare, process)
-            wait_for("the agent to wait for the JVM", is_waited_for)
-        ready, refused = prepared.result()
-    assert ready, refused
-    assert trigger.exists(), "it is the other tool's"
-    trigger.unlink()
-    assert agent.bye() == 0
-    did = [(act["what"], act["detail"]) for act in agent.acts]
-    assert not [one for one in did if one[0] == "signal" or ".attach_pid" in one[1]], did
-    assert not dumps(burner)
 
 
 @pytest.fixture

@@ -198,13 +198,3 @@ def test_what_agents_keep_is_removed_with_all_and_that_of_other_users_stays(agen
     assert str(private.parent) in removed and not private.parent.exists()
     assert str(cache) not in removed and cache.exists()
     private.parent.mkdir()  # the fixture removes it
-
-
-def test_a_cache_shows_when_it_was_last_recorded_with(agent, private):
-    """What `clean` goes by where other hosts may run agents from it."""
-    agent.library()
-    os.utime(private.parent, (0, 0))
-    agent.list()
-    assert private.parent.stat().st_mtime == 0, "who only looks does not touch it"
-    assert agent.prepare() == ([], {})
-    assert private.parent.stat().st_mtime > 0

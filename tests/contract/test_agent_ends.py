@@ -56,9 +56,8 @@ def test_stdin_closes_when_ready(agent, burn):
     assert nothing_of_it(burner)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXCPU])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals(agent, burn, number):
-    """The last one is the kernel's, for too much processor time."""
     burner = burn()
     begin(agent, burner)
     agent.process.send_signal(number)

@@ -57,8 +57,8 @@ def test_the_job_goes_first(agent, burn, engine):
     for pid in (own, *programs):
         assert (disk_class(pid), memory_score(pid)) == ("idle", 1000)
     assert disk_class(jvm) != "idle" and memory_score(jvm) == memory_score(os.getpid())
-    assert limit(own, "Max cpu time").isdecimal() and limit(own, "Max data size").isdecimal()
-    assert {limit(pid, "Max cpu time") for pid in (jvm, *programs)} == {limit(os.getpid(), "Max cpu time")}
+    assert limit(own, "Max data size").isdecimal()
+    assert {limit(pid, "Max data size") for pid in (jvm, *programs)} == {limit(os.getpid(), "Max data size")}
     assert good(agent.stop().of(burner).outcome)
 
 
