@@ -78,7 +78,7 @@ def test_a_login_that_hangs_is_one_time_limit_and_no_refusal(server, links, tmp_
     released.set()
 
 
-def test_a_server_that_hangs_up_is_told_of_the_key_at_which_it_did(server, links, tmp_path):
+def test_the_error_names_the_key_at_which_the_server_hung_up(server, links, tmp_path):
     def hang_up() -> int:
         links[1].close()
         return paramiko.AUTH_FAILED
