@@ -97,7 +97,7 @@ def prof(tmp_path):
 
 def test_the_agent_becomes_root_and_nothing_else_does(prof):
     with prof.session() as session:
-        assert session.hello.uid == 0
+        assert session.hello.host.uid == 0
         session.bye()
     agent = prof.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
     assert prof.sh(f"sudo -n {agent} </dev/null").returncode == 0

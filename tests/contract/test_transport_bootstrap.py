@@ -285,7 +285,7 @@ def test_a_host_without_sudo(machine):
 @pytest.mark.skipif(shutil.which("sudo") is None, reason="sudo is not installed")
 def test_become_root_by_sudo(machine):
     with AgentSession.open(machine.transport(become="sudo"), real.binaries()) as session:
-        assert session.hello.uid == 0
+        assert session.hello.host.uid == 0
         session.bye()
 
 
