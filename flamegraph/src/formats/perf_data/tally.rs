@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stack_tree::StackId;
+use super::stacks::StackId;
 
 /// Most seconds of processes that are told apart; what comes later is in no timeline.
 const MOST_SECONDS: usize = 1 << 20;
