@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.model import Outcome
+from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import counted, duration, interval_in_words
 
 _SHORT_SHOWN = 3
@@ -38,7 +38,7 @@ def host_sampled(facts: RunFacts, host: HostFacts) -> str:
     return sampled(_alone(facts, host))
 
 
-def recorded_for(facts: RunFacts, recording: RecordingFacts) -> str:
+def recorded_for(facts: RunFacts, recording: Recording) -> str:
     """ "24 of 60 s" of a process that was not recorded for all of the time; else ""."""
     told = duration_in_words(recording.seconds, facts.duration)
     return told if " of " in told else ""

@@ -13,9 +13,10 @@ from typing import NamedTuple, Protocol
 
 from hprofiler._flamegraph import Change, Diff, Profile
 from hprofiler.analysis.diff_sides import Listener, RunSource, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
+from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
 from hprofiler.model.measures import Column
 
@@ -48,7 +49,7 @@ class Page(Protocol):
         run: int,
         profile: Profile,
         host: HostFacts | None = None,
-        recording: RecordingFacts | None = None,
+        recording: Recording | None = None,
     ) -> None: ...
 
 

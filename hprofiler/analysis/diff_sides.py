@@ -9,14 +9,14 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.coverage import coverage, sampled
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
@@ -24,7 +24,7 @@ from hprofiler.runfolder.input_checks import refuse_no_profile
 # Told the side, how many profiles of it were read, and of how many.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
-Taker = Callable[[Profile, HostFacts | None, RecordingFacts | None], None]
+Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
@@ -149,16 +149,16 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
             part = profile.select(column[0])
             side.add(part, _behind(facts.event, recording, profile), _kind(recording))
         except (OSError, ValueError, RuntimeError) as error:
-            side.problems.append(unreadable(recording, error))
+            side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
 
 
-def _kind(recording: RecordingFacts) -> str:
+def _kind(recording: Recording) -> str:
     """What is said of all processes of a role, whatever is numbered: "executor N"."""
-    return f"{recording.main_class} {_NUMBERED.sub('N', recording.label)}"
+    return f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
 
 
-def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:
+def _behind(event: str, recording: Recording, profile: Profile) -> int:
     """How many samples stand behind a process's profile."""
     counts = measure_of(event).columns[0][0]
     return profile.total(counts) if event in _TIMES else recording.samples.taken

@@ -12,12 +12,11 @@ from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.base.text import without_pids
-from hprofiler.model import Outcome, Status
+from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
 
@@ -247,13 +246,13 @@ def _told_missing(host: HostFacts) -> list[Outcome]:
 
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
-    told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
-    reasons = Counter(map(without_pids, told))
-    if not reasons:
+    told = [one for one in (*outcomes, *subject.problems) if one.reason]
+    if not told:
         return ""
-    ((most, times),) = reasons.most_common(1)
-    reason = most if times > 1 else told[0]
-    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+    kinds = [number if one.code in VAGUE_CODES else one.code for number, one in enumerate(told)]
+    ((most, times),) = Counter(kinds).most_common(1)
+    reason = told[kinds.index(most)].reason
+    others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     return f": {_cut(reason)}{often}{others}"
 
@@ -271,12 +270,12 @@ def unlike(subject: Subject) -> list[Finding]:
     if odd:
         work = _work_of(subject, odd[0])
         return [
-            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].key)
+            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].host)
         ]
     processes = subject.compared.odd_processes
     if not processes:
         return []
-    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].key)]
+    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].host)]
 
 
 def _method(one: Unlike) -> str | None:
@@ -287,11 +286,11 @@ def _method(one: Unlike) -> str | None:
 def _work_of(subject: Subject, odd: Unlike) -> str:
     """ "host7 spends 3.0 times the others' share in GC: 27 % against 9 %", where that is the difference."""
     works = subject.evidence.hosts if subject.evidence else {}
-    if odd.key not in works or len(works) < 2:
+    if odd.host not in works or len(works) < 2:
         return ""
-    others = summed(work for key, work in works.items() if key != odd.key)
+    others = summed(work for key, work in works.items() if key != odd.host)
     for kind, name in _WORK.items():
-        here, there = works[odd.key].share(kind), others.share(kind)
+        here, there = works[odd.host].share(kind), others.share(kind)
         if here >= _TIMES * there and here - there >= max(_POINTS, odd.distance.moved / 2):
             times = f"{here / there:.1f} times the others’ share" if there else "time, unlike the others,"
             return f"{who(odd)} spends {times} in {name}: {percent(here, 1)} against {percent(there, 1)}."
@@ -390,7 +389,7 @@ def idle(subject: Subject) -> list[Finding]:
     return [Finding(f"{text} What they wait for: -e offcpu.")]
 
 
-def _seconds(recordings: list[RecordingFacts]) -> tuple[float, float]:
+def _seconds(recordings: list[Recording]) -> tuple[float, float]:
     return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)
 
 

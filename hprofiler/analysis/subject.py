@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from hprofiler._flamegraph import Method, Profile, category_patterns
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 
@@ -61,13 +61,13 @@ class Evidence:
         self._tells = facts.event == "cpu"
         self.hosts: dict[str, Work] = {}
 
-    def add(self, host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+    def add(self, host: HostFacts, recording: Recording, profile: Profile) -> None:
         """A process's profile, the value shown first; groups of threads may be its outermost frames."""
         if not self._tells or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
         gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
-        self.hosts.setdefault(host.key, Work()).add(Work(profile.total(), gc, jit, kernel))
+        self.hosts.setdefault(host.name, Work()).add(Work(profile.total(), gc, jit, kernel))
 
     def cluster(self) -> Work:
         return summed(self.hosts.values())

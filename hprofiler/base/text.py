@@ -1,10 +1,6 @@
-"""Text from elsewhere, made safe to show, and reasons that are one to tell."""
+"""Text from elsewhere, made safe to show."""
 
 from __future__ import annotations
-
-import re
-
-_PROCESS = re.compile(r"\bprocess [0-9]+")
 
 
 def printable(text: str) -> str:
@@ -16,11 +12,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_shown, text))
-
-
-def without_pids(reason: str) -> str:
-    """The same for reasons of several processes: a pid makes no other reason."""
-    return _PROCESS.sub("the process", reason)
 
 
 def _shown(letter: str) -> str:

@@ -84,8 +84,7 @@ def is_each_one(event: str) -> bool:
 
 def has_frequency(event: str) -> bool:
     """Whether perf samples an event as often a second as a run asks for."""
-    its_own = "period=" in event or "freq=" in event
-    return event != "offcpu" and not its_own and not is_each_one(event)
+    return event != "offcpu" and not is_each_one(event)
 
 
 def is_function(event: str) -> bool:

@@ -31,6 +31,9 @@ DOING: Mapping[str, str] = {
 }
 """What goes on at a host at each stage of `Outcome`."""
 
+VAGUE_CODES = frozenset({"", "failed", "unknown", *(f"{stage}-failed" for stage in DOING)})
+"""Codes of many causes: two outcomes with the same one need not be alike."""
+
 
 @dataclass(frozen=True)
 class Note:

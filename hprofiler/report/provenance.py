@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hprofiler.analysis.coverage import coverage, host_covered, sampled
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
+from hprofiler.model import Recording
 from hprofiler.model.measures import counted
 from hprofiler.report.pictures import KINDS
 from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
@@ -129,9 +130,9 @@ def _chosen(folder: RunFolder, facts: RunFacts, scopes: set[Scope]) -> RunFacts:
     return facts if complete else replace(facts, hosts=tuple(hosts))
 
 
-def _with_samples(recordings: Sequence[RecordingFacts]) -> int:
+def _with_samples(recordings: Sequence[Recording]) -> int:
     return sum(1 for one in recordings if any(one.totals.values()))
 
 
 def _folder_of(folder: RunFolder, host: HostFacts) -> str:
-    return folder.host_dir(host.key).name
+    return folder.host_dir(host.name).name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from html import unescape
 from pathlib import Path
@@ -10,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.analysis.coverage import duration_in_words
-from hprofiler.analysis.diff import compare_paths
 from hprofiler.report import make_report
-from hprofiler.report.diff_page import two_runs, write_picture
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -55,15 +52,9 @@ def subtitle(svg: str) -> str:
     return unescape(found[1])
 
 
-def still_subtitle(page: Path) -> str:
-    image = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', page.read_text())
-    assert image
-    return subtitle(base64.b64decode(image[1]).decode())
-
-
 def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) -> None:
     folder = run_of(tmp_path / "run", {11: 5.0, 12: 4.5}, interrupted=True)
-    page = make_report(folder.path).page
+    make_report(folder.path)
     whole = "2 of 3 processes on 2 of 2 hosts, interrupted · "
     for name in ("cpu", "cpu-mean"):
         told = subtitle((folder.cluster_dir / f"{name}.svg").read_text())
@@ -72,7 +63,6 @@ def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) 
     assert told.startswith("1 of 1 process, interrupted · ") and "300 Hz for 5 of 60 s" in told
     told = subtitle((folder.host_dir("n2") / "cpu.svg").read_text())
     assert told.startswith("1 of 2 processes, interrupted · ") and "300 Hz for 4.5 of 60 s" in told
-    assert still_subtitle(page) == f"{whole}300 Hz for 5 of 60 s"
 
 
 def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
@@ -100,20 +90,3 @@ def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> 
         },
         "short": {"1": "5 of 60 s"},
     }
-
-
-def test_pictures_of_a_comparison_say_how_much_each_side_is_of(tmp_path: Path) -> None:
-    before = run_of(tmp_path / "before", {11: 60.0, 12: 60.0})
-    after = run_of(tmp_path / "after", {11: 5.0, 12: 5.0}, interrupted=True)
-    page = two_runs(before.path, after.path)
-    changes = compare_paths(before.path, after.path, None, False, lambda *_: None, page)
-    write_picture(changes, tmp_path / "diff.svg")
-    page.write(changes, tmp_path / "diff.html")
-    sides = [
-        "2 of 3 processes on 2 of 2 hosts, 300 Hz for 60 s",
-        "2 of 3 processes on 2 of 2 hosts, interrupted, 300 Hz for 5 of 60 s",
-    ]
-    for told in (subtitle((tmp_path / "diff.svg").read_text()), still_subtitle(tmp_path / "diff.html")):
-        assert told == f"{before.path} (42 samples, {sides[0]}) → {after.path} (42 samples, {sides[1]})"
-    (coverage,) = described(tmp_path / "diff.html")["coverage"]
-    assert coverage["runs"] == [side.replace(", 300", " · 300") for side in sides]

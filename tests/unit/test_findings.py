@@ -14,7 +14,6 @@ from hprofiler.analysis.findings import MOST, findings, findings_of_file
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.analysis.subject import Evidence
 from hprofiler.model.measures import measure_of
-from hprofiler.report import make_report
 from tests.unit.test_outliers import identical
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
 
@@ -30,7 +29,7 @@ def of(folder, event="cpu"):
     for host in facts.hosts:
         whole, behind = None, 0
         for recording in host.recordings:
-            path = folder.profile_path(host.key, recording.pid, event)
+            path = folder.profile_path(host.name, recording.pid, event)
             profile = Profile.open(path).canonical().select(measure_of(event).shown_first)
             evidence.add(host, recording, profile)
             behind += comparison.add_process(host, recording, profile, comparison.whole(profile))
@@ -205,13 +204,3 @@ def test_names_and_reasons_from_hosts_keep_their_place(tmp_path):
     hosts = identical(random.Random(1), 4, 3000)
     hosts[0] = MadeHost("odd", {1: f"main;{'y' * 10_000} 3000\n"})
     assert all(len(one.text) < 600 for one in of(make_run(tmp_path / "odd", hosts)))
-
-
-def test_stacks_without_frames_are_no_profile(tmp_path):
-    folder = run_of(tmp_path, "[main] 5\n", f"{JOB} 900\n")
-    report = make_report(folder.path)
-    (problem,) = report.analysis.problems
-    assert "no stack in it has a frame" in problem.reason and report.events[0].total == 900
-    alone = Profile.open(folder.profile_path("h0", 1, "cpu"))
-    assert texts(findings_of_file(attribute_file(alone))) == ["No stack has a frame."]
-    alone.write(tmp_path / "x.html")

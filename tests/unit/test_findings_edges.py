@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler._flamegraph import Profile
-from hprofiler.analysis import findings as rooms
-from hprofiler.analysis.attribution import attribute_file
-from hprofiler.analysis.findings import findings_of_file
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.unit.test_findings import JOB, of, run_of, texts
+from tests.viewer.block import facts, summaries
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
-
-
-def test_a_rule_that_fails_costs_its_sentence_alone(tmp_path, monkeypatch):
-    def fails(subject):
-        raise IndexError
-
-    monkeypatch.setattr(rooms, "RULES", (fails, *rooms.RULES))
-    assert make_report(run_of(tmp_path, f"{JOB} 1000\n").path).events[0].findings
 
 
 @pytest.mark.parametrize("event", ["wall", "offcpu"])
@@ -59,23 +48,6 @@ def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
     )
 
 
-def test_a_profile_of_waits_has_one_story(tmp_path):
-    """The sentence, the line below it and the table tell who waits, not what all waits end in."""
-    stacks = f"{JOB};com/acme/Pool.take_[j];__libc_read 900000\n"
-    stacks += f"{JOB};com/acme/Row.get_[j];__libc_read 100000\n"
-    hosts = [MadeHost("h", events={"offcpu": {1: stacks}})]
-    folder = make_run(tmp_path / "run", hosts, events=("offcpu",))
-    profile = Profile.open(folder.profile_path("h", 1, "offcpu")).select("offcpu")
-    (answer, *_) = texts(findings_of_file(attribute_file(profile)))
-    assert answer == "90.0 % is spent in Pool.take."
-    write_page(Profile.from_bytes(b"[main] 5\n", "folded"), tmp_path / "x.html", "no frames")
-    write_page(profile, tmp_path / "x.html", "x")
-    page = (tmp_path / "x.html").read_text()
-    hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
-    assert "take" in hottest and "__libc_read" not in hottest
-    assert "Then Row.get (10.0" in page.replace("<bdi>", "")
-
-
 def of_event(tmp_path, event, text):
     """The findings of an event with this folded text, and what the terminal is told of it."""
     folder = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: text}})], events=(event,))
@@ -100,9 +72,10 @@ def test_calls_are_told_by_who_makes_them(tmp_path):
         tmp_path, "com.acme.Row.parse", f"{calls} 700\n{JOB};com/acme/Row.parse_[j] 300\n"
     )
     assert found[0] == "70.0 % of the calls of com.acme.Row.parse come from Job.load."
-    page = report.page.read_text()
-    assert "<b>1,000 calls</b>" in page and "Self counts the calls that a method makes itself" in page
-    assert "<dd>com.acme.Row.parse for 60 s, engine auto</dd>" in page
+    (summary,) = summaries(report.page).values()
+    assert {"text": "1,000 calls", "partial": False} in summary["chips"]
+    assert summary["hottest"]["lead"].startswith("Self counts the calls that a method makes itself")
+    assert facts(report.page)["Asked for"] == "com.acme.Row.parse for 60 s, engine auto"
     few, _ = of_event(tmp_path / "few", "com.acme.Row.parse", f"{calls} 3\n")
     assert few == [
         "Too few calls for shares: the hottest caller is Job.load.",

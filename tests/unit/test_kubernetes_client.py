@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import os
 import socket
@@ -27,12 +26,6 @@ from tests.unit.kubernetes_server import ApiServer, pod, serving, status
 
 PODS = Need("list", "pods", "default")
 PATH = "/api/v1/namespaces/default/pods"
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
 
 
 def written(folder: Path, name: str = "config", **members: Any) -> str:
@@ -231,14 +224,6 @@ def test_a_list_has_bounds_as_a_whole(
     monkeypatch.setattr(client, "LIST_SECONDS", 0.0)
     with pytest.raises(KubernetesError, match="took over 0 s for one list"):
         cluster.list(PATH, {}, PODS)
-
-
-def test_packed_answers_are_refused(server: ApiServer, tmp_path: Path) -> None:
-    """A few bytes may be gigabytes when they are unpacked."""
-    server.headers["Content-Encoding"] = "gzip"
-    server.replies[PATH[1:]] = lambda _: (200, gzip.compress(b'{"items": []}'))
-    with pytest.raises(KubernetesError, match="packs its answers"):
-        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
 
 
 def test_nobody_there(tmp_path: Path) -> None:

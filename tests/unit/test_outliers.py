@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -20,7 +18,9 @@ from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.report.text import outliers_table
 from hprofiler.runfolder import Coverage
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.unit.command import hprofiler
+from tests.viewer.block import summaries, words
+from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = 30
@@ -55,18 +55,6 @@ def cluster(dice: random.Random) -> list[MadeHost]:
     return hosts
 
 
-def visible(page: str) -> str:
-    text = re.sub(
-        r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>|<[^>]+>", " ", page, flags=re.S
-    )
-    return re.sub(r"\s+", " ", text.replace("\u202f", " "))
-
-
-def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-
-
 @pytest.mark.parametrize("bursts", [False, True])
 def test_no_alarm_in_many_runs_of_identical_hosts(tmp_path, bursts):
     dice = random.Random(1)
@@ -92,11 +80,12 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
 
 def test_the_page_marks_the_host_and_says_why(tmp_path):
     report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
-    page = visible(report.page.read_text())
+    summary = summaries(report.page)["cpu"]
+    page = words(summary)
     assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % usually\.", page)
-    assert "Unlike the others" in page
-    assert re.search(r"host4 1 5,000 .* unlike 0\.01\d\d Job\.m2", page)
-    assert len(re.findall(r"unlike 0\.\d+", page)) == 1, "and nobody else"
+    (odd,) = [row for row in summary["hosts"]["rows"] if row["unlike"]["outlier"]]
+    assert (odd["name"], odd["counts"][0][0], summary["hosts"]["compared"]) == ("host4", "5,000", True)
+    assert 0.01 < odd["unlike"]["divergence"] < 0.02 and odd["unlike"]["methods"][0][0] == HOT
     assert [one.host for one in report.events[0].compared.odd_hosts] == ["host4"]
 
 
@@ -108,35 +97,17 @@ def test_a_process_is_found_among_alike_hosts(tmp_path):
     ]
     hosts[1].processes[203] = sampled(dice, [1.0], 4000)
     report = make_report(make_run(tmp_path / "run", hosts).path)
-    page = visible(report.page.read_text())
+    summary = summaries(report.page)["cpu"]
     compared = report.events[0].compared
     assert not compared.odd_hosts, "two hosts are no crowd"
     assert [(one.host, one.pid, one.label) for one in compared.odd_processes] == [
         ("right", 203, "executor 3")
     ]
-    assert "executor 3 on right is unlike the other processes: Job.m0 100 % here" in page
-    assert "Processes unlike the others: executor 3 on right : Job.m0 100 % here" in page
+    assert "executor 3 on right is unlike the other processes: Job.m0 100 % here" in words(summary)
+    assert words(summary["hosts"]["odd"]).startswith("executor 3 on right Job.m0 100 % here")
     table = outliers_table("cpu", compared)
     assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
     assert "cpu: 1 of 10 processes is unlike the others" in table
-
-
-def test_bytes_are_no_more_certain_than_the_samples_behind_them(tmp_path):
-    """A MiB is a million of bytes and one sample: as bytes these hosts would all be outliers."""
-    dice = random.Random(7)
-    hosts = []
-    for number in range(6):
-        samples = sampled(dice, USUAL, 300)
-        stretched = re.sub(r" (\d+)$", lambda found: f" {int(found[1]) << 20}", samples, flags=re.M)
-        hosts.append(MadeHost(f"host{number}", events={"alloc": {number + 1: stretched}}))
-    folder = make_run(tmp_path / "run", hosts, events=("alloc",))
-    run = content_of(folder)
-    for host in run["hosts"]:
-        host["recordings"][0]["samples"]["taken"] = 300
-    rewrite(folder, run)
-    ((_, compared),) = find_outliers(folder.path, None, trim=False).events
-    assert [one.samples for one in compared.hosts] == [300] * 6
-    assert not compared.odd_hosts
 
 
 def test_the_table_of_the_command_line(tmp_path):

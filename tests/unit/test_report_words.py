@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.result import over_hosts
-from hprofiler.analysis.words import moment, package_length, percent
+from hprofiler.analysis.words import moment
 from hprofiler.model.measures import (
     amount,
     counted,
     duration,
     in_words,
     interval_in_words,
-    measure_of,
     size,
-    summed,
 )
 from tests.viewer.made_run import record_of
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "text"),
-    [
-        (1, 2, "50.0 %"),
-        (1, 1, "100 %"),
-        (9999, 10000, "100 %"),
-        (999, 1000, "99.9 %"),
-        (1, 200, "0.50 %"),
-        (1, 10**6, "<0.01 %"),
-        (0, 5, "0 %"),
-        (0, 0, "0 %"),
-    ],
-)
-def test_percent_has_the_digits_it_deserves(part, whole, text):
-    assert percent(part, whole).replace("\u202f", " ") == text
-
-
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [
-        ("org.apache.Foo.bar", "org.apache."),
-        ("org/apache/Foo.bar", "org/apache/"),
-        ("java/lang/Object[]", "java/lang/"),
-        ("Foo.bar", ""),
-        ("__libc_read", ""),
-        ("snappy::RawUncompress(snappy::Source*, char*)", ""),
-        ("com.example.Main.lambda$run$0(java.lang.String)", "com.example."),
-        ("finish_task_switch.isra.0", ""),
-        ("tcp_recvmsg.part.0.cold", ""),
-        ("a.b.C.<init>", "a.b."),
-        ("a", ""),
-        ("", ""),
-        ("...", ""),
-    ],
-)
-def test_packages_end_where_the_class_begins(name, package):
-    assert name[: package_length(name)] == package
 
 
 def test_moments_are_utc():
@@ -128,13 +85,6 @@ def test_intervals_are_told_where_they_mean_something():
     assert interval_in_words("lock", [10_000, 10_000]) == "every 10 µs"
     assert interval_in_words("wall", [10_000_000]) == "every 10 ms"
     assert interval_in_words("page-faults", [5]) == interval_in_words("live", [0]) == ""
-
-
-def test_the_value_that_is_shown_comes_first():
-    assert measure_of("alloc").shown_first == ["alloc_space", "alloc_objects"]
-    assert measure_of("cpu").shown_first == ["samples", "cpu"]
-    assert measure_of("sched:sched_switch").shown_first == ["sched:sched_switch"]
-    assert summed([{"a": 1}, {"a": 2, "b": 3}]) == {"a": 3, "b": 3}
 
 
 def host(name, recorded=(), failed=(), status=None):
