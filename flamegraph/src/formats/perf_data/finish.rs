@@ -109,6 +109,8 @@ struct Stories<'a> {
 }
 
 const NOTHING: u32 = u32::MAX;
+/// A stack that has no node yet.
+const UNSEEN: Node = Node::MAX;
 
 impl<'a> Stories<'a> {
     /// Callers come before callees, so that one sweep is enough.
@@ -268,8 +270,8 @@ struct Growing<'s, 'a> {
     by_name: HashMap<u32, Vec<Frame>>,
     /// What the frames of names say of a wait.
     waits: HashMap<u32, Vec<WaitFrame>>,
-    /// Where stacks went; off-CPU under each kind of wait.
-    nodes: HashMap<(StackId, Wait), Node>,
+    /// Where stacks went, by kind of wait: one kind but for off-CPU.
+    nodes: HashMap<Wait, Vec<Node>>,
     off_cpu: bool,
 }
 
@@ -310,10 +312,13 @@ impl<'s, 'a> Growing<'s, 'a> {
             true => self.wait(stack),
             false => Wait::Other,
         };
+        let unseen = || vec![UNSEEN; self.stories.all.len()];
+        let mut nodes = self.nodes.remove(&wait).unwrap_or_else(unseen);
         let mut missing = Vec::new();
         let mut next = stack;
         let mut node = loop {
-            if let Some(&known) = self.nodes.get(&(next, wait)) {
+            let known = nodes[next as usize];
+            if known != UNSEEN {
                 break known;
             }
             match self.stories.stacks.above(next) {
@@ -321,10 +326,12 @@ impl<'s, 'a> Growing<'s, 'a> {
                 None => break self.root(next, wait)?,
             }
         };
+        nodes[next as usize] = node;
         for stack in missing.into_iter().rev() {
             node = self.below(node, self.stories.all[stack as usize].named)?;
-            self.nodes.insert((stack, wait), node);
+            nodes[stack as usize] = node;
         }
+        self.nodes.insert(wait, nodes);
         Ok(node)
     }
 
@@ -345,7 +352,6 @@ impl<'s, 'a> Growing<'s, 'a> {
             let frame = self.frame(wait.frame().as_bytes(), Kind::Plain)?;
             node = self.profile.child(node, frame)?;
         }
-        self.nodes.insert((root, wait), node);
         Ok(node)
     }
 

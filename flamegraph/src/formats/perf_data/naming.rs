@@ -41,6 +41,9 @@ struct Key {
     java: bool,
 }
 
+/// A spot that was not named yet.
+const UNNAMED: u32 = u32::MAX;
+
 /// Names spots; each symbol is named once.
 pub(super) struct Naming<'a> {
     pub(super) modules: &'a mut Modules,
@@ -51,8 +54,10 @@ pub(super) struct Naming<'a> {
     script: Option<&'a Script>,
     /// Maps that were found in files; none where there was none.
     found: HashMap<u32, Option<JitMap>>,
-    /// By spot and, where nothing is mapped, process; and whether its command is a `java`.
-    by_spot: HashMap<(SpotId, u32, bool), u32>,
+    /// By whether the command is a `java`, and spot.
+    by_spot: [Vec<u32>; 2],
+    /// Where nothing is mapped: by spot and process, too.
+    unmapped: HashMap<(SpotId, u32, bool), u32>,
     by_symbol: HashMap<Key, u32>,
     all: Vec<Named>,
 }
@@ -72,7 +77,8 @@ impl<'a> Naming<'a> {
             jit,
             script,
             found: HashMap::new(),
-            by_spot: HashMap::new(),
+            by_spot: Default::default(),
+            unmapped: HashMap::new(),
             by_symbol: HashMap::new(),
             all: Vec::new(),
         }
@@ -86,8 +92,12 @@ impl<'a> Naming<'a> {
         stacks: &StackTree,
     ) -> Result<u32> {
         let Spot { place, mode } = stacks.spots[spot as usize];
-        let key = (spot, if place.module == NOWHERE { pid } else { 0 }, java);
-        if let Some(&known) = self.by_spot.get(&key) {
+        let is_mapped = place.module != NOWHERE;
+        let known = match is_mapped {
+            true => self.by_spot[usize::from(java)].get(spot as usize),
+            false => self.unmapped.get(&(spot, pid, java)),
+        };
+        if let Some(&known) = known.filter(|&&known| known != UNNAMED) {
             return Ok(known);
         }
         let made_by = match self.modules.made_by(place.module) {
@@ -105,7 +115,13 @@ impl<'a> Naming<'a> {
             }),
             None => self.compiled(place, mode, java)?,
         };
-        self.by_spot.insert(key, number);
+        if is_mapped {
+            let by_spot = &mut self.by_spot[usize::from(java)];
+            by_spot.resize(stacks.spots.len(), UNNAMED);
+            by_spot[spot as usize] = number;
+        } else {
+            self.unmapped.insert((spot, pid, java), number);
+        }
         Ok(number)
     }
 

@@ -1,6 +1,7 @@
 //! From the addresses of samples to trees of places, one tree for each group of threads; callers stand above callees.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashMapExt};
@@ -238,9 +239,22 @@ const MOST_STEPS: usize = 1 << 8;
 const MOST_ADDRESSES: usize = 1 << 18;
 
 /// The stack a thread was last seen in, callers first.
-struct LastStack {
+pub(super) struct LastStack {
+    pub(super) pid: u32,
+    pub(super) comm: Arc<str>,
     root: StackId,
     path: Vec<(Pointer, StackId)>,
+}
+
+impl LastStack {
+    pub(super) fn new(pid: u32, comm: Arc<str>, root: StackId) -> LastStack {
+        LastStack {
+            pid,
+            comm,
+            root,
+            path: Vec::new(),
+        }
+    }
 }
 
 /// Finds nodes, and remembers what it found.
@@ -253,42 +267,36 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    /// The node of `pointers` below a root; `None` when there is no room for it.
-    pub(super) fn node(
-        &mut self,
-        root: StackId,
-        thread: (u32, u32),
-        processes: &Processes,
-        stacks: &mut StackTree,
-    ) -> Option<StackId> {
-        let (pid, tid) = thread;
-        let mut last = self.last.remove(&tid).filter(|last| last.root == root);
-        let mut path = last
-            .as_mut()
-            .map(|last| std::mem::take(&mut last.path))
-            .unwrap_or_default();
-        let same = |(new, old): &(&Pointer, &(Pointer, StackId))| **new == old.0;
-        let shared = self
-            .pointers
-            .iter()
-            .rev()
-            .zip(&path)
-            .take_while(same)
-            .count();
-        path.truncate(shared);
-        let mut node = path.last().map_or(root, |&(_, node)| node);
-        for place in (0..self.pointers.len() - shared).rev() {
-            let pointer = self.pointers[place];
-            let spot = self.spot(pointer, pid, processes, stacks)?;
-            node = stacks.child(node, spot)?;
-            if path.len() < MOST_STEPS {
-                path.push((pointer, node));
-            }
-        }
+    pub(super) fn take_last(&mut self, tid: u32) -> Option<LastStack> {
+        self.last.remove(&tid)
+    }
+
+    pub(super) fn keep_last(&mut self, tid: u32, last: LastStack) {
         if self.last.len() >= MOST_THREADS {
             self.last.clear();
         }
-        self.last.insert(tid, LastStack { root, path });
+        self.last.insert(tid, last);
+    }
+
+    /// The node of `pointers` in a thread with this stack before; `None` when there is no room for it.
+    pub(super) fn node(
+        &mut self,
+        last: &mut LastStack,
+        processes: &Processes,
+        stacks: &mut StackTree,
+    ) -> Option<StackId> {
+        let pairs = self.pointers.iter().rev().zip(&last.path);
+        let shared = pairs.take_while(|(new, old)| **new == old.0).count();
+        last.path.truncate(shared);
+        let mut node = last.path.last().map_or(last.root, |&(_, node)| node);
+        for place in (0..self.pointers.len() - shared).rev() {
+            let pointer = self.pointers[place];
+            let spot = self.spot(pointer, last.pid, processes, stacks)?;
+            node = stacks.child(node, spot)?;
+            if last.path.len() < MOST_STEPS {
+                last.path.push((pointer, node));
+            }
+        }
         Some(node)
     }
 

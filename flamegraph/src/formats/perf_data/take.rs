@@ -10,7 +10,7 @@ use super::live::{Counted, Live, Logged, Wanted};
 use super::off_cpu::Waited;
 use super::processes::Mode;
 use super::records::{kind, Record, Records};
-use super::stacks::{self, Generations, Root, StackId};
+use super::stacks::{self, Generations, LastStack, Root, StackId};
 use super::tally::Tally;
 use crate::profile::Result;
 
@@ -118,14 +118,21 @@ impl Live {
 
     /// The node of the walker's pointers, below that of the thread's group.
     fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
-        let group = self.groups.of(&self.processes.comm(tid), pid, tid)?;
-        let root_pid = if self.script.is_some() { 0 } else { pid };
-        let root = self.stacks.root(Root {
-            pid: root_pid,
-            group,
-        })?;
-        self.walker
-            .node(root, (pid, tid), &self.processes, &mut self.stacks)
+        let comm = self.processes.comm(tid);
+        let mut last = match self.walker.take_last(tid) {
+            Some(last) if last.pid == pid && last.comm == comm => last,
+            _ => {
+                let group = self.groups.of(&comm, pid, tid)?;
+                let of = if self.script.is_some() { 0 } else { pid };
+                let root = self.stacks.root(Root { pid: of, group })?;
+                LastStack::new(pid, comm, root)
+            }
+        };
+        let node = self
+            .walker
+            .node(&mut last, &self.processes, &mut self.stacks);
+        self.walker.keep_last(tid, last);
+        node
     }
 
     fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
@@ -139,7 +146,8 @@ impl Live {
                 stack,
             });
         }
-        let second = self.second(raw.time);
+        // A file's profile has no timeline.
+        let second = self.script.is_none().then(|| self.second(raw.time));
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
             match self.wanted.get(number).map(|wanted| wanted.counted) {
@@ -195,7 +203,7 @@ impl Live {
         let second = self.second(waited.since);
         for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
             if wanted.counted == Counted::OffCpu {
-                tally.add(waited.stack, waited.pid, waited.nanoseconds, second);
+                tally.add(waited.stack, waited.pid, waited.nanoseconds, Some(second));
             }
         }
     }
