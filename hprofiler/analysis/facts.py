@@ -47,8 +47,8 @@ class HostFacts:
     @property
     def needless(self) -> bool:
         """Not looked into, and nothing is missing: the ledger has a note, and speaks of no failure."""
-        told = {one.status for one in self.outcomes}
-        return not self.processes and not self.idle and told == {Status.DEGRADED}
+        statuses = {one.status for one in self.outcomes}
+        return not self.processes and not self.idle and statuses == {Status.DEGRADED}
 
     @property
     def recorded(self) -> int:

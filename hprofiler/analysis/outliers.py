@@ -31,7 +31,7 @@ class Unlike:
         return self.distance.outlier
 
     @property
-    def telling(self) -> Difference | None:
+    def most_different(self) -> Difference | None:
         """The method that makes most of the difference; the rare ones only where there is no other."""
         methods = self.distance.methods
         return next((one for one in methods if not one.name.startswith("(rare ")), next(iter(methods), None))
@@ -133,17 +133,17 @@ def who(one: Unlike) -> str:
 
 def what_differs(one: Unlike) -> str:
     """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
-    telling = one.telling
-    if telling is None:
+    most = one.most_different
+    if most is None:
         return ""
-    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
-    return f"{short_name(telling.name)} {shares}"
+    shares = f"{percent(most.share, 1)} here, {percent(most.usual, 1)} usually"
+    return f"{short_name(most.name)} {shares}"
 
 
 def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" without an outlier.
 
-    Hosts before processes: these are told where all hosts are alike.
+    Hosts before processes: processes are named where all hosts are alike.
     """
     odd = compared.odd_hosts or compared.odd_processes
     if not odd:

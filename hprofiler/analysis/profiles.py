@@ -64,17 +64,17 @@ class Reader:
         return merged
 
     def _added(self, merged: HostProfile | None, host: HostFacts, recording: Recording) -> HostProfile:
-        profile = told = self._read(host, recording, self._names.threads or self._taker is not None)
+        profile = shown_threads = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
-            profile = told = profile.below(self._roots)
+            profile = shown_threads = profile.below(self._roots)
         if not self._names.threads and self._taker is not None:
-            profile = told.without_threads()
+            profile = shown_threads.without_threads()
         _check_frames(profile)
         if self._taker is not None:
-            self._taker(host, recording, told)
+            self._taker(host, recording, shown_threads)
         samples = self.comparison.add_process(host, recording, profile, compared)
-        # Last: a process that cannot be told has no part in the sums either.
+        # Last: a process that the taker refuses is in no sum.
         if merged is None:
             return HostProfile(profile, shown, samples)
         merged.profile.merge(profile)

@@ -26,7 +26,7 @@ from hprofiler.runfolder import RunFolder
 
 SHARE = re.compile(r"<?\d[\d.]*\u202f%")
 """A share as sentences have it."""
-# How many of a host's methods are remembered to tell where a method of the cluster is hot.
+# How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
@@ -289,7 +289,7 @@ def _second_line(
     attribution: Attribution, answer: Finding, hosts: Sequence[HostAnalysis], compared: Compared
 ) -> str:
     """Where the answer's method is, by the answer's measure; of one host, the methods that follow it."""
-    odd = compared.odd_hosts[0].telling if compared.odd_hosts else None
+    odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
     if SHARE.search(answer.text) is None or same_matter:

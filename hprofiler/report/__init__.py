@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution, attribute
-from hprofiler.analysis.coverage import host_covered, host_sampled, sampled
+from hprofiler.analysis.coverage import host_coverage, host_sampled, sampled
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
@@ -111,7 +111,7 @@ class _Writer:
             return
         trimmed = left_out(facts, analysis.total, analysis.whole)
         words = subtitle(facts, attribution, host_sampled(facts, host), trimmed)
-        words = f"{host_covered(facts, host, problems)} · {words}"
+        words = f"{host_coverage(facts, host, problems)} · {words}"
         title = picture_title(facts, host.name)
         write_pictures(attribution.original, measure_of(facts.event), folder, name, title, words)
 
@@ -141,7 +141,7 @@ class _Writer:
         self.data.coverage[number] = {
             "runs": [f"{analysis.coverage.interrupted} · {sampled(facts)}"],
             "hosts": {
-                known: f"{host_covered(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
+                known: f"{host_coverage(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
                 for host in facts.hosts
                 if host.recordings and (known := self.data.number_of_host(host.name)) is not None
             },

@@ -21,7 +21,7 @@ from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
 
-# Amounts are told with three digits.
+# Amounts are shown with three digits.
 _ROUNDING = 1e-3
 
 
@@ -37,15 +37,15 @@ class TwoRuns:
     def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
         """What is compared; `facts` are those of the sides that are runs."""
         measure = measure_of(event)
-        told = PageEvent(event, measure.title, *column, measure.wider)
+        shown = PageEvent(event, measure.title, *column, measure.wider)
         if len(facts) == len(self._names):
             of_runs = [event_of_page(one) for one in facts]
-            told = of_runs[0]
+            shown = of_runs[0]
             lengths = [one.seconds for one in of_runs]
-            if not math.isclose(*lengths, rel_tol=AS_LONG):  # there is no one length to tell cores by
-                told = replace(told, seconds=0.0)
-            told = replace(told, second=_common_second(of_runs))
-        self._event = self._data.event(told)
+            if not math.isclose(*lengths, rel_tol=AS_LONG):  # cores need one length
+                shown = replace(shown, seconds=0.0)
+            shown = replace(shown, second=_common_second(of_runs))
+        self._event = self._data.event(shown)
 
     def take(
         self,
@@ -65,7 +65,7 @@ class TwoRuns:
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""
-        runs = [" · ".join(side.covered) for side in (changes.before, changes.after)]
+        runs = [" · ".join(side.coverage) for side in (changes.before, changes.after)]
         self._data.coverage[self._event] = {"runs": runs, "hosts": {}, "short": {}}
         both = (changes.before, changes.after)
         sides = [side.in_words() for side in both]
@@ -91,9 +91,9 @@ def _findings(changes: Changes) -> list[Finding]:
     """The largest change first; growth before gains, own costs before totals; at most `MOST`."""
     grew, shrank = changes.grew("own"), changes.shrank("own")
     found = [_finding(changes, one, "own") for one in (*grew[:2], *shrank[:2])]
-    told = {one.method for one in found}
+    named = {one.method for one in found}
     totals = [
-        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in told
+        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in named
     ]
     found += [_finding(changes, one, "total") for one in totals]
     return found[:MOST] or [_nothing(changes)]
@@ -102,7 +102,7 @@ def _findings(changes: Changes) -> list[Finding]:
 def _nothing(changes: Changes) -> Finding:
     if changes.noise.known:
         return Finding("No method changed beyond noise.")
-    return Finding("What is noise is not known: the profiles do not tell how many samples they are of.")
+    return Finding("What is noise is not known: the profiles do not say how many samples they have.")
 
 
 def _amount(changes: Changes, value: float) -> str:

@@ -207,7 +207,7 @@ def _methods(methods: Sequence[Method], total: int, lead: str) -> Record:
 def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
     """Every host with what it contributed and how alike it is; idle ones are not blamed.
 
-    Of containers that nobody has to look into the ledger is enough.
+    Containers that need no look are in the ledger alone.
     """
     facts, compared = analysis.facts, analysis.compared
     known = {one.name: one for one in analysis.hosts}

@@ -14,31 +14,27 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
+from hprofiler.cli.options.target import wanted
 from hprofiler.transport import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 MEANINGS = [
     # words, what the resolver is asked for, the kind of the selector
     (["-j", "k8s:app=x"], ("app=x",), "containers"),
-    (["-j", " K8S: pod/a "], ("pod/a",), "containers"),
     (["-j", "k8s:"], ("",), "containers"),
     (["-j", "k8s:pod/a", "-j", "k8s: a in (b, c)"], ("pod/a", "a in (b, c)"), "containers"),
     (["-j", "k8s:app=x", "--match", "java"], ("app=x",), "rule"),
-    (["-j", "k8s:app=x", "--match", "pid:7"], ("app=x",), "pids"),
     (["-j", "text:pod/a"], None, "text"),
     (["-j", "job/a", "-h", "n1"], None, "text"),
     (["-j", "java"], None, "rule"),
-    (["-j", "text:k8s:app"], None, "text"),
 ]
 
 
 @pytest.mark.parametrize(("words", "asked", "kind"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS])
 def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str) -> None:
     options = parse(words)
-    assert kubernetes_options.asked_for(options) == asked
-    assert yarn_options.asked_for(options) is None
+    assert (wanted(options).pods, wanted(options).application) == (asked, None)
     assert chosen.selector(options).kind == kind
 
 
@@ -47,9 +43,6 @@ def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str
     [
         ["-n", "x"],
         ["-A"],
-        ["--context", "c"],
-        ["--kubeconfig", "f"],
-        ["--container", "c"],
         ["--via", "ssh"],
         ["--field-selector", "a=b"],
         ["--debug-container", "busybox"],
@@ -57,7 +50,7 @@ def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str
 )
 def test_options_that_want_pods(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"is for pods, and -j names none"):
-        kubernetes_options.asked_for(parse(["-j", "java", *words]))
+        wanted(parse(["-j", "java", *words]))
 
 
 @pytest.mark.parametrize(

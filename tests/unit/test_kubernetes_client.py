@@ -68,12 +68,9 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ("- a list", "is no kubeconfig"),
-        ("clusters: 7", "is no kubeconfig"),
-        (": : :", "is no YAML"),
         ("a: !!bool maybe", "is no YAML"),
         ("{}", "current context"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
-        ("{current-context: x, contexts: [{name: x, context: 7}]}", "makes no sense"),
         ("\xff\xfe", "is no"),
     ],
 )
@@ -126,7 +123,6 @@ def test_a_plugin_logs_in_again_when_its_token_is_refused(server: ApiServer, tmp
     [
         ("sys.exit(3)", "ended with status 3"),
         ("print('nothing')", "printed no credentials"),
-        ("print('[]')", "printed no credentials"),
         ("print(json.dumps({'status': 7}))", "printed no credentials"),
         (
             "print(json.dumps({'status': {'clientCertificateData': 'x', 'clientKeyData': 'y'}}))",
@@ -156,7 +152,6 @@ def test_arguments_of_a_plugin_are_never_shown(
     [
         (401, "Unauthorized", "does not accept our credentials"),
         (404, "NotFound", "the words"),
-        (410, "Expired", "grew old"),
         (429, "TooManyRequests", "too much to do"),
         (500, "InternalError", "answered 500: the words"),
     ],
@@ -187,7 +182,6 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     [
         (b"<html>", "no JSON"),
         (b"[" * 100_000, "no JSON"),
-        (b"[]", "no list"),
         (b'{"items": 7}', "no list"),
         (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
     ],
@@ -288,9 +282,7 @@ def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
 
 BAD_ADDRESSES = (
     "http://me:hush#more@127.0.0.1:1",
-    "http://me:hush/more@127.0.0.1:1",
     "http://me@hush:more:1",
-    "http://me:more@127.0.0.1:hush",
     "socks5://me:hush@127.0.0.1:1",
 )
 
@@ -327,9 +319,7 @@ def test_addresses_that_are_none(
             True,
         ),
         ({"status": "Failure", "reason": "InternalError", "message": "no sh"}, None, False),
-        ({"reason": "NonZeroExitCode"}, None, False),
         ([], None, False),
-        ("x", None, False),
     ],
 )
 def test_what_a_command_ended_with(said: Any, code: Any, begun: bool) -> None:

@@ -1,13 +1,10 @@
-"""The options that name applications of YARN, and what `-j` means beside them."""
+"""The options that name applications of YARN."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hprofiler.base.errors import UsageError
-from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options.numbers import named
 from hprofiler.cli.terminal.prompt import agrees, can_ask
 
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
 
 CONTAINERS = 200
 """More are asked about, where not one application was named."""
-PREFIX = "yarn:"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -50,66 +46,10 @@ def add_cluster_to(group: argparse._ActionsContainer) -> None:
     group.add_argument("--yarn-ca", metavar="FILE", help="CA certificate of the ResourceManager")
 
 
-def asked_for(options: argparse.Namespace) -> str | None:
-    """What the resolver is asked for (`TargetOptions.application`); None where no application is meant.
-
-    `application_…` (or MapReduce's `job_…`) is one, `yarn:name=…` are several. With -c anything else is a
-    selector of processes in all running applications, but for what looks like an id and is none: that is a
-    UsageError. Where hosts are named, and no -c, everything is a selector of processes there.
-    """
-    typed = (options.selector or "").strip()
-    if typed.startswith(PREFIX):
-        return typed[len(PREFIX) :].strip()
-    if options.yarn is None and (kubernetes_options.names_pods(typed) or _hosts_named(options)):
-        return None
-    if _looks_like_id(typed) and (options.yarn is not None or _is_configured()):
-        return _application_of(typed)
-    return None if options.yarn is None else ""
-
-
-def hint(options: argparse.Namespace) -> str | None:
-    """A note where an id is no more than text to look for in command lines."""
-    typed = (options.selector or "").strip()
-    if options.yarn is not None or _is_configured() or not _looks_like_id(typed):
-        return None
-    where = "on the hosts named" if _hosts_named(options) else "on this machine"
-    return f"-j {typed} is looked for in command lines {where}; -c http://rm:8088 asks YARN for its hosts"
-
-
-def refuse_unused(options: argparse.Namespace, application: str | None, pods: Sequence[str] | None) -> None:
-    """UsageError for an option that would do nothing, so that nobody believes it did."""
-    given = [("--yarn-ca", options.yarn_ca is not None and application is None)]
-    given += (
-        [("--host-map", options.host_map is not None), ("--yes", options.yes)]
-        if not (application is not None or pods is not None)
-        else []
-    )
-    unused = next((option for option, useless in given if useless), None)
-    if unused:
-        what = "an application" if unused == "--yarn-ca" else "an application or pods"
-        raise UsageError(
-            f"{unused} is for {what}, and -j names none", "leave it out, or say -j application_… -c URL"
-        )
-
-
-def selector_text(options: argparse.Namespace) -> str | None:
-    """The selector of processes; None for all of what runs in the containers."""
-    asked = asked_for(options)
-    match: str | None = options.match
-    if asked:
-        return match
-    if match is None:
-        return None if _whole(options) else str(options.selector)
-    if _whole(options):
-        return match
-    remedy = "name an application: -j application_… -c URL --match SELECTOR"
-    raise UsageError("--match narrows an application, and -j names none", remedy)
-
-
 def cluster(options: argparse.Namespace, limit: int | None = None) -> YarnOptions:
     from hprofiler.cli.options.objects import file
     from hprofiler.resolve import YarnOptions
-    from hprofiler.resolve.host_map import parse_host_map
+    from hprofiler.resolve.host_list import parse_host_map
 
     mapped = getattr(options, "host_map", None)
     ca = file(options.yarn_ca, "--yarn-ca")
@@ -134,34 +74,3 @@ def locate(targets: TargetOptions) -> Located:
             raise
         yarn = replace(targets.yarn, limit=None)
         return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))
-
-
-def _whole(options: argparse.Namespace) -> bool:
-    """Whether -j is `yarn:` and nothing behind it: every running application."""
-    return str(options.selector).strip() == PREFIX
-
-
-def _hosts_named(options: argparse.Namespace) -> bool:
-    return options.hosts is not None or options.hosts_file is not None
-
-
-def _looks_like_id(typed: str) -> bool:
-    from hprofiler.resolve.yarn.ids import looks_like_id
-
-    return looks_like_id(typed)
-
-
-def _application_of(typed: str) -> str:
-    from hprofiler.resolve.yarn.ids import application_of
-
-    identity = application_of(typed)
-    if identity is None:
-        remedy = "write one as `hprofiler apps` lists it, or yarn:name=… for several; --match narrows them"
-        raise UsageError(f"-j {typed}: no application's id", remedy)
-    return identity
-
-
-def _is_configured() -> bool:
-    from hprofiler.resolve.yarn.site import is_configured
-
-    return is_configured()
