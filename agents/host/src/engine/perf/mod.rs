@@ -1,4 +1,4 @@
-//! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
+//! The host's own `perf`. It writes its recording to the agent, which folds it at once; nothing goes to a disk.
 
 mod command;
 mod companion;
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
 pub use self::command::PROGRAM_MARK;
@@ -36,59 +35,14 @@ use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
-/// How long the JVM may take to tell its code, and naming what was recorded.
+/// How long the JVM may take to list its code, and the agent to fold, and to clean up.
 const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What perf can do for a process.
-struct Looked {
-    companion: Companion,
-    command: Command,
-    events: Vec<Event>,
-    rights: Rights,
-    java: Java,
-    /// Whether async-profiler would do in perf's place.
-    better: bool,
-    notes: Vec<Note>,
-}
-
-/// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
+/// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
-    let mut looked = look(job, &target, findings)?;
-    if job.dry_run {
-        let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
-        looked.notes.extend(unnamed);
-        let frame_pointers = notes::before_recording(&looked.java, looked.better);
-        looked.notes.extend(frame_pointers);
-        return Ok(Prepared::DryRun(Ok(Started {
-            sources: sources(&looked.events, &looked.rights),
-            notes: looked.notes,
-        })));
-    }
-    Ok(Prepared::Ready(Box::new(PerfRecord {
-        shared: job.shared.clone(),
-        target,
-        companion: looked.companion,
-        command: looked.command,
-        events: looked.events,
-        rights: looked.rights,
-        java: looked.java,
-        better: looked.better,
-        notes: looked.notes,
-        recording: None,
-        attached: None,
-    })))
-}
-
-fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
-    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
-    events.iter().map(source).collect()
-}
-
-/// What can be recorded of a process, and why not the rest.
-fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
-    refuse_other_user(target)?;
+    refuse_other_user(&target)?;
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &job.sampling.events {
         match Event::new(name) {
@@ -100,12 +54,12 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
     let java = companion.do_now(FAREWELL, |view| view.java())?;
-    // With `auto` it was tried before, and would not do.
+    // With `auto` async-profiler was tried before, and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
     if better && events.iter().any(Event::is_off_cpu) {
-        // Most of the time that threads wait is in the kernel or in the JVM's own code, where Java frames are lost.
+        // Threads mostly wait in the kernel or in the JVM's own code, where Java frames are lost.
         events.retain(|event| !event.is_off_cpu());
         let failure = Failure::new(
             "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
@@ -129,7 +83,15 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     }
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
-    Ok(Looked {
+    if job.dry_run {
+        notes.extend(companion.do_now(FAREWELL, |view| view.foresee())?);
+        notes.extend(notes::before_recording(&java, better));
+        let sources = sources(&events, &rights);
+        return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
+    }
+    Ok(Prepared::Ready(Box::new(PerfRecord {
+        shared: job.shared.clone(),
+        target,
         companion,
         command,
         events,
@@ -137,66 +99,69 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
         java,
         better,
         notes,
-    })
+        recording: None,
+        attached: None,
+    })))
 }
 
-/// Options that mean nothing to perf, unless the refusal of an event says so already.
-fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
-    let options = [
+fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
+    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
+    events.iter().map(source).collect()
+}
+
+/// Options that mean nothing to perf, unless an event that was refused says so already.
+fn without_effect(sampling: &Sampling) -> Vec<Failure> {
+    let asked = |events: &[&str]| {
+        let mut asked = sampling.events.iter();
+        asked.any(|event| events.contains(&event.as_str()))
+    };
+    let mut failures = Vec::new();
+    for (given, option, what, events) in [
         (
-            "--alloc-interval",
             sampling.alloc_interval,
+            "--alloc-interval",
             "allocations",
             &["alloc", "live", "nativemem"][..],
         ),
         (
-            "--lock-threshold",
             sampling.lock_threshold,
+            "--lock-threshold",
             "locks",
             &["lock"],
         ),
         (
-            "--wall-interval",
             sampling.wall_interval,
+            "--wall-interval",
             "wall-clock time",
             &["wall"],
         ),
-    ];
-    let is_told = |events: &[&str]| {
-        let mut asked = sampling.events.iter();
-        asked.any(|event| events.contains(&event.as_str()))
-    };
-    let unused = options
-        .into_iter()
-        .filter(move |(_, given, _, events)| given.is_some() && !is_told(events));
-    unused.map(|(option, _, what, _)| {
-        Failure::new(
-            format!("{option} has no effect: perf does not sample {what}"),
-            format!("leave {option} out, or use --engine async-profiler for JVMs"),
-        )
-        .coded(Code::OptionIgnored)
-    })
+    ] {
+        if given.is_some() && !asked(events) {
+            let failure = Failure::new(
+                format!("{option} has no effect: perf does not sample {what}"),
+                format!("leave {option} out, or use --engine async-profiler for JVMs"),
+            );
+            failures.push(failure.coded(Code::OptionIgnored));
+        }
+    }
+    failures
 }
 
-/// What a user should know of what the kernel shows the agent.
+/// What the kernel keeps from the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
 }
 
-/// What names code is read as the process's user, whom only root becomes: without it samples are bare addresses.
+/// The files that name code are read as the process's user, which only root can become.
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     let (own, theirs) = (geteuid().as_raw(), target.status.uid);
     if own == 0 || own == theirs {
         return Ok(());
     }
-    let why = match Target::own_status().is_some_and(|own| own.may_sample_others()) {
-        true => "by its capabilities perf may sample it, but nothing of it would have a name, for its files are read as its user, whom only root becomes",
-        false => "without capabilities the kernel lets a user record only his own",
-    };
     let users = Users::read();
     Err(Failure::new(
         format!(
-            "process {} belongs to user {} and the agent is user {}: {why}",
+            "process {} belongs to user {} and the agent is user {}: nothing of it would have a name, for only root can read its files",
             target.pid,
             users.name(theirs),
             users.name(own)
@@ -206,12 +171,12 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     .coded(Code::NotPermitted))
 }
 
-/// What of waiting threads is not seen.
+/// What is missing from stacks of waiting threads.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
         (_, false) => Some(Note::of(
             Failure::new(
-                "offcpu without stacks: those of waiting threads are the kernel's to tell",
+                "offcpu without stacks: waiting threads are in the kernel, which the agent may not sample",
                 "connect as root (--become sudo)",
             )
             .coded(Code::NoKernelFrames),
@@ -223,7 +188,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     }
 }
 
-/// A process that is ready, and the recording once it is under way.
+/// A process that is ready, and its recording once it runs.
 struct PerfRecord {
     shared: Arc<Shared>,
     target: Target,
@@ -232,6 +197,7 @@ struct PerfRecord {
     events: Vec<Event>,
     rights: Rights,
     java: Java,
+    /// Whether async-profiler could record the process too.
     better: bool,
     notes: Vec<Note>,
     recording: Option<Recording>,
@@ -264,7 +230,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// perf may get no processor for seconds; what it samples meanwhile is none of what was asked for.
+    /// On a busy host perf may take seconds to end. Its samples after the call are left out.
     fn samples_until_stopped(&self) -> bool {
         false
     }
@@ -283,7 +249,6 @@ impl Engine for PerfRecord {
 
     fn ask(&mut self) {
         let _turn = self.shared.attaches.turn_at_the_end();
-        // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();
@@ -312,17 +277,27 @@ impl Engine for PerfRecord {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
         notes.extend(notes::of_recording(&recorded, &self.java, self.better));
-        let missing = self.missing(&recorded.events);
-        if recorded.events.is_empty() {
+        let there = |event: &&Event| recorded.events.iter().any(|it| it.event == event.name);
+        let (there, missing): (Vec<&Event>, Vec<&Event>) = self.events.iter().partition(there);
+        let missing = (!missing.is_empty())
+            .then(|| format!("perf recorded no event called {}", names(missing)));
+        if there.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
-            let told = notes.map(|note| Failure::new(note.text, note.remedy));
-            return Err(Failure::all(
-                missing.map(Failure::plain).into_iter().chain(told),
-            ));
+            let failures = notes.map(|note| Failure::new(note.text, note.remedy));
+            let missing = missing.map(Failure::plain).into_iter();
+            return Err(Failure::all(missing.chain(failures)));
         }
         notes.extend(missing.map(Note::degraded));
-        let events = recorded.events.into_iter();
-        let profiles = events.filter_map(|recorded| self.profile(recorded));
+        // They come in the order of the events.
+        let profiles = there.into_iter().zip(recorded.events);
+        let profiles = profiles.map(|(event, recorded)| EventProfile {
+            source: event.source(self.rights.kernel),
+            interval: self.command.interval(event),
+            event: recorded.event,
+            profile: recorded.profile,
+            taken: recorded.taken,
+            timeline: recorded.timeline,
+        });
         Ok(Folded {
             profiles: profiles.collect(),
             notes,
@@ -341,34 +316,5 @@ impl Engine for PerfRecord {
         self.recording = None;
         let left = self.companion.do_now(FAREWELL, View::left);
         left.unwrap_or_else(|hangs| vec![hangs.reason])
-    }
-}
-
-impl PerfRecord {
-    /// What was asked for and is not among what was recorded.
-    fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
-        let there = |event: &Event| recorded.iter().any(|other| other.event == event.name);
-        let missing: Vec<Event> = self
-            .events
-            .iter()
-            .filter(|event| !there(event))
-            .cloned()
-            .collect();
-        (!missing.is_empty()).then(|| format!("perf recorded no event called {}", names(&missing)))
-    }
-
-    fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {
-        let event = self
-            .events
-            .iter()
-            .find(|event| event.name == recorded.event)?;
-        Some(EventProfile {
-            source: event.source(self.rights.kernel),
-            interval: self.command.interval(event),
-            event: recorded.event,
-            profile: recorded.profile,
-            taken: recorded.taken,
-            timeline: recorded.timeline,
-        })
     }
 }
