@@ -189,7 +189,7 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
     )
     session = fields.text(event, "session", 64)
     if session and not _SESSION.fullmatch(session):
-        raise BadEvent("session is no pid and start time")
+        raise BadEvent("session is not a pid and start time")
     uid = fields.integer(host, "uid", 0, fields.UINT32)
     return Hello(facts, uid, _blobs(event), session)
 
@@ -223,7 +223,7 @@ def _ignored(event: Mapping[str, Any]) -> tuple[Ignored, ...]:
 def parse_found(event: Mapping[str, Any], host: str) -> Found:
     processes = tuple(_process(item, host) for item in fields.objects(event, "processes", MAX_FOUND))
     if len({process.pid for process in processes}) != len(processes):
-        raise BadEvent("the same pid was found twice")
+        raise BadEvent("a pid was found twice")
     return Found(fields.integer(event, "searched"), processes, _ignored(event))
 
 
@@ -345,7 +345,7 @@ def unwanted(header: ProfileHeader | RawHeader, sampling: Sampling, came: set[tu
     else:
         what, asked = header.event, header.event in sampling.events
         if len(header.timeline) > sampling.duration + _EXTRA_SECONDS:
-            return "a timeline longer than the recording"
+            return "the timeline is longer than the recording"
     if not asked:
         return f"{what!r} was not asked for"
     if (header.pid, what) in came:

@@ -29,14 +29,14 @@ def _text(value: object, name: str, limit: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadEvent(f"{name} is no text")
+        raise BadEvent(f"{name} is not text")
     return printable(value[:limit])
 
 
 def integer(event: Mapping[str, Any], name: str, low: int = 0, high: int = INT64) -> int:
     value = event.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise BadEvent(f"{name} is no number from {low} to {high}")
+        raise BadEvent(f"{name} is not a number from {low} to {high}")
     return value
 
 
@@ -51,7 +51,7 @@ def optional_pid(event: Mapping[str, Any], name: str = "pid") -> int | None:
 def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     value = event.get(name)
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= most:
-        raise BadEvent(f"{name} is no number of seconds")
+        raise BadEvent(f"{name} is not a number of seconds")
     return float(value)
 
 
@@ -63,7 +63,7 @@ def number(event: Mapping[str, Any], name: str, otherwise: float) -> float:
     """A number that is neither endless nor very large; absent is `otherwise`."""
     value = event.get(name, otherwise)
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not -1e9 <= value <= 1e9:
-        raise BadEvent(f"{name} is no number from -1e9 to 1e9")
+        raise BadEvent(f"{name} is not a number from -1e9 to 1e9")
     return float(value)
 
 
@@ -74,14 +74,14 @@ def optional_integer(event: Mapping[str, Any], name: str) -> int | None:
 def sha256(event: Mapping[str, Any], name: str = "sha256") -> str:
     value = event.get(name)
     if not isinstance(value, str) or not _SHA256.fullmatch(value):
-        raise BadEvent(f"{name} is no SHA-256 in hexadecimal digits")
+        raise BadEvent(f"{name} is not a SHA-256 in hexadecimal digits")
     return value
 
 
 def choice(event: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
     value = event.get(name)
     if value not in choices or not isinstance(value, str):
-        raise BadEvent(f"{name} is none of {', '.join(choices)}")
+        raise BadEvent(f"{name} is not one of {', '.join(choices)}")
     return value
 
 
@@ -89,7 +89,7 @@ def items(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> list[
     """A list of at most `most`."""
     value = event.get(name)
     if not isinstance(value, list):
-        raise BadEvent(f"{name} is no list")
+        raise BadEvent(f"{name} is not a list")
     if len(value) > most:
         raise BadEvent(f"{name} has more than {most} members")
     return value
@@ -99,28 +99,28 @@ def integers(event: Mapping[str, Any], name: str, most: int) -> tuple[int, ...]:
     """At most `most` numbers that are not below zero."""
     found = items(event, name, most)
     if not all(type(item) is int and 0 <= item <= INT64 for item in found):
-        raise BadEvent(f"{name} holds something that is no number from 0 to {INT64}")
+        raise BadEvent(f"{name} has a member that is not a number from 0 to {INT64}")
     return tuple(found)
 
 
 def objects(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> list[dict[str, Any]]:
     found = items(event, name, most)
     if not all(isinstance(item, dict) for item in found):
-        raise BadEvent(f"{name} holds something that is no object")
+        raise BadEvent(f"{name} has a member that is not an object")
     return found
 
 
 def texts(event: Mapping[str, Any], name: str) -> list[str]:
     found = items(event, name)
     if not all(isinstance(item, str) for item in found):
-        raise BadEvent(f"{name} holds something that is no text")
+        raise BadEvent(f"{name} has a member that is not text")
     return [printable(item[:TEXT_LIMIT]) for item in found]
 
 
 def member(event: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = event.get(name)
     if not isinstance(value, dict):
-        raise BadEvent(f"{name} is no object")
+        raise BadEvent(f"{name} is not an object")
     return value
 
 
@@ -129,7 +129,7 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or len(value) > LABELS_LIMIT:
-        raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
+        raise BadEvent(f"{name} is not an object of at most {LABELS_LIMIT} members")
     return named(value, 256, 1024)
 
 
@@ -137,7 +137,7 @@ def parameters(event: Mapping[str, Any], name: str = "parameters") -> dict[str, 
     """Texts and numbers by name; absent is none."""
     value = {} if event.get(name) is None else member(event, name)
     if len(value) > LABELS_LIMIT:
-        raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
+        raise BadEvent(f"{name} is not an object of at most {LABELS_LIMIT} members")
     return {
         printable(key[:256]): _text(one, name, 1024) if isinstance(one, str) else number(value, key, 0.0)
         for key, one in value.items()

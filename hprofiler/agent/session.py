@@ -121,7 +121,7 @@ class AgentSession(Talk):
         request = {"type": "put", "name": name, "sha256": blob.sha256, "size": size}
         self._send(request, bootstrap.pieces(Path(blob.path)))
         if self._answer("stored").get("sha256") != blob.sha256:
-            raise HostError("push", f"{name} did not arrive whole", "try again", code="damaged-transfer")
+            raise HostError("push", f"{name} arrived incomplete", "try again", code="damaged-transfer")
 
     def list(self) -> Listing:
         """Every process the agent can see."""
@@ -154,7 +154,7 @@ class AgentSession(Talk):
         event = self._answer("found")
         found = self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
         if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):
-            raise self._nonsense("it found a process of no container that it was asked for")
+            raise self._nonsense("it found a process outside the containers asked for")
         return found
 
     def prepare(
@@ -185,12 +185,12 @@ class AgentSession(Talk):
         if len(self._prepared) > events.MAX_RECORDED:
             raise self._nonsense(f"it prepared more than {events.MAX_RECORDED} processes")
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
-            raise self._nonsense("it prepared processes that it was not asked for")
+            raise self._nonsense("it prepared processes that were not asked for")
         return self._prepared, tuple(outcomes)
 
     def _check_outcome(self, outcomes: Sequence[ProcessOutcome], asked: set[int]) -> None:
         if outcomes[-1].pid is not None and outcomes[-1].pid not in asked:
-            raise self._nonsense("an outcome of a process that it was not asked for")
+            raise self._nonsense("an outcome of a process that was not asked for")
         if len(outcomes) > len(asked) + _EXTRA_EVENTS:
             raise self._nonsense("too many outcomes")
 
@@ -207,7 +207,7 @@ class AgentSession(Talk):
         self._send({"type": "check", **to_record(sampling, blobs, versions, processes, cores)})
         checked = self._parsed(parse_checked, self._answer("checked"))
         if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
-            raise self._nonsense("it checked other processes than it was asked for")
+            raise self._nonsense("it checked processes that were not asked for")
         return checked
 
     def start(self) -> None:
@@ -225,7 +225,7 @@ class AgentSession(Talk):
             self.stage = _STAGE_OF.get(type(event), self.stage)
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
-                raise self._nonsense("an event of a process that it was not asked for")
+                raise self._nonsense("an event of a process that was not asked for")
             if isinstance(event, (ProfileHeader, RawHeader)):
                 assert self._sampling is not None
                 if unwanted := events.unwanted(event, self._sampling, came):
@@ -299,5 +299,5 @@ class AgentSession(Talk):
             elif isinstance(event, Done):
                 left = event.left
         if last is None or last.pid != process.pid:
-            raise self._nonsense("the process that was recorded has no outcome")
+            raise self._nonsense("a recorded process has no outcome")
         return last, left

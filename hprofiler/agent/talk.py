@@ -26,7 +26,7 @@ _LAST_WORD = 1.0
 _BYE = {"type": "bye"}
 _END_WAIT = 2.0
 _KILLED = (
-    "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
+    "if nobody killed it, memory may have run out: look into `dmesg` on the host, and at the limits of the "
     "login (`ulimit -a`, its control group)"
 )
 _EXIT_WAIT = 5.0
@@ -227,7 +227,7 @@ class Talk:
     def _answer(self, *types: str) -> dict[str, Any]:
         event = self._receive()
         if event["type"] not in types:
-            raise self._nonsense(f"{printable(event['type'][:40])!r} where {' or '.join(types)} was due")
+            raise self._nonsense(f"{printable(event['type'][:40])!r} instead of {' or '.join(types)}")
         return event
 
     def _parsed(self, parse: Callable[[dict[str, Any]], Parsed], event: dict[str, Any]) -> Parsed:
@@ -239,7 +239,7 @@ class Talk:
     def _nonsense(self, what: str) -> HostError:
         return HostError(
             self.stage,
-            f"the agent does not keep to the protocol: {what}",
+            f"the agent broke the protocol: {what}",
             "run `hprofiler cleanup`",
             code="protocol-error",
         )
@@ -262,7 +262,7 @@ def how_it_ended(status: int | None) -> tuple[str, str]:
     if status is None:
         return "the connection was lost", ""
     if status == SOME_SIGNAL:
-        return "the agent was ended by a signal, without a word, while the connection was fine", _KILLED
+        return "the agent was killed by a signal while the connection was up", _KILLED
     number = -status if status < 0 else status - 128
     try:
         name = signal.Signals(number).name

@@ -73,7 +73,7 @@ class RecordLost(HprofilerError):
         self, folder: RunFolder, why: RunFolderError, results: tuple[HostResult, ...], coverage: Coverage
     ) -> None:
         remedy = "free some space there, or choose another folder with -o"
-        super().__init__(f"{why.reason}: there is no report", folder.how_to_read_profiles() or remedy)
+        super().__init__(f"{why.reason}: the report was not made", folder.how_to_read_profiles() or remedy)
         self.results = results
         self.coverage = coverage
 
@@ -123,7 +123,7 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
         except RunFolderError as error:
             raise RecordLost(folder, error, results, record.coverage) from error
     interrupted = stop.signal > 0  # also by one that came while it was written
-    later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
+    later = f"the recordings are kept; run `hprofiler report {folder.path}` to make the report"
     try:
         from hprofiler.report import make_report  # takes a while to import, and the target answers meanwhile
 
@@ -147,7 +147,7 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
     """
 
     def unknown(why: str) -> tuple[Outcome, ...]:
-        reason = f"what began during the recording is not known: {why}"
+        reason = f"cannot list the processes that started during the recording: {why}"
         return (Outcome(first, Status.DEGRADED, "find", reason, code="new-processes-unknown"),)
 
     def ask() -> None:

@@ -11,7 +11,7 @@ _MOST_DIGITS = 20
 
 
 def read(text: bytes, most: int = MOST_VALUES, constant: Callable[[str], object] = float) -> Any:
-    """What `text` says, of at most `most` values. ValueError for what is no JSON, or is beyond a bound.
+    """What `text` says, of at most `most` values. ValueError for what is not JSON, or is beyond a bound.
 
     `constant` makes a value of NaN and the infinities, which JSON has not and Java's writers write.
     """
@@ -21,7 +21,7 @@ def read(text: bytes, most: int = MOST_VALUES, constant: Callable[[str], object]
     try:
         return json.loads(text, parse_int=_integer, parse_constant=constant)
     except RecursionError:
-        raise ValueError("too many values in one another") from None
+        raise ValueError("values are nested too deeply") from None
 
 
 def _integer(digits: str) -> float:

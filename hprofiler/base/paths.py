@@ -14,7 +14,7 @@ from hprofiler.base.errors import UsageError
 def at_home(path: str | Path) -> Path:
     """A path that somebody named; UsageError for none, and for a home folder that nobody knows."""
     if "\0" in str(path):
-        raise UsageError(f"{path}: the path of a file has no NUL")
+        raise UsageError(f"{path}: the path contains a NUL character")
     try:
         return Path(path).expanduser()
     except (RuntimeError, KeyError) as error:  # KeyError: before Python 3.10

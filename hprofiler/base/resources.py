@@ -75,7 +75,7 @@ def refuse_foreign(libraries: Mapping[str, Blob]) -> None:
     for arch, blob in libraries.items():
         if arch not in shipped or shipped[arch].sha256 != blob.sha256:
             raise UsageError(
-                f"an agent that sudo runs takes no library but its own package's, and not {blob.path}",
+                f"an agent that runs with sudo accepts only the library of its package, not {blob.path}",
                 f"leave out --async-profiler (or {LIBRARY_VARIABLE}), connect as root instead of --become, "
                 f"or install hprofiler from its sources with that library named in {LIBRARY_VARIABLE}",
             )
@@ -120,7 +120,7 @@ def _named_library(path: Path) -> tuple[str, Blob]:
     try:
         path.stat()
         if not is_file(path):
-            raise UsageError(f"{path} is no regular file", remedy)
+            raise UsageError(f"{path} is not a regular file", remedy)
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(
@@ -128,5 +128,5 @@ def _named_library(path: Path) -> tuple[str, Blob]:
         ) from error
     machine = int.from_bytes(content[18:20], "little")
     if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
-        raise UsageError(f"{path} is no x86-64 or arm64 shared library", remedy)
+        raise UsageError(f"{path} is not an x86-64 or arm64 shared library", remedy)
     return ELF_MACHINES[machine], Blob(path, hashlib.sha256(content).hexdigest())

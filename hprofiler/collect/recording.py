@@ -36,8 +36,8 @@ from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampl
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
-_STOPPING = "stopping: what was recorded is fetched; once more ends at once"
-_FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
+_STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
+_FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
 
 
 def collect(
@@ -121,7 +121,7 @@ class _RecordingVisit(Visit):
                 self.session.close()
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
-            reason = f"{lost.reason} while it was made ready, and made again"
+            reason = f"{lost.reason} while preparing; reconnected"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason, code="reconnected")]
             return self._get_ready()
 
@@ -158,13 +158,13 @@ class _RecordingVisit(Visit):
 
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
-            reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
+            reason = f"--agent-cpu {self._care.agent_cpu:g} has no effect: {self.facts.cpus} processors"
             line = Outcome(
                 self.host.name,
                 Status.DEGRADED,
                 "prepare",
                 reason,
-                "ask for fewer processors",
+                "use a smaller number",
                 code="option-ignored",
             )
             if line not in self.outcomes:  # of a connection before
@@ -222,7 +222,7 @@ class _RecordingVisit(Visit):
 
     def _canary_is_well(self, process: Process, engine: str) -> None:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
-        text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
+        text = f"canary: {who} was recorded for {CANARY_SECONDS:g} s by {engine}: fine"
         self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text, code="canary-passed"))
         self.report("canary", text)
 
@@ -326,7 +326,7 @@ class _RecordingVisit(Visit):
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
-            raise HostError("record", "the agent began to record twice")
+            raise HostError("record", "the agent started recording twice")
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
         seconds = self._care.fetching(self.reach.timeout, processes)

@@ -67,9 +67,9 @@ def left_to_others(host: str, elsewhere: Mapping[int, str]) -> list[Outcome]:
             host,
             Status.DEGRADED,
             "find",
-            f"{'1 process is' if count == 1 else f'{count} processes are'} left to {other}, "
+            f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
             "which is the same machine",
-            "if that is not meant, name the machine once",
+            "name the machine once",
         )
         for other, count in Counter(elsewhere.values()).items()
     ]
@@ -81,7 +81,7 @@ def settled(host: str, lines: Sequence[Outcome], elsewhere: Mapping[int, str]) -
     left = {pid: name for pid, name in elsewhere.items() if pid in failed}
     kept = [line for line in lines if line.pid not in left]
     idle = (
-        [Outcome(host, Status.IDLE, "find", "nothing is left to record", code="recorded-elsewhere")]
+        [Outcome(host, Status.IDLE, "find", "nothing else to record", code="recorded-elsewhere")]
         if left and not kept
         else []
     )

@@ -23,7 +23,7 @@ from hprofiler.model import DOING, Host, HostFacts, Outcome, Process, Selector, 
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
-_PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
+_PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Visit(ABC):
                 return
             why = self._last_why if now >= self._last_deadline else None
             if why is None:
-                remedy = "give it more time with --timeout, or leave the host out"
+                remedy = "raise --timeout, or leave the host out"
                 reason = f"timed out after {self._seconds:.3g} s while {DOING[self.ledger_stage]}"
                 why = TimedOut(self.ledger_stage, reason, remedy)
             self._deadline = self._last_deadline = inf
@@ -149,7 +149,7 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` for what may be left")))
+            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup`")))
             return type(why)(why.stage, why.reason, remedy)
         return why
 
@@ -237,7 +237,9 @@ class Visit(ABC):
         """Leave out processes that another visit has: the machine is known under several names."""
         self._group.machines.claim(self.facts, self.host.name, session.hello.uid, found.processes)
         self.left = self._group.machines.elsewhere(self.facts, found.processes)
-        ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())
+        ignored = (
+            Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
+        )
         processes = tuple(one for one in found.processes if one.pid not in self.left)
         return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
 
@@ -314,7 +316,7 @@ class Visit(ABC):
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup` for what is not said to go by itself"
+            remedy = "run `hprofiler cleanup`"
             self.outcomes.append(
                 Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy, code="left-behind")
             )
@@ -396,5 +398,5 @@ def idle_reason(found: Found, host: Host) -> str:
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
     looked = f"{found.searched} {'process' if found.searched == 1 else 'processes'} searched"
     if not found.searched:
-        looked = "there are none to be seen but those of this connection"
+        looked = "it has no other processes than those of this connection"
     return f"no process matches{where} ({looked}{ignored})"

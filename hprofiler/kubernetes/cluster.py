@@ -33,8 +33,8 @@ LIST_SECONDS = 120.0
 PAGE = 500
 MAX_PAGES = 100
 CONNECT_SECONDS = 10.0
-_REACHABLE = "check the address, the VPN and $HTTPS_PROXY; see whether kubectl works"
-_ADDRESSES = "see the kubeconfig's server and proxy-url, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
+_REACHABLE = "check the address, the VPN and $HTTPS_PROXY, and whether kubectl works"
+_ADDRESSES = "check server and proxy-url in the kubeconfig, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
 
 Params = Mapping[str, str]
 
@@ -76,7 +76,7 @@ class Cluster:
             answer = self._parsed(body)
             found = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(found, list):
-                raise KubernetesError(f"{self.server} answered with no list", _REACHABLE)
+                raise KubernetesError(f"{self.server} answered with something that is not a list", _REACHABLE)
             items += [item for item in found if isinstance(item, dict)]
             metadata = answer.get("metadata")
             more = metadata.get("continue") if isinstance(metadata, dict) else None
@@ -126,7 +126,9 @@ class Cluster:
         try:
             return foreign_json.read(body)
         except ValueError as error:
-            raise KubernetesError(f"{self.server} answered with no JSON", _REACHABLE) from error
+            raise KubernetesError(
+                f"{self.server} answered with something that is not JSON", _REACHABLE
+            ) from error
 
     def _request(self, verb: str, path: str, parameters: Any, **more: Any) -> httpx.Request:
         extensions: dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
@@ -141,8 +143,10 @@ class Cluster:
             reason = f"{self.server} answered with more than {bounds.size >> 10} KiB"
             raise KubernetesError(reason, "narrow the selector") from None
         except Packed:
-            reason = f"{self.server} packs its answers, though it was asked not to"
-            raise KubernetesError(reason, "see what stands between here and the API server") from None
+            reason = f"{self.server} compresses its answers, although hprofiler asked it not to"
+            raise KubernetesError(
+                reason, "check the proxies between this machine and the API server"
+            ) from None
         except httpx.ConnectTimeout as error:
             reason = f"{self.server} cannot be reached within {CONNECT_SECONDS:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
@@ -150,7 +154,9 @@ class Cluster:
             reason = f"{self.server} did not answer within {bounds.seconds:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
         except (httpx.InvalidURL, httpx.LocalProtocolError):  # their words may have part of a secret
-            raise KubernetesError(f"{self.server}: its address or the credentials cannot be sent") from None
+            raise KubernetesError(
+                f"{self.server}: its address or the credentials contain characters that cannot be sent"
+            ) from None
         except (httpx.HTTPError, ConfigError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 
@@ -178,10 +184,10 @@ def _client(configuration: Configuration, timeout: float) -> httpx.Client:
     try:
         return httpx.Client(**parameters, limits=unlimited, headers={"Accept-Encoding": "identity"})
     except ImportError as error:
-        reason = "a proxy that speaks SOCKS needs a library that is not installed (socksio)"
-        raise UsageError(reason, "pip install socksio, or name an http:// proxy") from error
+        reason = "a SOCKS proxy needs a library that is not installed (socksio)"
+        raise UsageError(reason, "pip install socksio, or use an http:// proxy") from error
     except (httpx.InvalidURL, ValueError, TypeError):  # their words may have part of a password
-        raise UsageError("the address of the API server or of its proxy is none", _ADDRESSES) from None
+        raise UsageError("the address of the API server or of its proxy is not valid", _ADDRESSES) from None
 
 
 def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]:
@@ -202,7 +208,7 @@ def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]
         where = getattr(error, "filename", None)
         why = in_short(f"{where}: {error.strerror}" if isinstance(error, OSError) and where else str(error))
         raise UsageError(
-            f"the kubeconfig's credentials cannot be used: {why}", "see whether kubectl works"
+            f"the kubeconfig's credentials cannot be used: {why}", "check whether kubectl works"
         ) from error
 
 

@@ -46,9 +46,9 @@ def configured(
     except ConfigError as error:
         raise UsageError(f"{_named(files)}: {error}{_known(merged, context)}", _REMEDY) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{_named(files)} makes no sense: {error!r}", _REMEDY) from error
+        raise UsageError(f"{_named(files)} is not valid: {error!r}", _REMEDY) from error
     if single is None:
-        raise UsageError(f"{_named(files)} names no current context", _REMEDY)
+        raise UsageError(f"{_named(files)} has no current context", _REMEDY)
     return Configuration(
         single._replace(user=single.user or User()),
         _entry(merged, "clusters", "cluster", single.context.cluster),
@@ -101,13 +101,13 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}", _REMEDY) from error
     if len(content) > MAX_FILE:
-        raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB, which no kubeconfig is", _REMEDY)
+        raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB: not a kubeconfig", _REMEDY)
     try:
         read = yaml.safe_load(content)
     except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
-        raise UsageError(f"{file} is no YAML: {' '.join(str(error).split())}", _REMEDY) from error
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", _REMEDY) from error
     if not isinstance(read, dict) or not all(isinstance(read.get(name) or [], list) for name in _LISTS):
-        raise UsageError(f"{file} is no kubeconfig", _REMEDY)
+        raise UsageError(f"{file} is not a kubeconfig", _REMEDY)
     return read
 
 

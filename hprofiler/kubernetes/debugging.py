@@ -113,11 +113,11 @@ def _await(cluster: Cluster, where: tuple[str, str, str], unwanted: threading.Ev
             said = ended or waiting
             words = in_short(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
             raise KubernetesError(
-                f"the debug container does not run: {words or 'it was not begun'}",
-                "see whether the node can fetch its image, and that it has sh",
+                f"the debug container does not run: {words or 'it was not started'}",
+                "check that the node can pull its image, and that the image has sh",
             )
         if unwanted.wait(_LOOK):
-            raise KubernetesError("the debug container is not wanted any more")
+            raise KubernetesError("the run ended before the debug container started")
 
 
 def _named(name: str, *lists: object) -> Mapping[str, Any]:

@@ -46,7 +46,9 @@ class PluginLogin(httpx.Auth):
             try:
                 context.load_cert_chain(file.name)
             except (ssl.SSLError, OSError) as error:
-                raise KubernetesError(f"{self._command[0]} gave no usable certificate: {error}") from error
+                raise KubernetesError(
+                    f"{self._command[0]} returned no usable certificate: {error}"
+                ) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """For httpx: the request with the token, and once more with a new one where that is refused."""
@@ -84,8 +86,10 @@ class PluginLogin(httpx.Auth):
         try:
             status = self._log_in()
             if not isinstance(status.get("token"), str):
-                reason = f"{self._command[0]}, by which the kubeconfig logs in, printed no token this time"
-                raise KubernetesError(reason, "see whether kubectl works")
+                reason = (
+                    f"{self._command[0]}, the login program of the kubeconfig, printed no token this time"
+                )
+                raise KubernetesError(reason, "check whether kubectl works")
             self._status = status
         except KubernetesError as error:
             self._failure = error
@@ -101,17 +105,17 @@ class PluginLogin(httpx.Auth):
                 timeout=MAX_SECONDS,
             )
         except subprocess.TimeoutExpired:  # which has the arguments, and what was printed
-            reason = f"{program}, by which the kubeconfig logs in, took over {MAX_SECONDS:g} s"
-            raise KubernetesError(reason, "see whether kubectl works") from None
+            reason = f"{program}, the login program of the kubeconfig, took over {MAX_SECONDS:g} s"
+            raise KubernetesError(reason, "check whether kubectl works") from None
         except OSError as error:
             hint = f": {in_short(self._hint)}" if isinstance(self._hint, str) else ""
             raise KubernetesError(
-                f"cannot run {program}, by which the kubeconfig logs in: {error.strerror}",
+                f"cannot run {program}, the login program of the kubeconfig: {error.strerror}",
                 f"install it{hint}",
             ) from error
         if done.returncode:
-            reason = f"{program}, by which the kubeconfig logs in, ended with status {done.returncode}"
-            raise KubernetesError(reason, f"see what {program} wrote, and whether kubectl works")
+            reason = f"{program}, the login program of the kubeconfig, ended with status {done.returncode}"
+            raise KubernetesError(reason, f"read what {program} wrote, and check whether kubectl works")
         return _status(done.stdout, program)
 
 
@@ -123,7 +127,7 @@ def _command(
     arguments = plugin.get("args") or []
     if version not in _VERSIONS or not isinstance(program, str) or not isinstance(arguments, list):
         known = ", ".join(_VERSIONS)
-        raise UsageError(f"the kubeconfig's exec plugin is of the version {version!r} (known: {known})")
+        raise UsageError(f"the kubeconfig's exec plugin has the version {version!r} (known: {known})")
     environment = dict(os.environ)
     for variable in plugin.get("env") or []:
         if isinstance(variable, dict):
@@ -140,8 +144,8 @@ def _status(answer: bytes, program: str) -> dict[str, Any]:
     try:
         status = foreign_json.read(answer[:MAX_ANSWER])["status"]
     except (ValueError, KeyError, TypeError) as error:
-        reason = f"{program}, by which the kubeconfig logs in, printed no credentials"
-        raise KubernetesError(reason, "see whether kubectl works") from error
+        reason = f"{program}, the login program of the kubeconfig, printed no credentials"
+        raise KubernetesError(reason, "check whether kubectl works") from error
     if not isinstance(status, dict):
-        raise KubernetesError(f"{program} printed no credentials", "see whether kubectl works")
+        raise KubernetesError(f"{program} printed no credentials", "check whether kubectl works")
     return status

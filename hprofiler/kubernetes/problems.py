@@ -84,10 +84,10 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     """The error for an answer that is none."""
     message = words.message or words.reason or "no reason given"
     if words.code == 400:
-        return BadRequest(f"{server} answered 400: {message}", "see whether `kubectl get pods` works")
+        return BadRequest(f"{server} answered 400: {message}", "check whether `kubectl get pods` works")
     if words.code == 401:
         return KubernetesError(
-            f"{server} does not accept our credentials: {message}",
+            f"{server} does not accept the credentials: {message}",
             "log in again (the token may have expired), or choose another --context",
         )
     if words.code == 403:
@@ -96,16 +96,16 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
         verb = verb or need.verbs.replace(",", " or")
         return Forbidden(
             f"{server} forbids{who} to {verb} {need.resource} {need.where}{more}",
-            f"the smallest {kind} has the rule  {need.rule}",
+            f"the smallest {kind} that allows it has the rule  {need.rule}",
         )
     if words.code == 404:
         return Gone(f"{server}: {message}", "check the name, and the namespace (-n)")
     if words.code == 410:
-        return KubernetesError(f"{server}: the list grew old while it was read: {message}", "try again")
+        return KubernetesError(f"{server}: the list expired while it was read: {message}", "try again")
     if words.code == 429:
-        return KubernetesError(f"{server} has too much to do: {message}", "try again in a minute")
+        return KubernetesError(f"{server} is overloaded: {message}", "try again in a minute")
     return KubernetesError(
-        f"{server} answered {words.code}: {message}", "see whether `kubectl get pods` works"
+        f"{server} answered {words.code}: {message}", "check whether `kubectl get pods` works"
     )
 
 

@@ -73,7 +73,7 @@ class WebSocket:
                             self._send(event.response())
                         return
             except (RemoteProtocolError, LocalProtocolError) as error:
-                raise Lost(f"the API server does not keep to the protocol: {error}") from error
+                raise Lost(f"the API server broke the protocol: {error}") from error
 
     def close(self) -> None:
         """Let go, and free whoever reads or writes. From any thread, more than once."""
@@ -172,14 +172,12 @@ def upgraded(response: httpx.Response) -> WebSocket:
     if stream is None or connection is None or protocol not in PROTOCOLS or not agreed:
         response.close()
         raise KubernetesError(
-            f"the API server speaks no protocol for commands that we know ({protocol[:50]!r})",
-            "go by SSH to the nodes: --via ssh",
+            f"the API server uses an unknown protocol for exec ({protocol[:50]!r})",
+            "use SSH to the nodes: --via ssh",
         )
     if encrypted and not isinstance(connection, ssl.SSLSocket):
         response.close()
-        raise KubernetesError(
-            "commands cannot go through a proxy that is spoken to by TLS", "use an http:// proxy"
-        )
+        raise KubernetesError("exec does not work through an https:// proxy", "use an http:// proxy")
     return WebSocket(response, connection, _leading(stream), protocol)
 
 

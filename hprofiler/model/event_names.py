@@ -59,10 +59,9 @@ def caution_of(event: str) -> Caution | None:
 def trace_of(method: str) -> Caution:
     """What counting a method of Java leaves in a JVM: frames of old code keep no name."""
     return Caution(
-        f"to count {method} async-profiler changes its class in the JVM meanwhile: what of that class runs "
-        "all the time and never returns, and who called that, is missing from later recordings of this JVM "
-        "until it is restarted",
-        "choose another event where that matters",
+        f"to count {method}, async-profiler changes its class during the recording: a method of that class "
+        "that runs then and never returns, and its callers, are missing from later recordings of the JVM",
+        "choose another event, or restart the JVM afterwards",
     )
 
 
@@ -104,12 +103,12 @@ def doubt_of(event: str) -> Caution | None:
 
     near = get_close_matches(event.lower(), OWN + _USEFUL, n=2, cutoff=_LIKE)
     meant = (
-        f"if you mean {' or '.join(near)}, ask for that"
+        f"did you mean {' or '.join(near)}?"
         if near
-        else f"if it is none, choose of {', '.join(OWN)}"
+        else f"if it is not a function, choose one of {', '.join(OWN)}"
     )
     return Caution(
-        f"{event} is none of the events known: async-profiler takes it for a function in native code, and "
-        "whether there is one shows as the recording begins",
+        f"{event} is not a known event: async-profiler takes it for a function in native code, and "
+        "the recording fails if there is no such function",
         meant,
     )

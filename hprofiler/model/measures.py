@@ -61,7 +61,7 @@ _MEASURES: dict[str, Measure] = {
         title="CPU time",
         share_of="CPU time",
         verb="is spent in",
-        none="ran the whole time without using the CPU once",
+        none="used no CPU",
     ),
     "wall": Measure(
         columns=(("wall_samples", "count"), ("wall", "nanoseconds")),
@@ -71,7 +71,7 @@ _MEASURES: dict[str, Measure] = {
         title="wall-clock time",
         share_of="wall-clock time",
         verb="is spent in",
-        none="ran the whole time without one sample of wall-clock time",
+        none="had no sample of wall-clock time",
         every="every",
     ),
     "offcpu": Measure(
@@ -82,7 +82,7 @@ _MEASURES: dict[str, Measure] = {
         title="off-CPU time",
         share_of="off-CPU time",
         verb="is spent in",
-        none="ran the whole time without waiting once",
+        none="never waited",
         every="every",
     ),
     "lock": Measure(
@@ -93,7 +93,7 @@ _MEASURES: dict[str, Measure] = {
         title="lock waits",
         share_of="the time waited for locks",
         verb="goes to",
-        none="ran the whole time without waiting for a contended lock",
+        none="never waited for a contended lock",
         every="every",
     ),
     "alloc": Measure(
@@ -115,7 +115,7 @@ _MEASURES: dict[str, Measure] = {
         title="live objects",
         share_of="allocated memory not collected by the end",
         verb="goes to",
-        none="kept too little of what they allocated for one sample",
+        none="kept too little memory for one sample",
         every="every",
     ),
     "nativemem": Measure(
@@ -146,7 +146,7 @@ _ESTIMATED = ("alloc_objects", "inuse_objects")
 
 
 def measure_of(event: str) -> Measure:
-    """The measure of an event; any that is none of the known ones is counted."""
+    """The measure of an event; any that is not one of the known ones is counted."""
     return _MEASURES.get(event) or (_calls(event) if is_method(event) else _other(event))
 
 
@@ -159,7 +159,7 @@ def _calls(event: str) -> Measure:
         title=event,
         share_of=f"the calls of {event}",
         verb="come from",
-        none=f"ran the whole time without one call of {event}: nobody called it, or there is no such method",
+        none=f"made no call of {event}: it was not called, or there is no such method",
     )
 
 
@@ -173,7 +173,7 @@ def _other(event: str) -> Measure:
         title=event,
         share_of=f"{event} events" if is_tracepoint(event) else event,
         verb="happen in",
-        none=f"ran the whole time without one {words.removesuffix('s')} of {event}",
+        none=f"had no {words.removesuffix('s')} of {event}",
     )
 
 

@@ -21,7 +21,7 @@ class Status(str, Enum):
 
 DOING: Mapping[str, str] = {
     "connect": "connecting",
-    "push": "pushing what is not there yet",
+    "push": "copying the agent",
     "find": "looking for processes",
     "prepare": "preparing",
     "start": "starting",

@@ -33,7 +33,7 @@ class Outliers:
 def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
     """The comparison of each event of a run folder, or of this one, from what is stored there.
 
-    Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
+    Raises RunFolderError when it is not a run folder, UsageError for an event that was not recorded.
     """
     run_folder = RunFolder.open(folder)
     facts = replace(read_facts(run_folder.record), trimmed=trim)

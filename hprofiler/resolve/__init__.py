@@ -45,5 +45,5 @@ def resolve(options: TargetOptions) -> Located:
     asked = [resolver for resolver in RESOLVERS if resolver.is_asked(options)]
     if len(asked) > 1:
         both = " and ".join(resolver.option for resolver in asked)
-        raise UsageError(f"{both} name two targets", "give one of them")
+        raise UsageError(f"{both} exclude each other", "give one of them")
     return (asked[0] if asked else local.RESOLVER).resolve(options)

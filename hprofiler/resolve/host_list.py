@@ -12,7 +12,7 @@ def _resolve(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
     entries: list[HostEntry] = parse_entries(text, "-h")
     if not entries:
-        raise UsageError("-h names no host", "write -h host1,host2")
+        raise UsageError("-h has no host", "write -h host1,host2")
     return Located(Target("hosts", text), named_hosts(entries, "-h"))
 
 

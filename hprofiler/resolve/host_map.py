@@ -7,7 +7,7 @@ from hprofiler.base.paths import at_home
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host, parse_entry
 
 MAX_FILE_BYTES = 1024 * 1024
-_NOTATION = "write --host-map cluster-name=ssh-name,…, or name a file with one such pair a line"
+_NOTATION = "write --host-map cluster-name=ssh-name,…, or a file with one such pair per line"
 
 
 def parse_host_map(text: str) -> dict[str, HostEntry]:
@@ -23,7 +23,7 @@ def parse_host_map(text: str) -> dict[str, HostEntry]:
     for where, pair in pairs:
         name, equals, entry = (word.strip() for word in pair.partition("="))
         if not equals or not is_host(name):
-            raise UsageError(f"{where}: {pair.strip()[:200]!r} is no pair of hosts", _NOTATION)
+            raise UsageError(f"{where}: {pair.strip()[:200]!r} is not a pair of hosts", _NOTATION)
         mapped[name.lower()] = parse_entry(entry, where)
     if not mapped or len(mapped) > MAX_HOSTS:
         raise UsageError(f"--host-map holds {len(mapped)} pairs, not 1 to {MAX_HOSTS}", _NOTATION)
@@ -35,7 +35,7 @@ def _lines(name: str) -> list[tuple[str, str]]:
         with at_home(name).open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
-            raise UsageError(f"{name}: larger than {MAX_FILE_BYTES // 1024} KiB, which no list of hosts is")
+            raise UsageError(f"{name}: larger than {MAX_FILE_BYTES // 1024} KiB: not a list of hosts")
         lines = content.decode("utf-8-sig").splitlines()
     except OSError as error:
         raise UsageError(f"--host-map {name}: cannot be read: {error.strerror}", _NOTATION) from error

@@ -18,7 +18,7 @@ from hprofiler.model import Host
 MAX_HOSTS = 5000
 LONGEST = 1000
 
-_NOTATION = "write [user@]host[:port], an IPv6 address in brackets, a range as node[01-12]"
+_NOTATION = "write [user@]host[:port], an IPv6 address in brackets, or a range such as node[01-12]"
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._@\\+$-]{0,127}")
 _RANGE = re.compile(r"\[([0-9,-]+)\]")
@@ -98,7 +98,9 @@ def _numbers(spans: str, item: str, where: str) -> list[str]:
         if int(first) > int(last):
             raise UsageError(f"{where}: {item!r}: the range {span} runs backwards", _NOTATION)
         if len(first) != len(last) and (first[0] == "0" or last[0] == "0"):
-            raise UsageError(f"{where}: {item!r}: {span} mixes numbers of unlike width", "write node[08-12]")
+            raise UsageError(
+                f"{where}: {item!r}: {span} mixes numbers of different widths", "write node[08-12]"
+            )
         if int(last) - int(first) + len(numbers) >= MAX_HOSTS:
             raise _too_many(where)
         numbers += [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]

@@ -22,7 +22,7 @@ def _resolve(options: TargetOptions) -> Located:
         if bare:
             entries += parse_entries(bare, f"{shown}:{number}")
     if not entries:
-        raise UsageError(f"{shown}: names no host", "write one host a line")
+        raise UsageError(f"{shown}: names no host", "write one host per line")
     return Located(Target("hosts", path), named_hosts(entries, shown))
 
 
@@ -36,12 +36,12 @@ def _read(path: str, shown: str) -> str:
     except OSError as error:
         raise UsageError(f"--hosts-file {shown}: cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{shown}: larger than {MAX_FILE_BYTES // 1024} KiB, which no list of hosts is")
+        raise UsageError(f"{shown}: larger than {MAX_FILE_BYTES // 1024} KiB: not a list of hosts")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{shown}:{line}: is not UTF-8 text", "write one host a line") from error
+        raise UsageError(f"{shown}:{line}: is not UTF-8 text", "write one host per line") from error
 
 
 RESOLVER = Resolver("--hosts-file", lambda options: options.hosts_file is not None, _resolve)

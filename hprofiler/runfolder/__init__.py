@@ -95,11 +95,11 @@ class RunFolder:
             return read(file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             raise RunFolderError(
-                f"{self.path} is no run folder: it has no {RUN_FILE}", _near(self.path)
+                f"{self.path} is not a run folder: it has no {RUN_FILE}", _near(self.path)
             ) from None
         except UnknownFormat as error:
             raise RunFolderError(
-                f"{self.path} has run format {error.format}, this hprofiler reads 2 and {FORMAT}",
+                f"{self.path} has run format {error.format}, but this hprofiler reads 2 and {FORMAT}",
                 "use the hprofiler version that made it",
             ) from error
         except (OSError, ValueError) as error:
@@ -150,7 +150,7 @@ class RunFolder:
             return ""
         name = "cpu.pb.gz" if "cpu.pb.gz" in names else names[0]
         files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
-        return f"profiles of processes are in {hosts}: `hprofiler convert {files} -o out.html` reads them"
+        return f"the profiles are in {hosts}; `hprofiler convert {files} -o out.html` reads them"
 
     def old_pages(self, events: Iterable[str]) -> list[Path]:
         """The pages that earlier versions wrote beside it, one an event."""
@@ -207,7 +207,7 @@ class RunFolder:
             return True
         if not is_file(self.path / RUN_FILE):
             raise RunFolderError(
-                f"{self.path} exists and is no run folder: nothing in it will be touched",
+                f"{self.path} exists and is not a run folder; it was not changed",
                 "choose a new or empty folder with -o",
             )
         if force:
@@ -264,13 +264,13 @@ def _beside(path: Path) -> Iterator[Path]:
     yield path
     named = path.resolve() if path.name in ("", "..") else path  # `.` has no name
     if not named.name:
-        raise RunFolderError(f"{path} has a run in it", "choose another folder with -o")
+        raise RunFolderError(f"{path} contains a run", "choose another folder with -o")
     for number in itertools.count(2):
         yield named.with_name(f"{named.name}-{number}")
 
 
 def is_run_file(path: Path) -> bool:
-    """Whether this is no profile of a run folder, and stands for the folder: its page, or run.json."""
+    """Whether this is not a profile of a run folder, and stands for the folder: its page, or run.json."""
     return path.name in (RUN_FILE, PAGE_FILE) and is_file(path) and is_file(path.with_name(RUN_FILE))
 
 
@@ -284,7 +284,7 @@ def _near(path: Path) -> str:
     """What to name in place of something inside a run folder; "" for all else."""
     above = list(path.parents)[:_DEEPEST] if is_there(path) else []
     found = next((folder for folder in above if is_file(folder / RUN_FILE)), None)
-    return f"it is in one: name {found}" if found else ""
+    return f"it is in a run folder: name {found}" if found else ""
 
 
 def _events_of(folder: RunFolder) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class Room:
             if _free_in(folder) >= _SHARE * _ROOM:
                 self._take(folder)
         except OSError as error:  # the run may well do without it
-            _log.info("no room is kept in %s: %s", folder, error.strerror)
+            _log.info("cannot reserve space in %s: %s", folder, error.strerror)
             self.free()
 
     def _take(self, folder: Path) -> None:

@@ -25,14 +25,18 @@ def refuse_no_profile(path: Path) -> None:
     for looks, what in ((_PAGE, "a page"), (_RUN, f"the {RUN_FILE} of a run")):
         if looks.match(beginning):
             raise UsageError(
-                f"cannot read {path}: it is {what}, and no profile", where_profiles_are(path.parent)
+                f"cannot read {path}: it is {what}, not a profile", where_profiles_are(path.parent)
             )
 
 
 def where_profiles_are(folder: Path) -> str:
     """What of a run folder can be read as a profile."""
     if not is_file(folder / RUN_FILE):
-        return "name the profile that it was made of"
+        return "name the profile it was made from"
     kept = [one for one in (folder / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
     kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
-    return f"all its processes are in {kept[0]}" if kept else f"its profiles are in {folder / 'hosts'}"
+    return (
+        f"the profile of all its processes is {kept[0]}"
+        if kept
+        else f"its profiles are in {folder / 'hosts'}"
+    )

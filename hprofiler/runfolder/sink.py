@@ -54,7 +54,7 @@ class FolderSink:
         self._sums: dict[tuple[str, str], int] = {}
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
-        """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
+        """`collect.ProfileSink.profile`; ProfileError for what is not a profile of the event."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
@@ -103,7 +103,7 @@ class FolderSink:
             sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
             for name, total in sums.items():
                 if total > (_MOST_OF_THREADS if name in _OF_THREADS else _MOST_OF_HOST):
-                    raise ProfileError(f"{what} cannot be: {totals[name]} {name}", "record again")
+                    raise ProfileError(f"{what} is impossible: {totals[name]} {name}", "record again")
             self._count(host, totals, 1)
         try:
             yield
@@ -131,7 +131,9 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
-        raise HostError("fetch", reason, "free some space, or choose another -o", code="disk-full") from error
+        raise HostError(
+            "fetch", reason, "free some space, or choose another folder with -o", code="disk-full"
+        ) from error
 
 
 class _Unreadable(ProfileError):
@@ -146,5 +148,5 @@ def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
         reason = str(error).replace(f"{arrived}: ", "")
         raise _Unreadable(f"{what} cannot be read: {reason}", _AGAIN) from error
     if tuple(profile.values) != measure_of(recording.event).columns:
-        raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
+        raise ProfileError(f"{what} has other values: {profile.values}", "record again")
     return profile

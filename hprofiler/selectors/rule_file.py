@@ -115,7 +115,7 @@ def _capture(node: _Node) -> dict[str, str]:
     node.require("from", "regex")
     source = keys["from"].text()
     if source not in CAPTURE_SOURCES:
-        raise keys["from"].error(f"{source!r} is none of: {', '.join(CAPTURE_SOURCES)}")
+        raise keys["from"].error(f"{source!r} is not one of: {', '.join(CAPTURE_SOURCES)}")
     if (source == "environment") != ("name" in keys):
         raise node.error("'name' is the variable's name: needed with 'from: environment', and only there")
     if keys["regex"].regex_groups() != 1:
@@ -127,9 +127,9 @@ def _template(node: _Node, labels: Mapping[str, Any]) -> str:
     template = node.text()
     for field in _FIELD.findall(template):
         if field not in labels:
-            raise node.error(f"{{{field}}} is none of the labels: {', '.join(labels) or 'there are none'}")
+            raise node.error(f"{{{field}}} is not one of the labels: {', '.join(labels) or 'there are none'}")
     if "{" in _FIELD.sub("", template) or "}" in _FIELD.sub("", template):
-        raise node.error("has a brace without its partner")
+        raise node.error("has an unmatched brace")
     return template
 
 
@@ -143,7 +143,7 @@ class _Node:
 
     def error(self, problem: str) -> SelectorError:
         where = f"{self.path}: {self.key}: " if self.key else f"{self.path}: "
-        return SelectorError(where + problem, "see docs/selectors.md for the keys of a selector file")
+        return SelectorError(where + problem, "docs/selectors.md explains the keys")
 
     def mapping(self, known: tuple[str, ...] | None) -> dict[str, _Node]:
         """Members by name; a key that is not in `known` (None: any) is an error that lists them."""
@@ -219,14 +219,14 @@ def _load_yaml(path: Path) -> Any:
     import yaml
 
     if is_there(path) and not is_file(path):
-        raise SelectorError(f"{path}: is no regular file")
+        raise SelectorError(f"{path}: is not a regular file")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise SelectorError(f"{path}: cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB, which no selector is")
+        raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB: not a selector")
     try:
         root = yaml.compose(content, Loader=yaml.SafeLoader)
         _refuse_repeated_keys(path, root)
@@ -249,7 +249,7 @@ def _refuse_repeated_keys(path: Path, root: Any) -> None:
         node = pending.pop()
         values += 1
         if values > MAX_VALUES:
-            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values, which no selector does")
+            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values: not a selector")
         if node is None or node.id == "scalar":
             continue
         if node.id == "sequence":

@@ -93,7 +93,7 @@ def _load_directory(directory: Path) -> dict[str, NamedSelector]:
         selector = read_selector_file(file)
         if selector.name in selectors:
             twin = selectors[selector.name].source.name
-            raise SelectorError(f"{file}: name: {selector.name!r} is the name of {twin} too", "rename one")
+            raise SelectorError(f"{file}: name: {selector.name!r} is also the name of {twin}", "rename one")
         selectors[selector.name] = selector
     return selectors
 
@@ -104,7 +104,9 @@ def _check_typed(typed: str) -> None:
     if len(typed) > MAX_TEXT:
         raise SelectorError(f"the selector is longer than {MAX_TEXT} characters")
     if not typed.replace("\t", " ").isprintable():
-        raise SelectorError("the selector holds a line break or a control character", "give it on one line")
+        raise SelectorError(
+            "the selector contains a line break or a control character", "write it on one line"
+        )
 
 
 def _pids(typed: str) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def _pids(typed: str) -> dict[str, Any]:
 
 def _regex(typed: str) -> dict[str, Any]:
     if not typed:
-        raise SelectorError("re: has no expression", "write re:EXPRESSION, or `java` for every JVM")
+        raise SelectorError("re: is empty", "write re:EXPRESSION, or `java` for every JVM")
     try:
         check_regex(typed)
     except ValueError as error:
@@ -134,7 +136,7 @@ def _regex(typed: str) -> dict[str, Any]:
 
 def _text(typed: str) -> dict[str, Any]:
     if not typed:
-        raise SelectorError("text: has no text", "write text:WORDS, or `java` for every JVM")
+        raise SelectorError("text: is empty", "write text:WORDS, or `java` for every JVM")
     return {"kind": "text", "text": typed}
 
 
@@ -149,10 +151,12 @@ def _pipe(typed: str) -> str:
     """The pipe as the shell gets it. Process lines are fed to it, so a `ps` of its own would be a mistake."""
     pipe = typed.lstrip("|").strip()
     if not pipe or pipe.endswith("|"):
-        raise SelectorError(f"{typed!r} is not a whole shell pipe", "write it as 'grep one | grep -v other'")
+        raise SelectorError(
+            f"{typed!r} is not a complete shell pipe", "write it as 'grep one | grep -v other'"
+        )
     if pipe.split()[0] == "ps":
         raise SelectorError(
-            "a pipe selector is fed with the process list", "leave out `ps`: 'grep one | grep -v other'"
+            "a pipe selector reads the process list by itself", "leave out `ps`: 'grep one | grep -v other'"
         )
     return pipe
 
@@ -166,7 +170,7 @@ def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
     near += [name for name in known if name not in near and _near_a_word(typed, name)]
     if near:
         raise SelectorError(
-            f"no selector is called {typed!r}; near it: {', '.join(near)}",
+            f"no selector is named {typed!r}; near it: {', '.join(near)}",
             f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
         )
 

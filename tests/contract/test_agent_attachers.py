@@ -148,7 +148,7 @@ def test_what_is_left_goes_as_soon_as_the_jvm_is_met_again(
 
 def assert_left(left: list[str], trigger: Path, burner: Burner) -> None:
     (line,) = left
-    assert line.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
+    assert line.startswith(f"{trigger}: process {burner.outer.pid} has not read it yet")
 
 
 def lines(burner: Burner) -> list[str]:

@@ -92,7 +92,7 @@ def test_what_the_agent_did_is_what_the_kernel_saw(keeping, private, library_fil
         assert any(word in detail for detail in attaches), attaches
     assert {entry["pid"] for entry in entries if entry["what"] in ("attach", "signal")} == {pid}
     folders = {entry["detail"]: entry["pid"] for entry in entries if entry["what"] == "folder"}
-    # The agent's own folder is no process's: that it was recorded with shows by its time.
+    # The agent's own folder is not a process's: that it was recorded with shows by its time.
     assert folders.pop(str(private.parent)) is None
     assert set(folders.values()) == {pid}
     times = [entry["time"] for entry in entries]

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="this kernel has no FUSE"),
 ]
 
-HANGS = "it hangs: it could not be read in time (ps would wait for it as well)"
+HANGS = "it hangs: it could not be read in time (ps would hang as well)"
 SOURCE = Path(__file__).with_name("hanging.c")
 
 Burn = Callable[..., Burner]
@@ -76,7 +76,7 @@ def test_that_it_hangs_is_told(agent: Agent, hanging: int) -> None:
     left_out = agent.find(kind="text", text="no command line has this")["ignored"]
     assert [one["doubtful"] for one in left_out if one["pid"] == hanging] == [True]
     (reason,) = reasons(agent, hanging, kind="text", text="no command line has this")
-    assert reason == f"{HANGS}: it may be one that is meant"
+    assert reason == f"{HANGS}: it may match"
     assert reasons(agent, hanging, kind="pids", pids=[hanging]) == [HANGS]
     assert reasons(agent, hanging, kind="pids", pids=[os.getpid()]) == []
 
@@ -96,7 +96,7 @@ def test_what_is_in_the_others_is_cleaned(agent: Agent, hanging: int) -> None:
     try:
         told = list_event(agent)
         (entry,) = [one for one in told["entries"] if one["path"] == str(library)]
-        assert entry["state"] == "used" and "could not be looked at may have" in entry["reason"], entry
+        assert entry["state"] == "used" and "could not be checked may use" in entry["reason"], entry
     finally:
         library.rmdir()
     assert {"what": f"process {hanging}", "reason": HANGS} in told["failed"]

@@ -43,7 +43,7 @@ def test_a_jvm_of_which_all_is_known_is_passed_over(agent: Agent, burn: Burn) ->
 
 def test_what_an_unread_file_hides_may_be_meant(agent: Agent, left_unread: Burner) -> None:
     (reason,) = reasons(agent, left_unread.outer.pid)
-    assert reason == "a file of its arguments could not be read: it may be one that is meant"
+    assert reason == "a file with its arguments could not be read: it may match"
 
 
 def test_jvms_whose_user_the_agent_cannot_become_are_passed_over(
@@ -59,6 +59,6 @@ def test_a_command_line_that_is_not_read_to_its_end_may_be_meant(agent: Agent, w
     long = subprocess.Popen(["sh", "-c", "read end", *words], stdin=subprocess.PIPE)
     try:
         (reason,) = reasons(agent, long.pid, native=True)
-        assert reason == "its command line is too long: it may be one that is meant"
+        assert reason == "its command line is too long: it may match"
     finally:
         long.communicate()

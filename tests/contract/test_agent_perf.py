@@ -97,7 +97,7 @@ def test_a_map_that_was_there_is_read_and_not_written_over(agent, burn):
     finally:
         usual_map(burner).unlink()
     assert done.outcome["status"] == "degraded" and done.share("Everything.everywhere") > 0.5
-    assert "would write over it" in done.outcome["reason"]
+    assert "would overwrite it" in done.outcome["reason"]
 
 
 @pytest.mark.nightly

@@ -72,7 +72,7 @@ def test_what_is_no_jvm_is_never_signalled(agent, library):
         assert answer["ignored"] == [ignored]
         identity = procs.Identity.of(sleeper.pid)
         process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
-        assert "is no JVM" in refusal(agent, library, process)["reason"]
+        assert "is not a JVM" in refusal(agent, library, process)["reason"]
         assert identity.alive()
     finally:
         sleeper.kill()

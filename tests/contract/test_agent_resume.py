@@ -181,7 +181,7 @@ def test_nobody_comes_back(keep):
     kept.agent.close_stdin()
     assert kept.agent.wait() == 1
     assert time.monotonic() - began >= SHORT
-    assert "did not come back" in kept.agent.stderr()
+    assert "did not reconnect" in kept.agent.stderr()
     assert kept.is_let_go()
 
 

@@ -70,7 +70,7 @@ def test_the_folder_with_room_is_taken(agent, library):
 def test_a_recording_leaves_most_of_a_small_folder_free(agent, library):
     with in_tmpfs("48m") as burner:
         outcome, head = cut_short(agent, library, burner)
-        assert "the part that it may take of the memory" in outcome["reason"], outcome
+        assert "its part of the memory" in outcome["reason"], outcome
         assert namespace_tmp(burner) == []
         assert head["samples"]["taken"] > 10_000
 
@@ -86,7 +86,7 @@ def test_a_recording_in_memory_is_bounded_by_the_containers_memory(agent, librar
     """The file system would hold 4 GiB; the container may have 96 MiB of memory, and would be killed."""
     with in_tmpfs("4g", options=["-Xmx64m", "-XX:+AlwaysPreTouch"]) as burner, memory_group(96 * MIB, burner):
         outcome, _ = cut_short(agent, library, burner)
-        assert "the part that it may take of the memory" in outcome["reason"], outcome
+        assert "its part of the memory" in outcome["reason"], outcome
         assert burner.outer.alive()
 
 

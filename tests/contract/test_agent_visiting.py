@@ -138,7 +138,7 @@ class Sealed(LocalTransport):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces need root")
 def test_folders_that_nothing_runs_from_are_passed_over(binaries: AgentBinaries) -> None:
-    with pytest.raises(HostError, match="no folder in the container") as caught:
+    with pytest.raises(HostError, match="no writable folder without noexec") as caught:
         AgentSession.open(Sealed("-o noexec"), binaries)
     assert "emptyDir at /tmp" in caught.value.remedy
     with AgentSession.open(Sealed("-o exec"), binaries) as session:

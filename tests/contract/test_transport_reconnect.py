@@ -134,8 +134,8 @@ def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(site, burne
     result = run.end()
     (line,) = of_host(result)
     assert (line.status, line.stage) == (Status.FAILED, "record")
-    assert line.reason.startswith("the agent was ended by a signal") and "connection was fine" in line.reason
-    assert "lost with its agent" in line.reason
+    assert line.reason.startswith("the agent was killed by a signal while the connection was up")
+    assert "what was not fetched before is lost" in line.reason
     assert "dmesg" in line.remedy and "hprofiler cleanup" in line.remedy
     assert [one.lost for one in of_processes(result)] == [True]
     cleaner = start_agent()

@@ -114,7 +114,7 @@ def test_differences(folder: Path) -> None:
 
 def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
     done = convert(folder, "in.folded", "-o", "x.svg", "--total", "5")
-    assert "--total 5 is less than there is" in done.stderr
+    assert "--total 5 is less than the total of the profile" in done.stderr
 
 
 REFUSED: dict[str, list[str]] = {

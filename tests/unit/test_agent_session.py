@@ -48,7 +48,7 @@ def talk(stand_ins):
         ("read(); out(b'{}\\n'); read()", "not a JSON object"),
         ("hello(protocol=1); read()", "another version"),
         ("hello(protocol='1'); read()", "another version"),
-        ("hello(host=None); read()", "host is no object"),
+        ("hello(host=None); read()", "host is not an object"),
         ("hello(blobs=[5]); read()", "blobs"),
         ("read(); say('found'); read()", "'found' where hello was due"),
         ("read(); say('error', reason='no lease', remedy='pay'); sys.exit(1)", "no lease"),
@@ -65,10 +65,10 @@ def test_a_greeting_gone_wrong(talk, body, says):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("say('found', searched=1, processes=[process(0)], ignored=[])", "pid is no number"),
+        ("say('found', searched=1, processes=[process(0)], ignored=[])", "pid is not a number"),
         ("say('found', searched=1, processes=[process(5), process(5)], ignored=[])", "twice"),
-        ("say('found', searched=1, processes=5, ignored=[])", "processes is no list"),
-        ("say('found')", "processes is no list"),
+        ("say('found', searched=1, processes=5, ignored=[])", "processes is not a list"),
+        ("say('found')", "processes is not a list"),
         ("say('outcome', pid=5)", "where found was due"),
         ("sys.exit(0)", "ended with status 0"),
         ("out(b'[' * 1000000 + b'\\n')", "too many values|not a JSON"),
@@ -116,20 +116,20 @@ def test_preparing_gone_wrong(talk, body, says):
         ("profile(7, b'x', event='lock')", "'lock' was not asked for"),
         ("profile(7, b'x'); profile(7, b'x')", "'cpu' of process 7 came twice"),
         ("raw(7, b'x')", "'recording.jfr' was not asked for"),
-        ("raw(7, b'x', name='../x')", "name is none of recording.jfr"),
-        ("raw(7, b'x', size=1 << 30)", "size is no number"),
-        ("profile(7, b'x', timeline=[1] * 100)", "a timeline longer than the recording"),
+        ("raw(7, b'x', name='../x')", "name is not one of recording.jfr"),
+        ("raw(7, b'x', size=1 << 30)", "size is not a number"),
+        ("profile(7, b'x', timeline=[1] * 100)", "the timeline is longer than the recording"),
         ("profile(7, b'x', timeline=[0] * 86461)", "timeline has more than 86460"),
         ("profile(7, b'x', timeline=[1, -1])", "timeline holds something"),
         ("profile(7, b'x', timeline=[1.5])", "timeline holds something"),
-        ("profile(7, b'x', interval=-1)", "interval is no number"),
-        ("profile(7, b'x', attach_seconds=-1)", "attach_seconds is no number of seconds"),
+        ("profile(7, b'x', interval=-1)", "interval is not a number"),
+        ("profile(7, b'x', attach_seconds=-1)", "attach_seconds is not a number of seconds"),
         ("profile(7, b'x', engine=5)", "engine is none of"),
         ("profile(8, b'x')", "not asked for"),
-        ("profile(7, b'x', size=-1)", "size is no number"),
-        ("profile(7, b'x', size=1 << 30)", "size is no number"),
+        ("profile(7, b'x', size=-1)", "size is not a number"),
+        ("profile(7, b'x', size=1 << 30)", "size is not a number"),
         ("profile(7, b'x', sha256='beef')", "sha256 is no"),
-        ("profile(7, b'x', samples=[1, 2, 3])", "samples is no object"),
+        ("profile(7, b'x', samples=[1, 2, 3])", "samples is not an object"),
         ("say('surprise')", "unexpected event 'surprise'"),
         ("say('hello')", "unexpected event"),
         ("[say('recording', processes=1) for _ in range(3000)]", "too many events"),
@@ -170,7 +170,7 @@ def test_a_profile_that_breaks_off(talk):
 
 def test_a_library_that_does_not_arrive_whole(talk, stand_ins):
     session = talk("hello(); read(); say('stored', sha256='0' * 64); read()")
-    with pytest.raises(HostError, match="arrive whole"):
+    with pytest.raises(HostError, match="arrived incomplete"):
         session.put("lib", stand_ins.binaries("").blobs["async-profiler"]["x86_64"])
 
 

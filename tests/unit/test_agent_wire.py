@@ -102,7 +102,7 @@ def test_lines_that_are_no_events(line):
 
 def test_a_number_of_many_digits_is_none_to_count_by():
     event = decode(b'{"type":"a","n":' + b"9" * 1_000_000 + b"}")
-    with pytest.raises(BadEvent, match="n is no number"):
+    with pytest.raises(BadEvent, match="n is not a number"):
         fields.integer(event, "n")
 
 
@@ -156,7 +156,7 @@ def test_texts_are_cut():
     ],
 )
 def test_a_name_of_the_host_s_is_cut_in_what_is_told_of_it(parse, event):
-    with pytest.raises(BadEvent, match="is no text") as told:
+    with pytest.raises(BadEvent, match="is not text") as told:
         parse(event)
     words = str(told.value)
     assert len(words) < 300 and words == printable(words)

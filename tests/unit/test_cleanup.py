@@ -89,15 +89,14 @@ def test_with_yes_it_is_removed_without_a_question(run):
     assert out.splitlines()[-3:] == [
         "a: stopped the profiler in pid 7",
         "a: removed /tmp/.hprofiler-0",
-        "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no session goes on there",
+        "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no run uses the host",
     ]
 
 
 def test_what_only_others_may_look_into(run):
     code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
     assert code is Exit.OK and out == (
-        "nothing is left on 2 hosts "
-        "(not looked into: JVMs of yarn 6, alice 1; --become sudo looks into all)\n"
+        "nothing is left on 2 hosts (not checked: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
     )
 
 
@@ -124,7 +123,7 @@ def test_of_many_hosts_some_of_which_are_down(run):
     up = {f"up{n:02}": host(PRIVATE) for n in range(4)}
     code, out, err = run(yes=True, **down, **up)
     assert code is Exit.PARTIAL
-    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be looked at")
+    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be checked")
     told = err.splitlines()
     assert [line.split(":")[0] for line in told[:3]] == list(down), "a line for each"
     assert len(told) <= 4, "and what to do about it once"
@@ -145,11 +144,11 @@ def test_each_result_has_a_line(run):
     assert (code, err) == (Exit.PARTIAL, "a: cannot clean up /tmp/d: it is busy\n")
     assert out.splitlines()[len(first) :] == [
         "a: ended agent 8",
-        "a: removed what is ours in /tmp/b",
+        "a: removed our files in /tmp/b",
         "a: removed /tmp/c",
         "removed 3 of 4 things on 1 host (4 MiB); "
-        "2 things are in use: clean up again when no session goes on there; "
-        "1 host could not be looked at in full",
+        "2 things are in use: clean up again when no run uses the host; "
+        "1 host could not be checked completely",
     ]
 
 
@@ -172,14 +171,14 @@ def test_what_cannot_be_told_is_no_success(run):
 
 @pytest.mark.parametrize("entries", [(), (AGENT,)], ids=["nothing", "in use"])
 def test_where_something_could_not_be_looked_at_nothing_is_said_of_all(run, entries):
-    cut = {"what": "the list", "reason": "it is too long, 6 are not in it: clean up and look again"}
+    cut = {"what": "the list", "reason": "the list is too long, 6 are left out"}
     foreign = {**AGENT, "state": "foreign"}
     code, out, err = run(yes=True, a=host(foreign, *entries, failed=[cut]), b=host(foreign))
     told = out.splitlines()[-1].split("; ")
-    nothing = "nothing is to be removed on 1 host" if entries else "nothing is left on 1 host"
-    assert (told[0], told[-1]) == (nothing, "1 host could not be looked at in full")
-    assert code is Exit.PARTIAL and "a: cannot clean up the list: it is too long" in err
-    assert run(a=host(foreign, failed=[cut]))[1].endswith("\n1 host could not be looked at in full\n")
+    nothing = "nothing to remove on 1 host" if entries else "nothing is left on 1 host"
+    assert (told[0], told[-1]) == (nothing, "1 host could not be checked completely")
+    assert code is Exit.PARTIAL and "a: cannot clean up the list: the list is too long" in err
+    assert run(a=host(foreign, failed=[cut]))[1].endswith("\n1 host could not be checked completely\n")
 
 
 def test_as_json(run):

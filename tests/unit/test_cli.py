@@ -71,12 +71,15 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-f", "99"], "-j"),
         (["slectors"], "unknown command 'slectors' (did you mean selectors?)"),
         (["dcotor", "-j", "java"], "unknown command 'dcotor' (did you mean doctor?)"),
-        (["EtlJob"], "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps"),
+        (
+            ["EtlJob"],
+            "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps",
+        ),
         (["my job"], "(to profile a job of that name: -j 'my job')"),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
         (["-j", "java", "-t", "soon"], "time from 0.1"),
         (["-j", "spark-exector"], "spark-executor"),
-        (["-j", "java", "-H", "a", "--hosts-file", "b"], "two targets"),
+        (["-j", "java", "-H", "a", "--hosts-file", "b"], "exclude each other"),
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
         (["-j", "java", "--async-profiler", "/etc/hostname"], "shared library"),
         (["-j", "java", "--frequ", "9"], "unrecognized"),
@@ -84,9 +87,9 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
         (["-j", "java", "--max-host=3"], "(did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),
-        (["-j", "java", "-e", "cpu,,alloc"], "'' is no event; there are cpu, alloc, live, lock"),
-        (["-j", "java", "-e", "cpu time"], "'cpu time' is no event"),
-        (["-j", "java", "-e=-x"], "'-x' is no event"),
+        (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; there are cpu, alloc, live, lock"),
+        (["-j", "java", "-e", "cpu time"], "'cpu time' is not an event"),
+        (["-j", "java", "-e=-x"], "'-x' is not an event"),
         (["-j", "java", "-e", "heap,alloc"], "alloc is given twice"),
         (["-j", "java", "-e", "a/B.c,a.B.c"], "a.B.c is given twice"),
         (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
@@ -136,7 +139,7 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     sudo, named = ["-j", "java", "--become", "sudo"], ["--async-profiler", str(other)]
     shipped = resources.blobs()["async-profiler"]["x86_64"]
     for words in ([*sudo, *named], ["doctor", *sudo, *named]):
-        with pytest.raises(UsageError, match="takes no library but its own package's"):
+        with pytest.raises(UsageError, match="accepts only the library of its package"):
             local_reach(parse(words))
     for words in (sudo, ["-j", "java", *named], [*sudo, *named, "--engine", "perf"]):
         local_reach(parse(words))
@@ -154,7 +157,7 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     [
         (
             ["--lock-threshold", "10us"],
-            "is for lock, and what is recorded is cpu\n  leave it out, or say -e cpu,lock",
+            "is for lock, and what is recorded is cpu\n  leave it out, or use -e cpu,lock",
         ),
         (
             ["--alloc-interval", "1m", "-e", "cpu,lock"],
@@ -295,7 +298,7 @@ def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
     (tmp_path / "run.json").write_text('{"format": 2}')
     done = hprofiler("report", tmp_path)
     assert done.returncode == 4
-    assert b"the run was cut off before anything of it was kept: record it again" in done.stderr
+    assert b"the run was cut off before its samples were kept: record it again" in done.stderr
 
 
 @pytest.mark.parametrize(

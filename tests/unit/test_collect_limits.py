@@ -38,7 +38,7 @@ def host_line(result: HostResult) -> Outcome:
 @pytest.mark.parametrize(
     ("of_a_part", "reason"),
     [
-        (69.0, "it did not send all that it had recorded within 1200 s"),
+        (69.0, "it did not send all its recordings within 1200 s"),
         (71.0, "timed out after 70 s while fetching"),
     ],
     ids=["each part comes in time", "one part is late"],
@@ -73,7 +73,7 @@ def test_after_the_first_stop_the_rest_has_less_time(fleet: MakeFleet, limits: L
 
     hosts.listener = listen
     assert host_line(hosts.collect()["one"]).reason == (
-        "interrupted; it did not send all that it had recorded within 240 s"
+        "interrupted; it did not send all its recordings within 240 s"
     )
 
 

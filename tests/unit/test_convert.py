@@ -142,7 +142,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-o", "-"], "say which with --to"),
+        (["-o", "-"], "name it with --to"),
         (["-o", "x.png"], "end the name with one of"),
         (["-o", "x", "--to", "png"], "unknown format 'png' to write"),
         (["-o", "/no where/x.svg"], "cannot write /no where/x.svg: there is no folder /no where"),
@@ -150,7 +150,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--width", "0"], "width 0: it is 300 to 20000 pixels"),
         (["-o", "x.svg", "--from", "xml"], "unknown format 'xml' to read"),
         (["-o", "x.svg", "--absolute"], "--absolute needs --diff"),
-        (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune does not go with --diff"),
+        (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune cannot be combined with --diff"),
         (["-o", "x.svg", "--prune", "0"], "neither a number of frames nor a percentage"),
         (["-o", "x.svg", "--prune", "101%"], "neither a number of frames nor a percentage"),
         (["-o", "x.svg", "--focus", "a", "--focus", "("], "--focus (: not a regular expression"),
@@ -182,7 +182,7 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
         (["--threads"], 2, "no stack starts with a thread frame"),
         (["--time", "1-2"], 2, "the option time is for jfr only, and this is folded"),
         (["--kernel"], 2, "the option kernel is for perf-data and perf-script only, and this is folded"),
-        (["--negate"], 2, "--negate is for differences, and there is none"),
+        (["--negate"], 2, "--negate is for differences, but nothing is compared"),
         (["--include", "nowhere"], 4, "no stack has a frame that --include nowhere finds"),
         (["--focus", "main", "--focus", "wait"], 4, "no stack has a frame that --focus wait finds"),
         (["--exclude", "main", "--exclude", "i?le"], 4, "frame that --exclude main --exclude 'i?le' finds"),
@@ -211,9 +211,9 @@ def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
     assert f"its profiles are in {run}/hosts" in says(run)
     for name in ("alloc-mean.pb.gz", "alloc.pb.gz", "cpu.pb.gz", "cpu.svg"):
         (run / "cluster" / name).write_bytes(b"")
-    assert f"all its processes are in {run}/cluster/cpu.pb.gz" in says(run)
+    assert f"the profile of all its processes is {run}/cluster/cpu.pb.gz" in says(run)
     (run / "cluster/cpu.pb.gz").unlink()
-    assert f"all its processes are in {run}/cluster/alloc.pb.gz" in says(run)
+    assert f"the profile of all its processes is {run}/cluster/alloc.pb.gz" in says(run)
 
 
 def test_unlike_inputs_do_not_merge(job, tmp_path):
@@ -238,8 +238,8 @@ def test_a_difference_comes_back_with_both_counts(job, tmp_path):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("- - -o x.svg", "- is named twice, and stdin can be read once"),
-        ("- --diff - -o x.svg", "- is named twice, and stdin can be read once"),
+        ("- - -o x.svg", "- (stdin) is given twice, but can be read only once"),
+        ("- --diff - -o x.svg", "- (stdin) is given twice, but can be read only once"),
         ("- -o x.svg <&-", "cannot read stdin: it is closed"),
         ("job.folded -o - --to folded >&-", "cannot write to stdout: it is closed"),
         ("job.folded -o - --to folded >/dev/full", "cannot write to stdout: No space left on device"),

@@ -289,7 +289,7 @@ def test_what_few_processes_hide_is_told(tmp_path):
     done = hprofiler(*few, "--fail-over", "5%")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
-    assert line.startswith("hprofiler: cannot tell whether hot grew (+30.0 points by itself, +30.0 with all")
+    assert line.startswith("hprofiler: cannot tell whether hot grew (+30.0 points self, +30.0 total")
     points = re.search(r": with 2 processes on a side a change below ([0-9.]+) points may be chance$", line)
     assert points and float(points[1]) > 30
     assert hprofiler(*few, "--fail-over", "40%").stderr == "", "it grew by less"
@@ -413,7 +413,7 @@ def test_the_page_of_a_file_and_a_run_of_one_name(after, tmp_path):
     ("words", "code", "says"),
     [
         (["nowhere", "."], 2, "nowhere does not exist"),
-        ([".", "."], 2, "is no run folder: it has no run.json"),
+        ([".", "."], 2, "is not a run folder: it has no run.json"),
         ([".ci/run", ".ci/run"], 4, "cannot read: .ci/run"),
         (["README.md", "README.md", "-o", "x.pdf"], 2, "ends with none of .svg .html"),
         (["README.md", "README.md", "-o", "no/such/x.svg"], 2, "no such folder"),

@@ -87,7 +87,10 @@ def test_each_host_says_for_itself(stand_ins):
     good = checked["good"]
     assert [one.outcome.status for one in good.verdicts] == [Status.OK] and not good.outcomes
     assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
-    for name, words in (("lies", "checked other processes"), ("dead", "ended with status 3")):
+    for name, words in (
+        ("lies", "checked processes that were not asked for"),
+        ("dead", "ended with status 3"),
+    ):
         (line,) = checked[name].outcomes
         assert line.status is Status.FAILED and words in line.reason, line
     assert [line.status for line in checked["idle"].outcomes] == [Status.IDLE]
@@ -101,7 +104,7 @@ def test_each_host_says_for_itself(stand_ins):
         ("async-profiler", "aloc", "if you mean alloc"),
         ("async-profiler", "nosuch", "choose of cpu"),
         ("async-profiler", "sched:sched_switch", None),
-        ("async-profiler", "com.acme.Main.step", "another event where that matters"),
+        ("async-profiler", "com.acme.Main.step", "choose another event"),
         ("perf", "com.acme.Main.step", None),
         ("perf", "nosuch", None),
     ],
@@ -229,7 +232,9 @@ def test_the_worst_comes_first_and_what_is_alike_is_told_once():
     assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not at all"
 
 
-@pytest.mark.parametrize(("asked", "words"), [(True, "would be recorded alone"), (False, "--canary has")])
+@pytest.mark.parametrize(
+    ("asked", "words"), [(True, "first, one process of each kind"), (False, "--canary first records")]
+)
 def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
     def of(name: str, version: str, *statuses: Status) -> HostChecked:
         made = host(name, *statuses)
@@ -248,7 +253,7 @@ def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
 
 def test_a_host_on_which_nothing_can_be_seen_says_so():
     nothing, one = Found(0, (), ()), Found(3, (), (Ignored(7, "of another"),))
-    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but those of this connection)")
+    assert idle_reason(nothing, Host("a", "a")).endswith("no other processes than those of this connection)")
     assert idle_reason(one, Host("a", "a")).endswith("(3 processes searched; left out: 7 (of another))")
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))

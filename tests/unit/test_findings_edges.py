@@ -82,7 +82,7 @@ def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
 
 def test_what_is_one_reason_is_counted_once(tmp_path):
     """A host's own reason is that of the processes that were lost with it; pids make no other reason."""
-    lost = MadeHost("n1").fails("failed", "the agent was ended by a signal")
+    lost = MadeHost("n1").fails("failed", "the agent was killed by a signal")
     lost.fails("failed", "went away together with n1", pid=7, lost=True)
     refused = MadeHost("n2", {1: f"{JOB} 90000\n"})
     for pid in (502, 535):

@@ -57,17 +57,17 @@ def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str
     ],
 )
 def test_options_that_want_pods(words: list[str]) -> None:
-    with pytest.raises(UsageError, match=r"is for pods, and -j names none"):
+    with pytest.raises(UsageError, match=r"is for pods, but -j names none"):
         kubernetes_options.asked_for(parse(["-j", "java", *words]))
 
 
 @pytest.mark.parametrize(
     ("words", "said", "remedy"),
     [
-        (["-j", "pod/x"], "names no pod", "-j k8s:pod/x; or -j text:pod/x"),
+        (["-j", "pod/x"], "needs the prefix k8s:", "-j k8s:pod/x; or -j text:pod/x"),
         (["-j", "Deploy/x", "-n", "y"], "is for pods", "-j k8s:Deploy/x"),
         (["-j", "app=x", "-A"], "is for pods", "-j k8s:app=x"),
-        (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match narrows to processes", "name pods with -j"),
+        (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match selects processes", "name pods with -j"),
     ],
 )
 def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str) -> None:
@@ -81,7 +81,7 @@ def test_one_selector_but_for_pods(words: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(["-j", words[0], "-j", words[1]])
     assert ended.value.code == 2
-    assert "only k8s:… may be given several times" in capsys.readouterr().err
+    assert "only k8s:… may be repeated" in capsys.readouterr().err
 
 
 def test_several_containers() -> None:
@@ -90,12 +90,12 @@ def test_several_containers() -> None:
 
 
 def test_options_that_exclude_each_other() -> None:
-    with pytest.raises(UsageError, match="-A means all namespaces"):
+    with pytest.raises(UsageError, match="exclude each other"):
         kubernetes_options.cluster(parse(["-j", "k8s:x", "-A", "-n", "y"]))
     with pytest.raises(UsageError, match="by exec"):
         kubernetes_options.cluster(parse(["-j", "k8s:x", "--via", "ssh", "--debug-container", "busybox"]))
     for words in (["-h", "n1"], ["-c", "http://rm:8088"]):
-        with pytest.raises(UsageError, match="name two targets"):
+        with pytest.raises(UsageError, match="exclude each other"):
             chosen.target(parse(["-j", "k8s:x", *words]))
 
 

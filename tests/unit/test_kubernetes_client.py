@@ -74,10 +74,10 @@ def test_several_files_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("- a list", "is no kubeconfig"),
-        ("clusters: 7", "is no kubeconfig"),
-        (": : :", "is no YAML"),
-        ("a: !!bool maybe", "is no YAML"),
+        ("- a list", "is not a kubeconfig"),
+        ("clusters: 7", "is not a kubeconfig"),
+        (": : :", "is not YAML"),
+        ("a: !!bool maybe", "is not YAML"),
         ("{}", "current context"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
         ("{current-context: x, contexts: [{name: x, context: 7}]}", "makes no sense"),
@@ -196,10 +196,10 @@ def test_a_plugin_that_is_not_there(server: ApiServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "reason", "said"),
     [
-        (401, "Unauthorized", "does not accept our credentials"),
+        (401, "Unauthorized", "does not accept the credentials"),
         (404, "NotFound", "the words"),
         (410, "Expired", "grew old"),
-        (429, "TooManyRequests", "too much to do"),
+        (429, "TooManyRequests", "is overloaded"),
         (500, "InternalError", "answered 500: the words"),
     ],
 )
@@ -279,7 +279,7 @@ def test_packed_answers_are_refused(server: ApiServer, tmp_path: Path) -> None:
     """A few bytes may be gigabytes when they are unpacked."""
     server.headers["Content-Encoding"] = "gzip"
     server.replies[PATH[1:]] = lambda _: (200, gzip.compress(b'{"items": []}'))
-    with pytest.raises(KubernetesError, match="packs its answers"):
+    with pytest.raises(KubernetesError, match="compresses its answers"):
         connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
 
 
@@ -391,7 +391,7 @@ def test_addresses_that_are_none(
 
 
 def test_a_token_that_cannot_be_sent_is_never_shown(server: ApiServer, tmp_path: Path) -> None:
-    with pytest.raises(KubernetesError, match="credentials cannot be sent") as caught:
+    with pytest.raises(KubernetesError, match="credentials contain characters that cannot be sent") as caught:
         connect(Access(server.kubeconfig(tmp_path, token="hush\nmore"))).list(PATH, {}, PODS)
     assert "hush" not in caught.value.reason
 

@@ -209,7 +209,7 @@ def test_why_a_pod_crashes(server: ApiServer, locate: Locate) -> None:
     assert (
         line.reason == "the container does not run: CrashLoopBackOff; it ended last with Error (exit code 3)"
     )
-    assert line.remedy == "see its last words: kubectl logs --previous -n default a -c main"
+    assert line.remedy == "read its log: kubectl logs --previous -n default a -c main"
 
 
 def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
@@ -258,13 +258,13 @@ def test_nothing_there(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("a")]
     with pytest.raises(KubernetesError, match="in all namespaces has a container absent"):
         locate(containers=("absent",), all_namespaces=True)
-    with pytest.raises(UsageError, match="no name of a namespace"):
+    with pytest.raises(UsageError, match="not a valid name of a namespace"):
         locate(namespace="../kube-system")
 
 
 def test_too_many(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod(f"p{number}") for number in range(5)]
-    with pytest.raises(TooMany, match="means 5 containers, and the limit is 4"):
+    with pytest.raises(TooMany, match="selects 5 containers; the limit is 4"):
         locate(limit=4)
     assert len(locate(limit=5).hosts) == 5
 
@@ -274,7 +274,7 @@ def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> 
     server.refuse_exec = 403, status(403, "Forbidden", "pods/exec is forbidden")
     found = locate(ssh_configured=True)
     assert found.cluster is None and found.hosts[0].name == "node1"
-    assert found.notes[0].startswith("by SSH to the nodes, since exec is refused: ")
+    assert found.notes[0].startswith("using SSH to the nodes, because exec is refused: ")
     assert locate().cluster is not None and locate(ssh_configured=True, via="exec").cluster is not None
     server.refuse_exec = None
     assert locate(ssh_configured=True).cluster is not None
@@ -306,7 +306,7 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
         server.pods = [pod("good"), strange]
         found = locate()
         assert [host.name for host in found.hosts] == ["good"]
-        assert found.notes == ("1 pods have names that no pod can have; they are left out",)
+        assert found.notes == ("1 pods have invalid names and are left out",)
     strange = pod("good-too", containers=["main", "other"])
     strange["status"]["containerStatuses"][1]["name"] = name
     strange["spec"]["nodeName"] = "n1"
@@ -317,7 +317,7 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
 @pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
 def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
     server.pods = [pod("a", node=node)]
-    with pytest.raises(KubernetesError, match="is no host"):
+    with pytest.raises(KubernetesError, match="is not a host"):
         locate(via="ssh")
 
 

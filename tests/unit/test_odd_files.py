@@ -70,7 +70,7 @@ def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) ->
 def test_a_fifo_for_a_selector_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.yaml")
     done = hprofiler("selectors", "--selectors", tmp_path)
-    assert done.returncode == 2 and "a.yaml: is no regular file" in done.stderr, done
+    assert done.returncode == 2 and "a.yaml: is not a regular file" in done.stderr, done
 
 
 def test_a_full_disk_is_that_of_the_run_folder(tmp_path: Path) -> None:

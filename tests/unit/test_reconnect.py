@@ -136,8 +136,8 @@ def test_the_times_of_several_losses_are_added(fleet, clock, tmp_path):
     (of_host,), of_process = lines(hosts.collect()["one"])
     assert of_process[0] is Status.OK and takes == []
     assert [step.detail for step in hosts.progress if "again" in step.detail] == [
-        "connected again after 4 s",
-        "connected again after 7 s",
+        "reconnected after 4 s",
+        "reconnected after 7 s",
     ]
     assert "lost for 11 s" in of_host[2]
 
@@ -208,7 +208,7 @@ def test_a_killed_agent_is_reported_with_how_to_clean_up(fleet, tmp_path):
     result = fleet(one=KILLED.format(log=str(log))).collect()["one"]
     (of_host,), of_process = lines(result)
     assert of_host[:2] == (Status.FAILED, "record")
-    assert "status -9" in of_host[2] and "lost with its agent" in of_host[2]
+    assert "status -9" in of_host[2] and "what was not fetched before is lost" in of_host[2]
     assert "hprofiler cleanup" in result.outcomes[0].remedy
     assert of_process[0] is Status.FAILED and log.read_text() == "good"
 
@@ -258,8 +258,8 @@ def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypat
     monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(Away, "passes", staticmethod(passes))
     (of_host,), of_process = lines(away().collect()["one"])
-    assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
-    assert of_process[0] is Status.FAILED and "lost with its host" in of_process[2]
+    assert of_host[0] is Status.FAILED and "restored within 30 s: nobody answers" in of_host[2]
+    assert of_process[0] is Status.FAILED and "its host was lost" in of_process[2]
     assert Away.connects == 4
 
 
@@ -301,7 +301,7 @@ def test_the_first_ctrl_c_ends_the_recording_and_waits_for_what_is_kept_of_it(aw
     monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(Away, "passes", staticmethod(passes))
     (of_host,), _ = lines(hosts.collect()["one"])
-    assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
+    assert of_host[0] is Status.FAILED and "restored within 30 s: nobody answers" in of_host[2]
 
 
 def test_what_was_recorded_before_ctrl_c_is_fetched_from_a_host_whose_link_was_down(fleet, tmp_path):

@@ -73,7 +73,7 @@ def test_a_range_keeps_user_and_port() -> None:
 
 
 ERRORS = [
-    ("nothing", " , ", "-h names no host"),
+    ("nothing", " , ", "-h has no host"),
     ("an option for ssh", "-oProxyCommand=x", "is not a host"),
     ("a user that is an option", "-x@h", "is not a user name"),
     ("no user", "@h", "'' is not a user name"),
@@ -88,7 +88,7 @@ ERRORS = [
     ("open bracket", "[::1", "is not an IPv6 address in brackets"),
     ("text after the bracket", "[::1]x", "is not an IPv6 address in brackets"),
     ("backwards", "n[3-1]", "the range 3-1 runs backwards"),
-    ("unlike widths", "n[1-012]", "mixes numbers of unlike width"),
+    ("unlike widths", "n[1-012]", "mixes numbers of different widths"),
     ("no numbers", "n[-]", "'-' is not a range of numbers"),
     ("open range", "n[1-", "is not a host"),
     ("a billion hosts", "n[1-999999999]", "more than 5000 hosts"),

@@ -18,7 +18,7 @@ from hprofiler.collect import HostProgress
 
 PATIENCE = 30
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
-AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
+AGAIN = HostProgress("host3", "fetch", "reconnected after 12 s", 1)
 # How many seconds are over is for the machine's load to say.
 SOUGHT = re.compile(r"host3: the connection was lost; looking for its agent \(\d+ s of 30\)")
 
@@ -66,7 +66,7 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     assert heard.wait(PATIENCE)
     log(AGAIN)
     first, *sought, again = capfd.readouterr().err.splitlines()
-    assert (first, again) == ("host3: recording 1 process", "host3: connected again after 12 s")
+    assert (first, again) == ("host3: recording 1 process", "host3: reconnected after 12 s")
     assert sought and all(map(SOUGHT.fullmatch, sought))
 
 

@@ -1,4 +1,4 @@
-"""What `-j` means: every form, and what is said of what is none of them."""
+"""What `-j` means: every form, and what is said of what is not one of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUERIES = [
     ("one pid", "pid:123", {"kind": "pids", "pids": [123]}),
     ("pids, blanks and repetition", "pid: 123, 456,123", {"kind": "pids", "pids": [123, 456]}),
     ("regex", r"re:--executor-id \d+", {"kind": "regex", "regex": r"--executor-id \d+"}),
-    ("regex with a bar is no pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
+    ("regex with a bar is not a pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
     ("Rust's words in a regex", r"re:\p{Lu}+(?<n>x)\z", {"kind": "regex", "regex": r"\p{Lu}+(?<n>x)\z"}),
     ("an escaped bracket is no look-around", r"re:f\(?=1", {"kind": "regex", "regex": r"f\(?=1"}),
     ("flags and code points", r"re:a(?i)b(?U:c+)\x{41}", {"kind": "regex", "regex": r"a(?i)b(?U:c+)\x{41}"}),
@@ -67,14 +67,14 @@ ERRORS = [
     ("a negative pid", "pid:-1", "'-1' is not a process id"),
     ("a pid over the kernel's limit", "pid:4194305", "is not a process id"),
     ("digits of another script", "pid:１２", "is not a process id"),
-    ("empty regex", "re:", "no expression"),
+    ("empty regex", "re:", "re: is empty"),
     ("broken regex", "re:(a", "missing )"),
     ("look-ahead", "re:a(?!b)", "look-around"),
     ("back reference", r"re:(a)\1", "back reference"),
     ("empty text", "text:", "no text"),
-    ("a bar alone", "|", "not a whole shell pipe"),
-    ("a bar too many", "grep a |", "not a whole shell pipe"),
-    ("ps in the pipe", "ps aux | grep java", "fed with the process list"),
+    ("a bar alone", "|", "not a complete shell pipe"),
+    ("a bar too many", "grep a |", "not a complete shell pipe"),
+    ("ps in the pipe", "ps aux | grep java", "reads the process list by itself"),
     ("two lines", "grep a\nrm b", "control character"),
     ("too long", "x" * 5000, "longer than"),
     ("a misspelt name", "spark-exekutor", "spark-executor"),

@@ -168,7 +168,7 @@ ERRORS = [
     (
         "unknown source",
         RULE + "labels: {a: {from: jar, regex: (a)}}",
-        "labels.a.from: 'jar' is none of: arguments",
+        "labels.a.from: 'jar' is not one of: arguments",
     ),
     ("no group", RULE + "labels: {a: {from: options, regex: a}}", "labels.a.regex: needs exactly one group"),
     (
@@ -189,15 +189,15 @@ ERRORS = [
     (
         "unknown label",
         RULE + "process_label: 'x {b}'",
-        "process_label: {b} is none of the labels: there are none",
+        "process_label: {b} is not one of the labels: there are none",
     ),
-    ("lone brace", RULE + "process_label: 'x {b'", "process_label: has a brace without its partner"),
+    ("lone brace", RULE + "process_label: 'x {b'", "process_label: has an unmatched brace"),
     ("repeated key", RULE + "any: [{user: a}]", "line 4: key 'any' is given twice"),
     ("repeated nested key", HEAD + "any:\n  - {user: a, user: b}", "line 4: key 'user' is given twice"),
     ("not YAML", "name: [", "not valid YAML"),
     ("two documents", RULE + "---\n" + RULE, "not valid YAML"),
     ("a Python object", RULE + "process_label: !!python/object/apply:os.getpid []", "not valid YAML"),
-    ("a word that is no time", "name: !!timestamp x", "not valid YAML"),
+    ("a word that is not a time", "name: !!timestamp x", "not valid YAML"),
     ("neither yes nor no", "name: !!bool maybe", "not valid YAML"),
     ("a part of itself", HEAD + "any: &a [*a]", "more than 20000 values"),
     (

@@ -188,7 +188,7 @@ def test_where_there_is_no_browser_open_names_the_page(folder):
     with run_report(folder, "--open") as command:
         _, err = command.communicate(timeout=LONG)
     assert command.returncode == 0
-    assert f"no browser to show it in: open {(folder / 'report.html').as_uri()}" in err
+    assert f"no browser found; open {(folder / 'report.html').as_uri()}" in err
 
 
 def test_serve_before_the_folder_says_what_is_wrong(tmp_path):

@@ -235,7 +235,7 @@ def test_open_refuses_what_is_no_run_folder(tmp_path):
         RunFolder.open(tmp_path)
     for other in (1, 99):
         (tmp_path / "run.json").write_text(f'{{"format": {other}}}')
-        with pytest.raises(RunFolderError, match=f"format {other}, this hprofiler reads 2 and 3"):
+        with pytest.raises(RunFolderError, match=f"format {other}, but this hprofiler reads 2 and 3"):
             RunFolder.open(tmp_path)
 
 

@@ -45,7 +45,7 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
         (
             [f"reason {n}" for n in range(1, 8)],
             [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]
-            + ["note: 2 more such notes are in the ledger"],
+            + ["note: 2 more such notes are in the report"],
         ),
     ],
 )

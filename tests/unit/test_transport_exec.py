@@ -171,7 +171,7 @@ def test_an_old_server_cannot_end_the_input(transport: ExecTransport, server: Ap
 
 def test_a_server_that_speaks_something_else(transport: ExecTransport, server: ApiServer) -> None:
     server.guid = "another"
-    with pytest.raises(HostError, match="speaks no protocol for commands that we know") as caught:
+    with pytest.raises(HostError, match="uses an unknown protocol for exec") as caught:
         transport.open("echo")
     assert "--via ssh" in caught.value.remedy
 

@@ -78,17 +78,17 @@ def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
     [
         (["-j", "spark-executor", "--match", "java"], "-j names none"),
         (["-j", "spark-executor", *C, "--match", "java"], "-j names none"),
-        (["-j", APP, *C, "--match", "spark-executr"], "no selector is called"),
+        (["-j", APP, *C, "--match", "spark-executr"], "no selector is named"),
         (["-j", APP, *C, "-h", "n1"], "-h and -c name two targets"),
         (["-j", "yarn:name=x", "-h", "n1"], "-h and -c name two targets"),
-        (["-j", "yarn:name=x"], "where is the ResourceManager"),
+        (["-j", "yarn:name=x"], "no ResourceManager is configured"),
         (["-j", APP, *C, "--yarn-ca", "/no/such"], "no such file"),
         (["-j", APP, *C, "--host-map", "a=-x"], "is not a host"),
-        (["-j", f"{APP},{APP}", *C], "no application's id"),
-        (["-j", "application_17", *C], "no application's id"),
-        (["-j", "container_e17_1700000000000_0042_01_000003", *C], "no application's id"),
-        (["-j", "aplication_1700000000000_0042", *C], "no application's id"),
-        (["-j", "1700000000000_0042", *C], "no application's id"),
+        (["-j", f"{APP},{APP}", *C], "not the id of an application"),
+        (["-j", "application_17", *C], "not the id of an application"),
+        (["-j", "container_e17_1700000000000_0042_01_000003", *C], "not the id of an application"),
+        (["-j", "aplication_1700000000000_0042", *C], "not the id of an application"),
+        (["-j", "1700000000000_0042", *C], "not the id of an application"),
         (["-j", "java", "-h", "n1", "--host-map", "n1=n2"], "--host-map is for an application or pods"),
         (["-j", "java", "--yes"], "--yes is for an application or pods"),
         (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
@@ -103,7 +103,7 @@ def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
     (note,) = chosen.target(parse(["-j", APP])).notes
     assert note.startswith(f"-j {APP} is looked for in command lines on this machine; -c http")
     (note,) = chosen.target(parse(["-j", "job_1700000000000_0042", "-h", "n1"])).notes
-    assert "on the hosts named" in note
+    assert "on these hosts" in note
     assert chosen.target(parse(["-j", "java"])).notes == ()
 
 
@@ -159,7 +159,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert [record["id"] for record in json.loads(capsys.readouterr().out)] == [APP]
         assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
         said = capsys.readouterr()
-        assert said.out == "" and said.err == "no application runs that matches user=nobody\n"
+        assert said.out == "" and said.err == "no running application that matches user=nobody\n"
 
 
 def test_apps_of_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,4 +179,4 @@ def test_notes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     with Server(small_cluster()) as server:
         del server.paths[next(path for path in server.paths if path.endswith("executors"))]
         chosen.print_notes(chosen.target(parse(["-j", APP, "-c", server.url])))
-    assert capsys.readouterr().err.startswith("note: the Spark driver did not tell its executors: http")
+    assert capsys.readouterr().err.startswith("note: the Spark driver did not list its executors: http")

@@ -133,7 +133,7 @@ def test_maps_that_are_none(text: str) -> None:
 
 def test_the_line_of_a_map_that_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "map").write_text("a=b\nc d\n")
-    with pytest.raises(UsageError, match="map:2: 'c d' is no pair of hosts"):
+    with pytest.raises(UsageError, match="map:2: 'c d' is not a pair of hosts"):
         parse_host_map(str(tmp_path / "map"))
     (tmp_path / "map").write_text("# nothing\n")
     with pytest.raises(UsageError, match="holds 0 pairs"):

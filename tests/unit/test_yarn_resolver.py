@@ -113,7 +113,7 @@ def test_very_much_that_came_since_is_counted(server: Server) -> None:
     server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
     came = located.new_processes()
     assert len(came) == 21
-    assert came[-1].reason == "976 more containers began during the recording and are not in it"
+    assert came[-1].reason == "976 more containers started during the recording and are not in it"
 
 
 def test_names_keep_their_letters_and_are_mapped_whatever_those_are(server: Server) -> None:
@@ -159,7 +159,7 @@ def test_a_driver_in_client_mode_is_told(server: Server) -> None:
     located = locate(server)
     assert located.notes == (
         "the Spark driver runs on edge7, in no container, and is not profiled; "
-        "--host-map edge7=edge7 has it visited too",
+        "--host-map edge7=edge7 profiles it too",
     )
     assert [host.name for host in located.hosts] == ["n1", "n2"]
 
@@ -205,7 +205,9 @@ def test_drivers_of_two_applications_at_the_same_port(server: Server) -> None:
 def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) -> None:
     server.set(spark_paths([executor("driver", None, "n1", hostPort=address)], []))
     located = locate(server)
-    assert located.notes == ("the Spark driver is in no container, does not say where, and is not profiled",)
+    assert located.notes == (
+        "the Spark driver runs outside of containers at an unknown address, and is not profiled",
+    )
     assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
@@ -217,7 +219,7 @@ def test_a_driver_that_does_not_answer_costs_labels_alone(server: Server, answer
     located = locate(server)
     assert len(located.hosts) == 2 and "role" not in located.hosts[1].containers[container_id(2)]
     (note,) = located.notes
-    assert note.startswith("the Spark driver did not tell its executors: ")
+    assert note.startswith("the Spark driver did not list its executors: ")
 
 
 def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
@@ -304,13 +306,13 @@ def test_nothing_matches(two: Server) -> None:
 
 @pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])
 def test_filters_that_are_none(server: Server, asked: str) -> None:
-    with pytest.raises(UsageError, match="is no filter"):
+    with pytest.raises(UsageError, match="is not a filter"):
         locate(server, asked)
     assert server.asked == []
 
 
 def test_a_limit_of_containers(two: Server) -> None:
-    with pytest.raises(TooMany, match="2 applications with 304 containers in all, and the limit is 200"):
+    with pytest.raises(TooMany, match="2 applications with 304 containers in all; the limit is 200"):
         locate(two, "", limit=200)
     assert len(two.asked) == 1  # nothing was asked of them yet
     two.set(application_paths([container(1, "n1")], APP, runningContainers=999))
@@ -330,8 +332,8 @@ def test_what_came_since(server: Server) -> None:
     server.set(spark_paths([executor("5", 5, "n4")], []))
     came = located.new_processes()
     assert [(line.host, line.reason) for line in came] == [
-        ("n4", "executor 5 on n4 began during the recording and is not in it"),
-        ("n2", f"{container_id(6)} on n2 began during the recording and is not in it"),
+        ("n4", "executor 5 on n4 started during the recording and is not in it"),
+        ("n2", f"{container_id(6)} on n2 started during the recording and is not in it"),
     ]
     server.paths.clear()
     server.set({"*": Answer(b"", 500)})
@@ -397,7 +399,7 @@ def test_an_old_resource_manager_has_the_nodes_asked() -> None:
         located = locate(rm)
     assert containers(located) == {"n1": [container_id(2)]}
     (note,) = located.notes
-    assert note.startswith("node n3 did not tell its containers: http://127") and "answered 500" in note
+    assert note.startswith("node n3 did not list its containers: http://127") and "answered 500" in note
     assert len(busy.asked) == len(other.asked) == len(broken.asked) == 1
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostLeft, HostProgress, Reach
     from hprofiler.model import Host
 
-_HINT = "nothing was removed: `hprofiler cleanup --yes` removes what is marked so"
+_HINT = "nothing was removed; `hprofiler cleanup --yes` removes what is marked so"
 _SILENCE = 10.0
 """Seconds after which a log wants to hear how far many hosts are."""
 

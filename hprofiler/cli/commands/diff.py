@@ -47,10 +47,10 @@ def _output(path: Path) -> Path:
     """What cannot be written is said before anything is read."""
     if path.suffix not in _SUFFIXES:
         raise UsageError(
-            f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
+            f"cannot write {path}: the name must end with {' or '.join(_SUFFIXES)}", "see docs/diff.md"
         )
     if is_folder(path) or not is_folder(path.parent):
-        raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
+        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
     return path
 
 
@@ -97,7 +97,7 @@ def _print_hidden(changes: Changes, limit: float) -> None:
     if found:
         one, noise = found
         number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
-        why = f"with {number} on a side a change below {100 * noise:.1f} points may be chance"
+        why = f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
         _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
 
 
@@ -124,7 +124,7 @@ def _grew(one: MethodChange) -> str:
 
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
+    return f"{own:+.1f} points self, {total:+.1f} total"
 
 
 @contextmanager

@@ -41,11 +41,11 @@ def _make(options: argparse.Namespace) -> int:
     print_problems("not in the pictures", report.problems)
     _show(report.page, options)
     if report.empty:
-        reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
+        reason = f"no samples to show ({report.coverage}); there are no pictures, and the page says why"
         if report.cut_off:
             kept = RunFolder.open(Path(options.folder)).how_to_read_profiles()
-            before = "what became of it was written" if kept else "anything of it was kept"
-            reason = f"the run was cut off before {before}: {kept or 'record it again'}"
+            before = "its outcome was written" if kept else "its samples were kept"
+            reason = f"the run ended before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.PARTIAL if report.problems else Exit.OK
@@ -60,6 +60,6 @@ def _show(page: Path, options: argparse.Namespace) -> None:
         print(f"{server.address}\n  from another machine: {server.tunnel}\n  Ctrl-C ends it", flush=True)
     address = server.address if server else page.absolute().as_uri()
     if options.open and not open_in_browser(address):
-        print(f"hprofiler: there is no browser to show it in: open {address}", file=sys.stderr)
+        print(f"hprofiler: no browser found; open {address}", file=sys.stderr)
     if server is not None:
         server.serve()

@@ -126,7 +126,7 @@ def _print_event(event: EventReport) -> None:
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
         return
-    left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
+    left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     for finding in event.findings[:FINDINGS_SHOWN]:
         say("  ", printable(plain(finding.text)), sys.stdout)
@@ -143,14 +143,14 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
         for hint in _next_steps(result, selector, searched):
             print(f"  {hint}", file=sys.stderr)
     if result.kept:
-        print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+        print(f"  see {result.report.page}", file=sys.stderr)
 
 
 def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
     found = result.coverage.processes.found
     if result.coverage.processes.recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
-        return f"{result.report.coverage}, without one sample to show: {why}"
+        return f"{result.report.coverage}, but there are no samples: {why}"
     if found:
         return f"none of {found} matching processes could be recorded"
     missed = [one.host.name for one in result.results if one.host.name not in searched]
@@ -167,11 +167,11 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
     if searched:
         yield SEE_WHAT_IS_THERE
         if not selector.native and selector.kind in _OF_ANY_PROGRAM:
-            yield "only JVMs were looked for; with --engine perf other programs are recorded too"
+            yield "only JVMs were searched; --engine perf also records other programs"
     elif result.interrupted:
-        yield "see what a run would record with: hprofiler ps … (same -j and host options)"
+        yield "list what a run would record: hprofiler ps … (same -j and host options)"
     else:
-        yield "see what is in the way with: hprofiler doctor … (same -j and host options)"
+        yield "check what prevents the recording: hprofiler doctor … (same -j and host options)"
 
 
 def why_empty(event: EventReport) -> str:
@@ -181,7 +181,7 @@ def why_empty(event: EventReport) -> str:
     if not event.recorded:
         return "not recorded"
     if event.whole:
-        return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
+        return "no stack contains a root of the selector; `hprofiler report DIR` shows all stacks"
     return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
 
 

@@ -27,7 +27,7 @@ def begin(options: argparse.Namespace, located: Located) -> Audit | None:
         return None
 
     def lost(why: str) -> None:
-        told = f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there\n"
+        told = f"hprofiler: --audit {name}: {why}: further actions are not logged\n"
         past_its_lock(sys.stderr).write(told)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])

@@ -65,7 +65,7 @@ class SelectorAction(argparse.Action):
         before = getattr(namespace, self.dest)
         both = values if before is None else f"{before} {values}"
         if before is not None and not (names_pods(before) and names_pods(str(values))):
-            reason = f"given twice, {before!r} and {values!r}; only k8s:… may be given several times"
+            reason = f"given twice, {before!r} and {values!r}; only k8s:… may be repeated"
             raise argparse.ArgumentError(self, reason)
         setattr(namespace, self.dest, both)
 
@@ -78,8 +78,8 @@ def asked_for(options: argparse.Namespace) -> tuple[str, ...] | None:
     """What the resolver is asked for (`TargetOptions.pods`); None where no pods are meant."""
     typed: str = (options.selector or "").strip()
     if options.match is not None and names_pods(options.match):
-        remedy = "name pods with -j, which may be given several times; --match takes what -j takes on a host"
-        raise UsageError("--match narrows to processes, and k8s: names pods", remedy)
+        remedy = "name pods with -j, which may be repeated; --match takes a selector of processes"
+        raise UsageError("--match selects processes, but k8s: names pods", remedy)
     if names_pods(typed):
         return tuple(part.strip() for part in _PREFIX.split(typed)[1:])
     _refuse_without_prefix(options, typed)
@@ -94,11 +94,11 @@ def _refuse_without_prefix(options: argparse.Namespace, typed: str) -> None:
     if given:
         option = _SHORT.get(given) or "--" + given.replace("_", "-")
         meant = f"k8s:{typed}" if names_workload(typed) or "=" in typed else "k8s:app=etl or -j k8s:pod/NAME"
-        raise UsageError(f"{option} is for pods, and -j names none", f"write -j {meant}")
+        raise UsageError(f"{option} is for pods, but -j names none", f"write -j {meant}")
     elsewhere = options.hosts is not None or options.hosts_file is not None or options.yarn is not None
     if names_workload(typed) and not elsewhere:
         remedy = f"write -j k8s:{typed}; or -j text:{typed} to look for that text in command lines"
-        raise UsageError(f"-j {typed} names no pod without k8s: before it", remedy)
+        raise UsageError(f"-j {typed} needs the prefix k8s: to name pods", remedy)
 
 
 def cluster(options: argparse.Namespace, limit: int | None = None) -> KubernetesOptions:
@@ -107,9 +107,9 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
     from hprofiler.resolve.host_map import parse_host_map
 
     if options.all_namespaces and options.namespace is not None:
-        raise UsageError("-A means all namespaces, and -n one of them", "give one of them")
+        raise UsageError("-A (all namespaces) and -n (one namespace) exclude each other", "give one of them")
     if options.via == "ssh" and options.debug_container is not None:
-        raise UsageError("--debug-container is for the way by exec", "leave out --via ssh")
+        raise UsageError("--debug-container works only with --via exec", "leave out --via ssh")
     return KubernetesOptions(
         access=Access(options.kubeconfig, options.context, options.timeout),
         namespace=options.namespace,

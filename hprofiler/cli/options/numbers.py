@@ -19,7 +19,7 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
 def named(text: str) -> str:
     """A file or folder; where a script's variable is empty nothing else is taken for it."""
     if not text:
-        raise argparse.ArgumentTypeError("it names nothing")
+        raise argparse.ArgumentTypeError("the value is empty")
     return text
 
 

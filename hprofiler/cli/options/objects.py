@@ -168,5 +168,5 @@ def file(name: str | None, option: str) -> Path | None:
     except OSError as error:
         raise UsageError(f"{option} {name}: {(error.strerror or 'cannot be read').lower()}") from error
     if not is_file(path):
-        raise UsageError(f"{option} {name}: is no regular file")
+        raise UsageError(f"{option} {name}: is not a regular file")
     return path

@@ -81,8 +81,8 @@ def refuse_many(options: argparse.Namespace, located: Located) -> None:
     """Raises UsageError for more hosts than the user agrees to."""
     hosts = len(located.hosts)
     if hosts > options.max_hosts:
-        remedy = f"choose fewer, or agree to so many with --max-hosts {hosts}"
-        raise UsageError(f"{hosts} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+        remedy = f"choose fewer, or allow them with --max-hosts {hosts}"
+        raise UsageError(f"{hosts} hosts exceed the limit of {options.max_hosts} (--max-hosts)", remedy)
 
 
 def _hosts(text: str) -> int:

@@ -103,13 +103,13 @@ def events(text: str) -> tuple[str, ...]:
     for name in names:
         if not _EVENT.fullmatch(name):
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no event; there are {IN_WORDS}, and others such as page-faults"
+                f"{name!r} is not an event; events are {IN_WORDS}, and others such as page-faults"
             )
     twice = [name for name in OWN + tuple(names) if names.count(name) > 1]
     if twice:
         raise argparse.ArgumentTypeError(f"{twice[0]} is given twice in {text!r}")
     if len(names) > MOST_EVENTS:
-        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording has at most {MOST_EVENTS}")
+        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording can have at most {MOST_EVENTS}")
     return tuple(names)
 
 
@@ -126,8 +126,8 @@ def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
     for name, of in _INTERVALS_OF.items():
         if getattr(options, name) is not None and not set(of) & set(asked):
             option = f"--{name.replace('_', '-')}"
-            reason = f"{option} is for {', '.join(of)}, and what is recorded is {', '.join(asked)}"
-            raise UsageError(reason, f"leave it out, or say -e {','.join((*asked, of[0]))}")
+            reason = f"{option} is for {', '.join(of)}, but -e is {', '.join(asked)}"
+            raise UsageError(reason, f"leave it out, or use -e {','.join((*asked, of[0]))}")
 
 
 def seconds(text: str) -> float:

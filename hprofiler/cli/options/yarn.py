@@ -72,8 +72,8 @@ def hint(options: argparse.Namespace) -> str | None:
     typed = (options.selector or "").strip()
     if options.yarn is not None or _is_configured() or not _looks_like_id(typed):
         return None
-    where = "on the hosts named" if _hosts_named(options) else "on this machine"
-    return f"-j {typed} is looked for in command lines {where}; -c http://rm:8088 asks YARN for its hosts"
+    where = "on these hosts" if _hosts_named(options) else "on this machine"
+    return f"-j {typed} matches command lines {where}; for a YARN application add -c http://rm:8088"
 
 
 def refuse_unused(options: argparse.Namespace, application: str | None, pods: Sequence[str] | None) -> None:
@@ -88,7 +88,7 @@ def refuse_unused(options: argparse.Namespace, application: str | None, pods: Se
     if unused:
         what = "an application" if unused == "--yarn-ca" else "an application or pods"
         raise UsageError(
-            f"{unused} is for {what}, and -j names none", "leave it out, or say -j application_… -c URL"
+            f"{unused} is for {what}, but -j names none", "leave it out, or use -j application_… -c URL"
         )
 
 
@@ -103,7 +103,7 @@ def selector_text(options: argparse.Namespace) -> str | None:
     if _whole(options):
         return match
     remedy = "name an application: -j application_… -c URL --match SELECTOR"
-    raise UsageError("--match narrows an application, and -j names none", remedy)
+    raise UsageError("--match is for an application, but -j names none", remedy)
 
 
 def cluster(options: argparse.Namespace, limit: int | None = None) -> YarnOptions:
@@ -156,8 +156,8 @@ def _application_of(typed: str) -> str:
 
     identity = application_of(typed)
     if identity is None:
-        remedy = "write one as `hprofiler apps` lists it, or yarn:name=… for several; --match narrows them"
-        raise UsageError(f"-j {typed}: no application's id", remedy)
+        remedy = "copy the id from `hprofiler apps`, or use yarn:name=… for several applications"
+        raise UsageError(f"-j {typed}: not the id of an application", remedy)
     return identity
 
 

@@ -51,7 +51,7 @@ def print_results(cleaned: Sequence[HostLeft]) -> None:
     """A line for each thing that was removed; what failed is printed with the failures."""
     verbs = {
         "removed": "removed",
-        "emptied": "removed what is ours in",
+        "emptied": "removed our files in",
         "ended": "ended",
         "stopped": "stopped the",
     }
@@ -86,18 +86,18 @@ def summary(found: Sequence[HostLeft]) -> str:
         parts.append(f"removed {of_all}{counted(len(tried), 'things')} on {hosts}{freed_size}")
     elif in_full:
         stays = states["used"] or states["unknown"]
-        nothing = "nothing is to be removed" if stays else "nothing is left"
+        nothing = "nothing to remove" if stays else "nothing is left"
         parts.append(f"{nothing} on {counted(len(in_full), 'hosts')}")
     if used := states["used"]:
         # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
         things = f"{counted(used, 'things')} {'is' if used == 1 else 'are'}"
-        parts.append(f"{things} in use: clean up again when no session goes on there")
+        parts.append(f"{things} in use: clean up again when no run uses the host")
     if states["unknown"]:
         parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
     if len(in_full) < len(looked):
-        parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be looked at in full")
+        parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be checked completely")
     if len(looked) < len(found):
-        parts.append(f"{counted(len(found) - len(looked), 'hosts')} could not be looked at")
+        parts.append(f"{counted(len(found) - len(looked), 'hosts')} could not be checked")
     return "; ".join(parts) + _out_of_reach(found)
 
 
@@ -109,7 +109,7 @@ def _out_of_reach(left: Sequence[HostLeft]) -> str:
         return ""
     named = ", ".join(f"{user} {count}" for user, count in users.most_common(_USERS))
     more = f" and {counted(len(users) - _USERS, 'more users')}" if len(users) > _USERS else ""
-    return f" (not looked into: JVMs of {named}{more}; --become sudo looks into all)"
+    return f" (not checked: JVMs of {named}{more}; --become sudo checks all)"
 
 
 def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -56,9 +56,9 @@ def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> 
 
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
     if found and asked:
-        say("canary: ", f"of each kind one process would be recorded alone for 2 s first: {found}", out)
+        say("canary: ", f"first, one process of each kind would be recorded for 2 s: {found}", out)
     elif found:
-        say("canary: ", f"none goes before the others; --canary has one of each kind do so: {found}", out)
+        say("canary: ", f"no canary; --canary first records one process of each kind: {found}", out)
 
 
 def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
@@ -85,8 +85,8 @@ def _summary(checked: Sequence[HostChecked]) -> str:
         return "nothing would be recorded"
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
     words = f"{good} of {len(verdicts)} processes would be recorded as asked"
-    words += f", {part} in part or less well" if part else ""
-    return words + (f", {len(verdicts) - good - part} not at all" if good + part < len(verdicts) else "")
+    words += f", {part} in part" if part else ""
+    return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 
 
 def _rank(line: _Line) -> int:

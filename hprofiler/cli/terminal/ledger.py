@@ -38,7 +38,7 @@ def print_problems(what: str, problems: Sequence[Outcome]) -> None:
         say("  ", printable(f"{problem.host} pid {problem.pid}: {problem.reason}"), sys.stderr)
     if len(problems) > PROBLEMS_SHOWN:
         more = len(problems) - PROBLEMS_SHOWN
-        print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)
+        print(f"  … and {more} more: see the page", file=sys.stderr)
 
 
 def print_failures(failed: Sequence[tuple[str, str, str]], page: str) -> None:
@@ -56,7 +56,7 @@ def print_failures(failed: Sequence[tuple[str, str, str]], page: str) -> None:
             say("    ", remedy, sys.stderr)
     more = sum(map(len, list(alike.values())[shown:]))
     if more:
-        print(f"  … and {more} more: see the ledger in {page}", file=sys.stderr)
+        print(f"  … and {more} more: see {page}", file=sys.stderr)
 
 
 def print_degraded(results: Sequence[HostResult]) -> None:
@@ -86,7 +86,7 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
         if remedy:
             say("    ", remedy, sys.stderr)
     if len(alike) > SHOWN:
-        print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
+        print(f"note: {len(alike) - SHOWN} more such notes are in the report", file=sys.stderr)
 
 
 def _without_details(reason: str) -> _Parts:

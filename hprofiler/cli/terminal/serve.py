@@ -54,7 +54,7 @@ class PageServer(http.server.ThreadingHTTPServer):
             super().__init__((_LOOPBACK, port), _Handler)
         except OSError as error:
             reason = f"cannot serve on {_LOOPBACK}:{port}: {error.strerror or error}"
-            raise UsageError(reason, "choose another port, or none: --serve takes a free one") from error
+            raise UsageError(reason, "choose another port, or leave it out to use a free one") from error
 
     def server_bind(self) -> None:
         """As it is done below HTTPServer, which asks a resolver for the name of the address."""
@@ -72,7 +72,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         return f"ssh -N -L {self.server_port}:{there} {_user()}@{socket.gethostname()}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away is no error of anybody's."""
+        """A browser that goes away is not an error of anybody's."""
 
     def serve(self) -> None:
         """Answer until Ctrl-C."""

@@ -168,7 +168,7 @@ class Noise:
         self._times_by_name: dict[str, list[float]] = {}
 
     def of(self, which: str, name: str) -> float | None:
-        """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
+        """A change beyond this is not chance; None if the number of samples is not known."""
         if not self.known:
             return None
         times = [self._times(side, which, name) for side in self._sides]
@@ -177,7 +177,7 @@ class Noise:
         return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
 
     def of_path(self, name: str, parts: Sequence[float]) -> float | None:
-        """A path's change beyond this is none of chance's, by its parts of both sides; None as for `of`.
+        """A path's change beyond this is not one of chance's, by its parts of both sides; None as for `of`.
 
         `name` is of its last frame: paths to a method vary from process to process as it does itself.
         """

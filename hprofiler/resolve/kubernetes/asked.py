@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hprofiler.base.errors import UsageError
 
-_NOTATION = "write k8s:LABEL=VALUE,… or k8s:KIND/NAME, say k8s:pod/NAME or k8s:deployment/NAME"
+_NOTATION = "write k8s:LABEL=VALUE,… or k8s:KIND/NAME, such as k8s:deployment/NAME"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _CONTAINER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"[A-Za-z0-9_]{1,128}")
@@ -45,13 +45,15 @@ def parse(text: str) -> Asked:
     kind, slash, name = typed.partition("/")
     if slash and kind.lower() in KINDS:
         if not is_name(name):
-            raise UsageError(f"k8s:{typed}: {name!r} is no name of a {KINDS[kind.lower()]}", _NOTATION)
+            raise UsageError(
+                f"k8s:{typed}: {name!r} is not a valid name of a {KINDS[kind.lower()]}", _NOTATION
+            )
         return Asked(KINDS[kind.lower()], name, "")
     if slash and not any(mark in typed for mark in "=!(, ") and "." not in kind:
         known = ", ".join(sorted(set(KINDS.values())))
-        raise UsageError(f"k8s:{typed}: {kind!r} is no kind of workload (known: {known})", _NOTATION)
+        raise UsageError(f"k8s:{typed}: {kind!r} is not a kind of workload (known: {known})", _NOTATION)
     if len(typed) > 2000 or not typed.isprintable():
-        raise UsageError("k8s: that is no label selector", _NOTATION)
+        raise UsageError("k8s: not a label selector", _NOTATION)
     return Asked(None, "", typed)
 
 

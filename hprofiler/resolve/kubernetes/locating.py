@@ -22,7 +22,7 @@ _IDLE_TOLD = 100
 _BEGAN_TOLD = 20
 _REASONS = 5
 _QUESTION_TOLD = 100
-_LOOK = "see kubectl get pods --show-labels; -n names another namespace, -A means all"
+_LOOK = "check `kubectl get pods --show-labels`; -n names another namespace, -A selects all"
 _TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
@@ -55,9 +55,9 @@ def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptio
     if via == SSH and options.host_map and not any(_mapped(*node, options.host_map) for node in nodes):
         notes.append(f"--host-map names none of the nodes of the run ({hosts[0].name}, …)")
     if pods.strange:
-        notes.append(f"{pods.strange} pods have names that no pod can have; they are left out")
+        notes.append(f"{pods.strange} pods have invalid names and are left out")
     if len(pods.idle) > _IDLE_TOLD:
-        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers do not run")
+        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers are not running")
     return notes
 
 
@@ -66,8 +66,8 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
     count = len(pods.running)
     if options.limit is not None and count > options.limit:
         raise TooMany(
-            f"{asked} means {count} containers, and the limit is {options.limit}",
-            "narrow it with more labels or --container, or say --yes",
+            f"{asked} selects {count} containers; the limit is {options.limit}",
+            "narrow it with more labels or --container, or add --yes",
         )
     if count:
         return
@@ -77,7 +77,7 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
-    raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
+    raise KubernetesError(f"no container of {asked} {where} is running: {shown}{more}", remedy)
 
 
 def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcome]:
@@ -110,7 +110,7 @@ def _way(
     error = _refusal(cluster, running)
     if error is None:
         return EXEC, ()
-    return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
+    return SSH, (f"using SSH to the nodes, because exec is refused: {error.reason}",)
 
 
 def _refusal(cluster: Cluster, running: Sequence[Container]) -> Forbidden | None:
@@ -178,11 +178,9 @@ def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEn
     """How SSH knows a node: by the map's word for its name or address, else by its address."""
     for word in (node, address):
         if word and not is_host(word):
-            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is no host")
+            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is not a host")
     if not node and not address:
-        raise KubernetesError(
-            "the API server does not say on which node a pod runs", "go by exec: --via exec"
-        )
+        raise KubernetesError("the API server does not say on which node a pod runs", "use --via exec")
     return _mapped(node, address, host_map) or HostEntry(address or node, None, None)
 
 
@@ -229,10 +227,10 @@ def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
     """Ledger lines of containers that were not there before, by their names."""
     lines = []
     for container, name in new[:_BEGAN_TOLD]:
-        reason = f"{_shown(container, name)} began during the recording and is not in it"
+        reason = f"{_shown(container, name)} started during the recording and is not in it"
         lines.append(Outcome(name, Status.DEGRADED, "find", reason, code="new-process"))
     if len(new) > _BEGAN_TOLD:
-        reason = f"{len(new) - _BEGAN_TOLD} more containers began during the recording and are not in it"
+        reason = f"{len(new) - _BEGAN_TOLD} more containers started during the recording and are not in it"
         lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason, code="new-process"))
     return lines
 
@@ -240,9 +238,9 @@ def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
 def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:
     """What became of a container that ran; "" where it still does."""
     if now is not None and now.uid != container.uid:
-        return "the pod was deleted during the recording, and another has its name by now"
+        return "the pod was deleted during the recording, and another pod now has its name"
     if now is not None and now.id != container.id:
-        return "the container was started anew during the recording"
+        return "the container was restarted during the recording"
     if now is not None and (container.leaving or not now.leaving):
         return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))

@@ -11,7 +11,7 @@ from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
 _FINAL = ("Succeeded", "Failed")
-_CRASHED = "see its last words: kubectl logs --previous"
+_CRASHED = "read its log: kubectl logs --previous"
 
 
 class Container(NamedTuple):
@@ -190,7 +190,7 @@ def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> list[Idle]:
     )
     reason = f"the pod is {phase}" + (f": {why}" if why else "")
     return [
-        Idle(namespace, name, "", Status.FAILED, reason, f"see kubectl describe pod -n {namespace} {name}")
+        Idle(namespace, name, "", Status.FAILED, reason, f"run kubectl describe pod -n {namespace} {name}")
     ]
 
 
@@ -208,15 +208,15 @@ def _state(status: Mapping[str, Any], policy: str) -> tuple[Status, str, str]:
     """What a container that does not run does instead."""
     waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
     if ended and (policy == "Always" or (policy == "OnFailure" and number(ended, "exitCode"))):
-        return Status.FAILED, f"the container is between two starts: {ending(ended)}", _CRASHED
+        return Status.FAILED, f"the container is restarting: {ending(ended)}", _CRASHED
     if ended:
         return Status.IDLE, f"the container has ended: {ending(ended)}", ""
     reason = text(waiting, "reason", limit=100) or "waiting"
     message = text(waiting, "message", limit=300)
     before = _object(status, "lastState", "terminated")
-    last = f"; it ended last with {ending(before)}" if before else ""
+    last = f"; its last end: {ending(before)}" if before else ""
     said = f": {message}" if message and not before else ""
-    return Status.FAILED, f"the container does not run: {reason}{said}{last}", _remedy(reason)
+    return Status.FAILED, f"the container is not running: {reason}{said}{last}", _remedy(reason)
 
 
 def ending(ended: Mapping[str, Any]) -> str:
@@ -238,5 +238,5 @@ def _remedy(reason: str) -> str:
     if reason in ("CrashLoopBackOff", "RunContainerError"):
         return _CRASHED
     if "Image" in reason:
-        return "see whether the image's name is right and the node may fetch it"
+        return "check the image's name, and that the node can pull it"
     return ""

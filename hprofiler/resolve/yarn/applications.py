@@ -38,7 +38,7 @@ def parse_filter(words: str) -> Mapping[str, str]:
         if name not in FILTERS or not pattern:
             known = ", ".join(f"{known}=" for known in FILTERS)
             raise UsageError(
-                f"yarn:{words}: {word!r} is no filter",
+                f"yarn:{words}: {word!r} is not a filter",
                 f"write one of {known} with a value; * matches any text",
             )
         wanted[name] = pattern
@@ -58,11 +58,11 @@ def application(manager: ResourceManager, identity: str) -> Application:
     state, final = text(app, "state"), text(app, "finalStatus")
     if text(app, "id") != identity:
         raise YarnError(
-            f"{manager.base} answers with something that is not {identity}", "see who answers there"
+            f"{manager.base} answers with another application than {identity}", "check the address"
         )
     if state != "RUNNING":
         how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
-        over = "was it started again, under another id? `hprofiler apps` lists the running ones"
+        over = "`hprofiler apps` lists the running applications; it may have another id now"
         remedy = "wait until it runs" if state in _NOT_YET else over
         raise YarnError(f"{identity} is {how}: only a running application can be profiled", remedy)
     return _application(app)

@@ -95,7 +95,7 @@ def _from_nodes(manager: ResourceManager, application: str) -> tuple[list[Contai
     nodes = objects(manager.get("/nodes", {"states": "RUNNING"}), "nodes", "node")
     busy = _addresses(nodes, manager.scheme)
     if len(busy) > MAX_HOSTS:
-        raise YarnError(f"the ResourceManager has more than {MAX_HOSTS} nodes to be asked", "see who answers")
+        raise YarnError(f"the ResourceManager has more than {MAX_HOSTS} nodes", "check the address")
     found: list[Container] = []
     unknown: list[str] = []
 
@@ -105,7 +105,7 @@ def _from_nodes(manager: ResourceManager, application: str) -> tuple[list[Contai
         try:
             answer = manager.rest.get(f"{base}/ws/v1/node/containers", None, OF_NODE)
         except YarnError as error:
-            return [], f"node {node} did not tell its containers: {error.reason}"
+            return [], f"node {node} did not list its containers: {error.reason}"
         listed = objects(answer, "containers", "container")
         running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
         port = _port(base)

@@ -44,7 +44,9 @@ def locate(asked: str, options: YarnOptions) -> Located:
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
-        raise YarnError(f"{names}: no container runs", "wait until it has one; `hprofiler apps` counts them")
+        raise YarnError(
+            f"{names}: no running container", "wait until it has one; `hprofiler apps` counts them"
+        )
     name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
     return Located(
         Target("yarn", name),
@@ -63,7 +65,7 @@ def _manager(options: YarnOptions) -> ResourceManager:
     bases = base_urls(options.urls, "-c") if options.urls is not None else configured()
     if bases is None:
         raise UsageError(
-            "where is the ResourceManager?", "name it with -c http://rm:8088, or set HADOOP_CONF_DIR"
+            "no ResourceManager is configured", "name it with -c http://rm:8088, or set HADOOP_CONF_DIR"
         )
     return ResourceManager(Rest(options.ca_file), bases)
 
@@ -79,8 +81,8 @@ def _chosen(manager: ResourceManager, asked: str, limit: int | None) -> list[App
     if limit is not None and count > limit:
         applications = "1 application" if len(chosen) == 1 else f"{len(chosen)} applications"
         raise TooMany(
-            f"{applications} with {count} containers in all, and the limit is {limit}",
-            "narrow it with -j yarn:name=…,user=…,queue=…, or say --yes",
+            f"{applications} with {count} containers in all; the limit is {limit}",
+            "narrow it with -j yarn:name=…,user=…,queue=…, or add --yes",
         )
     return chosen
 
@@ -94,7 +96,7 @@ def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) 
         except YarnError as error:
             if len(applications) == 1:
                 raise
-            return _Found((), {}, (f"the containers of {app.id} are not known: {error.reason}",))
+            return _Found((), {}, (f"cannot list the containers of {app.id}: {error.reason}",))
 
     return many(look, applications, _AT_ONCE)
 
@@ -143,7 +145,7 @@ def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntr
     if not same and not _mapped(driver.host, host_map):
         note = (
             f"the Spark driver runs on {driver.host}, in no container, and is not profiled; "
-            f"--host-map {driver.host}={driver.host} has it visited too"
+            f"--host-map {driver.host}={driver.host} profiles it too"
         )
         return replace(found, notes=(*found.notes, note))
     container = Container(driver.id, same[0] if same else driver.host)
@@ -174,11 +176,11 @@ def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list
 def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
     """How SSH knows a node: by the map's word for its whole or its short name, else by the same name.
 
-    YarnError for what is no host's name at all: it would end up in ssh's arguments.
+    YarnError for what is not a host's name at all: it would end up in ssh's arguments.
     """
     if not is_host(node):
         raise YarnError(
-            f"the ResourceManager names a node {node[:100]!r}, which is no host", "see who answers there"
+            f"the ResourceManager names a node {node[:100]!r}, which is not a host", "check the address"
         )
     return _mapped(node, host_map) or HostEntry(node, None, None)
 
@@ -206,18 +208,20 @@ def _new_processes(
     came = []
     for then, now in zip(before, _look_at_all(manager, applications), strict=False):
         came += [
-            _missed(found, now.labels[found.id], "began") for found in now.containers if found.id not in known
+            _missed(found, now.labels[found.id], "started")
+            for found in now.containers
+            if found.id not in known
         ]
         seen = known.union(found.id for found in now.containers)
         came += [
             _missed(
-                Container(container, host or hosts[0].name), now.spark.labels[container], "began and ended"
+                Container(container, host or hosts[0].name), now.spark.labels[container], "started and ended"
             )
             for container, host in came_and_went(then.spark, now.spark).items()
             if container not in seen
         ]
     if len(came) > _CAME_TOLD:
-        reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
+        reason = f"{len(came) - _CAME_TOLD} more containers started during the recording and are not in it"
         came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason, code="new-process")]
     return came
 

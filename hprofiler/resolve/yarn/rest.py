@@ -32,7 +32,7 @@ _BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGE
 _STANDBY = re.compile(rb"standby RM|active RM", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[0-9]+\s*;\s*url=(\S+)", re.IGNORECASE)
 _SEVERAL = "name them all: --yarn http://rm1:8088,http://rm2:8088"
-_REACHABLE = "see whether it is up and can be reached from here"
+_REACHABLE = "check that it is up and can be reached from here"
 
 
 class YarnError(HprofilerError):
@@ -99,13 +99,15 @@ class Rest:
             answer, body = within(bounds.seconds, lambda: self._followed(url, parameters, bounds))
         except TooLate:
             reason = f"{shown(url)} took over {bounds.seconds:g} s to answer"
-            raise YarnError(reason, "see how it is") from None
+            raise YarnError(reason, "check the load of that server") from None
         _check(answer, body, self._spnego is not None)
         try:
             return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
         except ValueError as error:
             remedy = "name the base address of the ResourceManager's web interface with -c"
-            raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
+            raise YarnError(
+                f"{shown(answer.url)} answered with something that is not JSON", remedy
+            ) from error
 
     def _followed(
         self, url: str, parameters: Mapping[str, str] | None, bounds: Bounds
@@ -122,11 +124,11 @@ class Rest:
             named = named or not answer.is_redirect
             there = _joined(answer.url, elsewhere)
             if bounds.stays and _server(there) not in self._known:
-                reason = f"{shown(url)} sends to {shown(there)}, which is no ResourceManager that is known"
-                raise YarnError(reason, "see what answers there")
+                reason = f"{shown(url)} redirects to {shown(there)}, which is not a known ResourceManager"
+                raise YarnError(reason, "check the address")
             login = None if self._is_another(url, there) else _of_url(url)
             answer, body = self._fetch(there, None, bounds, login)
-        raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL)
+        raise YarnError(f"{shown(url)} redirects too often", _SEVERAL)
 
     def _is_another(self, url: str, there: str) -> bool:
         """Whether that may not know the password for this; on the same host TLS may begin."""
@@ -150,7 +152,7 @@ class Rest:
             ) as answer:
                 return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
         except spnego.KerberosError as error:
-            reason = f"{shown(url)} wants Kerberos: {_in_short(error.reason)}"
+            reason = f"{shown(url)} requires Kerberos: {_in_short(error.reason)}"
             raise YarnError(reason, error.remedy) from error
         except requests.exceptions.SSLError as error:
             raise YarnError(
@@ -219,7 +221,7 @@ def base_urls(text: str, option: str) -> tuple[str, ...]:
     told = shown(text) if "@" in text else ""
     bases = tuple(dict.fromkeys(_base(word, option, told or shown(word)) for word in words))
     if not bases:
-        raise UsageError(f"{option} names no ResourceManager", f"write {option} http://rm:8088")
+        raise UsageError(f"{option} is empty", f"write {option} http://rm:8088")
     return bases
 
 
@@ -230,7 +232,7 @@ def shown(url: str) -> str:
 
 def _base(word: str, option: str, told: str) -> str:
     wrong = UsageError(
-        f"{option}: {told!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
+        f"{option}: {told!r} is not an address of a ResourceManager", f"write {option} http://rm:8088"
     )
     try:
         parts = urlsplit(word if "://" in word else f"http://{word}")
@@ -245,13 +247,15 @@ def _base(word: str, option: str, told: str) -> str:
 
 def _body(answer: requests.Response, most: int) -> bytes:
     if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise YarnError(f"{shown(answer.url)} answered with something packed", "see who answers there")
+        raise YarnError(f"{shown(answer.url)} answered with compressed data", "check the address")
     pieces, size = [], 0
     for piece in answer.iter_content(_PIECE):
         pieces.append(piece)
         size += len(piece)
         if size > most:
-            raise YarnError(f"{shown(answer.url)} answered with more than {most >> 20} MiB", "see its log")
+            raise YarnError(
+                f"{shown(answer.url)} answered with more than {most >> 20} MiB", "look into its log"
+            )
     return b"".join(pieces)
 
 
@@ -277,11 +281,11 @@ def _joined(url: str, elsewhere: str) -> str:
             return there
     except ValueError:
         pass
-    raise YarnError(f"{shown(url)} sends to what is no address", _SEVERAL)
+    raise YarnError(f"{shown(url)} redirects to something that is not an address", _SEVERAL)
 
 
 def _server(url: str) -> str:
-    """The server of an address, whoever logs in there. ValueError for what is no address."""
+    """The server of an address, whoever logs in there. ValueError for what is not an address."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"{parts.scheme}://{parts.hostname}:{port}"
@@ -290,24 +294,24 @@ def _server(url: str) -> str:
 def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
     where, status = shown(answer.url), answer.status_code
     if _is_standby(body):
-        raise YarnError(f"{where} is a standby ResourceManager and no active one is known", _SEVERAL)
+        raise YarnError(f"{where} is a standby ResourceManager, and no active one is known", _SEVERAL)
     if status == 404:
         said = _said(body)
-        raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
+        raise NotFound(f"{where}: {said or 'not found'}", "check that -c names a ResourceManager", said)
     if status in (401, 403) and spnego.was_tried(answer):
         said = _said(body) or _in_short(answer.reason)
-        remedy = "see with klist whose ticket it is, and whether that user may ask there"
+        remedy = "check with klist whose ticket it is, and whether that user has access"
         raise YarnError(f"{where} refuses the Kerberos ticket: {said}", remedy)
     if spnego.is_asked(answer):
         remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
-        raise YarnError(f"{where} wants Kerberos", remedy)
+        raise YarnError(f"{where} requires Kerberos", remedy)
     if status in (401, 403):
         said = _said(body)
-        reason = f"{where} refuses: {said}" if said else f"{where} wants a login ({status})"
-        raise YarnError(reason, "name a user who may: -c https://user:password@gateway/…, or kinit")
+        reason = f"{where} refuses: {said}" if said else f"{where} requires a login ({status})"
+        raise YarnError(reason, "use -c https://user:password@gateway/…, or kinit")
     if status != 200:
         raise YarnError(
-            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "see its log"
+            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "look into its log"
         )
 
 

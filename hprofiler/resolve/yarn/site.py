@@ -13,7 +13,9 @@ from hprofiler.base.paths import is_file
 MAX_FILE = 8 << 20
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 _DEPTH = 20
-_LONGEST = 10_000  # of a value: what is longer is no address, and many a time in another it fills the memory
+_LONGEST = (
+    10_000  # of a value: what is longer is not an address, and many a time in another it fills the memory
+)
 
 
 def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] | None:
@@ -48,7 +50,7 @@ def _properties(file: Path) -> dict[str, str]:
         content = _decoded(file.read_bytes())
         if "<!ENTITY" in content:  # the parser would expand them without bound
             raise UsageError(
-                f"{file} defines entities, which are not read", "name the ResourceManager with -c"
+                f"{file} defines XML entities, which are not supported", "name the ResourceManager with -c"
             )
         root = ElementTree.fromstring(content)
     except OSError as error:

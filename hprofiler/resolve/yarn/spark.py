@@ -12,7 +12,7 @@ from hprofiler.resolve.yarn.ids import belongs, container_id
 from hprofiler.resolve.yarn.rest import OF_DRIVER, NotFound, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
-_NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
+_NOWHERE = "the Spark driver runs outside of containers at an unknown address, and is not profiled"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
         executors = _executors(manager, api)
         stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
-        return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
+        return SparkFacts({}, (f"the Spark driver did not list its executors: {error.reason}",))
     labels: dict[str, dict[str, str]] = {}
     ended = {}
     driver = None
@@ -95,7 +95,7 @@ def _host(address: str) -> str:
 
 
 def _driver(address: str) -> Driver | None:
-    """The driver that listens at `host:port`; None for what is no address."""
+    """The driver that listens at `host:port`; None for what is not an address."""
     host, port = _host(address), address.rpartition(":")[2]
     known = host and port.isdecimal() and 0 < int(port) < 1 << 16
     return Driver(host, int(port)) if known else None

@@ -76,7 +76,7 @@ class _Negotiation(requests.auth.AuthBase):
         except requests.RequestException as error:
             raise KerberosError(*_explained(error)) from error
         except ValueError as error:  # its first word is no base64
-            raise KerberosError("it sent what is no token", "see who answers there") from error
+            raise KerberosError("it sent something that is not a token", "check the address") from error
 
     def _check_server(self, answer: requests.Response) -> None:
         try:
@@ -87,8 +87,8 @@ class _Negotiation(requests.auth.AuthBase):
         except ValueError:  # no base64
             known = False
         if not known:
-            reason = "what answers did not prove that it is this server"
-            raise KerberosError(reason, "see who answers there")
+            reason = "the server did not prove its identity"
+            raise KerberosError(reason, "check the address")
 
 
 def _host(response: requests.Response) -> str:
@@ -100,4 +100,4 @@ def _explained(error: BaseException) -> tuple[str, str]:
     if getattr(error.__context__, "maj_code", 0) >> 16 & 0xFF == _NO_CREDENTIALS:
         return "there is no ticket", "run kinit"
     words = re.sub(r".*Minor \(\d+\): |, Token:.*", "", str(error), flags=re.DOTALL)
-    return words, "run kinit; where that does not help see whether Kerberos knows the host by this name"
+    return words, "run kinit; if that does not help, check that Kerberos knows the host by this name"

@@ -16,7 +16,7 @@ def read_config(path: Path, base: Path, depth: int = 0) -> str:
     """The file with everything it includes; relative names are in `base`. Raises OSError and UsageError."""
     if depth > _DEPTH:
         raise UsageError(
-            f"{path}: Include goes deeper than {_DEPTH} files", "look for a file that includes itself"
+            f"{path}: Include goes deeper than {_DEPTH} files", "check for a file that includes itself"
         )
     lines: list[str] = []
     section = "Host *"
@@ -31,7 +31,7 @@ def read_config(path: Path, base: Path, depth: int = 0) -> str:
             included = _included(value, base)
         except (ValueError, UsageError) as error:  # an open quote, a user who has no home
             raise UsageError(
-                f"{path}: Include {value[:200]!r}: {error}", "mend that line of the ssh_config file"
+                f"{path}: Include {value[:200]!r}: {error}", "correct that line of the ssh_config file"
             ) from error
         for file in included:
             lines.append(read_config(file, base, depth + 1))

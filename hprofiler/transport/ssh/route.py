@@ -24,7 +24,7 @@ _USER_DIR = "~/.ssh"
 _SYSTEM_DIR = Path("/etc/ssh")
 # A line of known_hosts takes other names for several, for a pattern, or for no name at all.
 _KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
-_CONFIG_REMEDY = "mend the ssh_config file, or name another one with --ssh-config"
+_CONFIG_REMEDY = "correct the ssh_config file, or name another one with --ssh-config"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class RouteFinder:
         except UsageError as error:
             raise HostError("connect", error.reason, error.remedy) from error
         except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
-            raise HostError("connect", f"ssh_config makes no sense: {error}", _CONFIG_REMEDY) from error
+            raise HostError("connect", f"ssh_config is not valid: {error}", _CONFIG_REMEDY) from error
 
     def _read(self) -> paramiko.SSHConfig:
         import paramiko
@@ -206,7 +206,7 @@ def _keep_our_input() -> None:
 def _port(text: str) -> int:
     port = _number(text)
     if not port:
-        raise HostError("connect", f"ssh_config gives the port {text!r}", _CONFIG_REMEDY)
+        raise HostError("connect", f"the port {text!r} in ssh_config is not valid", _CONFIG_REMEDY)
     return port
 
 
@@ -252,14 +252,14 @@ def _own_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        reason = f"the user who runs this ({os.getuid()}) has no name here"
-        raise HostError("connect", reason, "give it one: LOGNAME=me hprofiler …") from error
+        reason = f"the user who runs this ({os.getuid()}) has no user name on this machine"
+        raise HostError("connect", reason, "set one: LOGNAME=me hprofiler …") from error
 
 
 def _known_as(alias: str | None, hostname: str, port: int) -> str:
     name = (alias or hostname).lower()
     if not _KNOWABLE.fullmatch(name) or not name.isprintable():
         option = "HostKeyAlias" if alias else "HostName"
-        reason = f"{option} of ssh_config gives the name {name[:200]!r}, which known_hosts cannot have"
+        reason = f"{option} {name[:200]!r} in ssh_config is not a valid name for known_hosts"
         raise HostError("connect", reason, _CONFIG_REMEDY)
     return name if alias or port == 22 else f"[{name}]:{port}"

@@ -38,7 +38,7 @@ pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether the kernel shows counters of this name, which is no path.
+/// Whether the kernel shows counters of this name, which is not a path.
 fn is_source(name: &str) -> bool {
     !name.starts_with('.') && Path::new(SOURCES).join(name).exists()
 }
@@ -51,8 +51,8 @@ pub fn is_hardware(event: &str) -> bool {
 /// Why an event without a counter is refused.
 pub fn none(event: &str) -> Failure {
     Failure::new(
-        format!("this machine cannot count {event}: its processor, or its virtual machine, has no such counter"),
-        "choose a software event such as cpu or page-faults, or a machine that has hardware counters",
+        format!("this machine cannot count {event}: its processor or virtual machine has no such counter"),
+        "choose a software event such as cpu or page-faults, or a machine with hardware counters",
     ).coded(Code::CounterMissing)
 }
 

@@ -16,8 +16,8 @@ pub fn refuse_unmounted(event: &str) -> Result<(), Failure> {
     let mounted = || SHOWN.iter().any(|folder| !is_missing(folder));
     match is_tracepoint(event) && !mounted() {
         true => Err(Failure::new(
-            format!("this host does not show {event}: nothing has mounted its tracepoints"),
-            "mount them (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
+            format!("{event} is not available on this host: tracefs is not mounted"),
+            "mount it (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
         )
         .coded(Code::TracefsNotMounted)),
         false => Ok(()),

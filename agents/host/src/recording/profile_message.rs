@@ -28,7 +28,7 @@ pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
 
 /// The note where the agent stood still (SIGSTOP, a host that swaps) when the recording began.
 pub const RECORDED_LONGER: &str =
-    "sampled for longer than is told: the agent heard late that the recording had begun";
+    "sampled for longer than reported: the agent noticed the start of the recording late";
 
 /// Whether samples stand for much more CPU time than the process is known to have used since the recording began.
 pub fn began_before(sampled: f64, known: f64) -> bool {

@@ -82,12 +82,12 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
         if unit == "count" and not f"_{other}".endswith("_period") and other != name and profile.total(index)
     ]
     if others:
-        warn(f"of several events {name} is written; another with --value: {', '.join(others)}")
+        warn(f"of several events {name} is written; choose another with --value: {', '.join(others)}")
 
 
 def _warn_of_total(options: argparse.Namespace, total: int) -> None:
     if (options.total or total) < total:
-        warn(f"--total {options.total} is less than there is ({total}): ignored")
+        warn(f"--total {options.total} is less than the total of the profile ({total}): ignored")
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -101,14 +101,14 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"unknown format {options.to!r} to write", f"known are {' '.join(WRITE_FORMATS)}")
     endings = tuple(WRITE_FORMATS.values())
     if options.output == "-" and not options.to:
-        raise UsageError("-o - needs a format", "say which with --to, e.g. --to folded")
+        raise UsageError("-o - needs a format", "name it with --to, such as --to folded")
     if not options.to and not options.output.endswith(endings):
-        remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
-        raise UsageError(f"no format is known for {options.output}", remedy)
+        remedy = f"end the name with one of {' '.join(endings)}, or name the format with --to"
+        raise UsageError(f"cannot tell the format of {options.output}", remedy)
     if options.output != "-":
         _check_output(Path(options.output))
     if options.diff and options.prune:
-        raise UsageError("--prune does not go with --diff: what vanished would be hidden")
+        raise UsageError("--prune cannot be combined with --diff: it would hide what vanished")
     if options.absolute and not options.diff:
         raise UsageError("--absolute needs --diff BEFORE")
     if options.output == "-" and not sys.stdout:
@@ -123,7 +123,7 @@ def _check_output(path: Path) -> None:
         raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
     if not is_folder(path.parent):
         raise UsageError(
-            f"cannot write {path}: there is no folder {path.parent}", "make it, or choose another"
+            f"cannot write {path}: there is no folder {path.parent}", "create it, or choose another"
         )
 
 

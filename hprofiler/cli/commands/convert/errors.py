@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 # What the core says, and what can be done.
 REMEDIES = {
     "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
-    "the formats that can be read": "say which it is with --from",
+    "the formats that can be read": "name it with --from",
     # What has a zero byte near its beginning is taken for pprof.
-    "pprof: damaged": "if it is none, say what it is with --from, or unpack it: gzip and zstd are known",
-    "of several profiles: the sum does not fit": "the mean may: --mean",
+    "pprof: damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
+    "of several profiles: the sum does not fit": "use --mean",
 }
 
 

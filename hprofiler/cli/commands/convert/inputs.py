@@ -32,7 +32,9 @@ def check(options: argparse.Namespace) -> None:
     """Says what cannot be read before anything is."""
     names = [*options.inputs, *([options.diff] if options.diff else [])]
     if names.count("-") > 1:
-        raise UsageError("- is named twice, and stdin can be read once", "give one of the profiles as a file")
+        raise UsageError(
+            "- (stdin) is given twice, but can be read only once", "give one of the profiles as a file"
+        )
     for name in names:
         if name == "-":
             _check_stdin()
@@ -83,7 +85,7 @@ def merged(options: argparse.Namespace) -> Profile:
         warn_of(profile)
         raise _nothing_left(options.inputs, found)
     if options.trim and all(one.untrimmed for one in found):
-        warn(f"--trim {options.trim} finds no frame: nothing was trimmed")
+        warn(f"--trim {options.trim} matches no frame: nothing was trimmed")
     return profile
 
 
@@ -127,8 +129,8 @@ def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileErr
     if not emptied:
         return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
     name, first = emptied[0]
-    others = f", nor of {len(emptied) - 1} more" if len(emptied) > 1 else ""
-    return ProfileError(f"nothing is left of {name}{others}: {first.why}", first.there_was)
+    others = f" and {len(emptied) - 1} more" if len(emptied) > 1 else ""
+    return ProfileError(f"no samples of {name}{others} are left: {first.why}", first.there_was)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:

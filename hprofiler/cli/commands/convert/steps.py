@@ -12,9 +12,7 @@ from hprofiler.base.errors import UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Profile
 
-REGEX = (
-    "the syntax is that of Rust's regex: no look-around, no back-references; \\ takes a sign's meaning away"
-)
+REGEX = "the syntax is that of Rust's regex crate: no look-around, no back-references; \\ escapes a character"
 
 # How many of the frames there are an error names.
 _NAMED = 5
@@ -42,7 +40,7 @@ class Findings(NamedTuple):
 
 
 def check_patterns(options: argparse.Namespace) -> None:
-    """Refuses what is no regular expression before anything is read."""
+    """Refuses what is not a regular expression before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
     nothing = Profile.from_bytes(b"", "folded")
@@ -51,7 +49,7 @@ def check_patterns(options: argparse.Namespace) -> None:
     for option, patterns in given.items():
         for pattern in patterns:
             if not pattern:
-                raise UsageError(f"--{option}: an empty expression is found in every frame", "leave it out")
+                raise UsageError(f"--{option}: an empty expression matches every frame", "leave it out")
             try:
                 nothing.trim(pattern)
             except OptionError as error:
@@ -62,17 +60,17 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
     """The steps that are asked for, in their order."""
     steps: list[Step] = []
     if options.value is not None:
-        nothing = f"it has no samples of --value {options.value}"
+        nothing = f"it has no samples for --value {options.value}"
         steps.append(Step(lambda profile: profile.select(options.value), nothing))
     if options.threads:
         steps.append(Step(_by_threads))
     if options.canonical:
         steps.append(Step(lambda profile: profile.canonical()))
     if options.include:
-        nothing = f"no stack has a frame that {_given('--include', options.include)} finds"
+        nothing = f"no stack matches {_given('--include', options.include)}"
         steps.append(Step(lambda profile: profile.filter(include=options.include), nothing))
     if options.exclude:
-        nothing = f"every stack has a frame that {_given('--exclude', options.exclude)} finds"
+        nothing = f"every stack matches {_given('--exclude', options.exclude)}"
         steps.append(Step(lambda profile: profile.filter(exclude=options.exclude), nothing))
     steps += [_focus(pattern) for pattern in options.focus or ()]
     if options.trim:
@@ -94,7 +92,7 @@ def _by_threads(profile: Profile) -> Profile:
 
 
 def _focus(pattern: str) -> Step:
-    nothing = f"no stack has a frame that {_given('--focus', [pattern])} finds"
+    nothing = f"no stack matches {_given('--focus', [pattern])}"
     return Step(lambda profile: profile.focus(pattern), nothing)
 
 
@@ -127,7 +125,7 @@ def _there_was(profile: Profile, left: Profile) -> str:
     """What could have been asked for instead: a value, or a frame."""
     totals = {name: profile.total(index) for index, (name, _) in enumerate(profile.values)}
     if len(left.values) < len(totals):
-        return "there are: " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)
+        return "it has " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)
     value = next(name for name, total in totals.items() if total)
     names = [method.name for method in profile.top(_NAMED, value) if method.self_value]
-    return f"what there was: {value} {totals[value]}, most of it in {', '.join(names)}"
+    return f"it had {value} {totals[value]}, most of it in {', '.join(names)}"

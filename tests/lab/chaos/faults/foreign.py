@@ -49,7 +49,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
 
 
 class HostileFile(Fault):
-    """A thing that is none of ours in the agent's private folder, in place of one of its files."""
+    """A thing that is not one of ours in the agent's private folder, in place of one of its files."""
 
     name = "hostile file in our folder"
 

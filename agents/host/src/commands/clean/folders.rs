@@ -177,7 +177,7 @@ impl<'a> Base<'a> {
             self.meet(sweep, &name, kind, found);
         }
         if !all {
-            found.fail(self.path.clone(), "it has too many files to look through");
+            found.fail(self.path.clone(), "it has too many files to check");
         }
     }
 
@@ -225,12 +225,9 @@ impl<'a> Base<'a> {
                 (State::Used, "an agent runs from it".to_owned())
             }
             None if age(stat, sweep.now) < ON_ITS_WAY => {
-                (State::Used, "it may be on its way to the host".to_owned())
+                (State::Used, "it may be arriving just now".to_owned())
             }
-            None => (
-                State::Left,
-                "the session that it was sent for is gone".to_owned(),
-            ),
+            None => (State::Left, "its session is gone".to_owned()),
         };
         let mut entry = Leftover {
             bytes: u64::try_from(stat.st_size).ok(),
@@ -294,7 +291,7 @@ impl<'a> Base<'a> {
     ) -> (State, String) {
         let used = |reason: &str| (State::Used, reason.to_owned());
         if held.ours.is_empty() && held.strange.is_some() {
-            let reason = "nothing of ours is in it".to_owned();
+            let reason = "it holds no file of hprofiler".to_owned();
             return (State::Foreign, reason);
         }
         let strange = held.strange.as_deref();
@@ -306,7 +303,7 @@ impl<'a> Base<'a> {
             let unused = sweep.now.saturating_sub(held.newest);
             return match () {
                 () if held.runs => used("an agent runs from it"),
-                () if held.comes => used("a file in it is on its way to the host"),
+                () if held.comes => used("a file in it is arriving just now"),
                 () if shared && unused < LONGEST_USE => {
                     used("agents of other hosts may run from it: clean up again in two days")
                 }
@@ -317,7 +314,7 @@ impl<'a> Base<'a> {
             return used("a JVM has its library and may record");
         }
         if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
-            return used("a process that could not be looked at may have its library");
+            return used("a process that could not be checked may use its library");
         }
         if is_free(dir) {
             return (State::Left, format!("no session holds it{also}"));
@@ -345,13 +342,13 @@ impl<'a> Base<'a> {
             opened => opened,
         };
         let dir = opened.map_err(|error| match error {
-            Errno::NOTDIR | Errno::LOOP => "it is a link or no folder".to_owned(),
+            Errno::NOTDIR | Errno::LOOP => "it is a link, or not a folder".to_owned(),
             Errno::XDEV => "something is mounted there".to_owned(),
             error => error.to_string(),
         })?;
         let stat = fstat(&dir).map_err(|error| error.to_string())?;
         if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
-            return Err("it was changed while it was looked at".to_owned());
+            return Err("it changed while it was checked".to_owned());
         }
         check_private(path, &stat, self.shoes.uid).map(|()| dir)
     }
@@ -378,7 +375,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Held until it is gone, so that no session begins to use it meanwhile.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session holds it by now".to_owned());
+            return Err("a session uses it by now".to_owned());
         }
         for file in &held.ours {
             self.remove_map(dir, file);
@@ -389,14 +386,14 @@ impl<'a> Base<'a> {
             }
         }
         if held.more {
-            return Err(format!("it stays, for it holds {TOO_MANY}"));
+            return Err(format!("it stays, because it holds {TOO_MANY}"));
         }
         if held.strange.is_some() {
             return Ok(());
         }
         let there = self.stat(name).map(|stat| (stat.st_dev, stat.st_ino));
         if there != Some((seen.st_dev, seen.st_ino)) {
-            return Err("it was moved meanwhile".to_owned());
+            return Err("it was moved".to_owned());
         }
         unlinkat(&self.dir, name, AtFlags::REMOVEDIR).map_err(|error| error.to_string())
     }
@@ -490,7 +487,7 @@ impl Contents {
     }
 }
 
-/// Why something is no file of ours, whatever its name is. Under sudo a file may be root's for a moment.
+/// Why something is not a file of ours, whatever its name is. Under sudo a file may be root's for a moment.
 fn strange(stat: &Stat, owner: u32) -> Option<String> {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_uid != owner && stat.st_uid != 0 => {

@@ -251,7 +251,7 @@ impl Leftovers {
 
     fn late(&mut self, what: String, why: NoResult) {
         let reason = match why {
-            NoResult::Stuck => "it could not be looked at in time: try again".to_owned(),
+            NoResult::Stuck => "it could not be checked in time: try again".to_owned(),
             why => why.to_string(),
         };
         self.fail(what, reason);
@@ -269,7 +269,8 @@ impl Leftovers {
         let fit = fit.count();
         let more = self.entries.split_off(fit).len();
         if more > 0 {
-            let reason = format!("it is too long, {more} are not in it: clean up and look again");
+            let reason =
+                format!("the list is too long, {more} are left out: clean up and list again");
             self.fail("the list".to_owned(), reason);
         }
         self.failed.truncate(MOST_ENTRIES);

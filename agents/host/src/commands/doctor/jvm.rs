@@ -30,7 +30,7 @@ const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
 const WARNS: u32 = 21;
 const LITTLE_MEMORY: u64 = 64 << 20;
 
-/// Of what is no JVM, and of what is not ours to see, there is nothing to say. `engine` is what would record it.
+/// Of what is not a JVM, and of what is not ours to see, there is nothing to say. `engine` is what would record it.
 pub fn findings(job: &Job, engine: &str) -> Vec<Finding> {
     let look = || {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
@@ -77,9 +77,8 @@ fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
     findings.extend(files(target));
     let free = seen.memory.free();
     if free < LITTLE_MEMORY {
-        let text = format!("only {} MiB of memory are left to it", free >> 20);
-        let remedy =
-            "raise the limit of its container: what is loaded and recorded takes memory there";
+        let text = format!("only {} MiB of memory are left for it", free >> 20);
+        let remedy = "raise the memory limit of its container: the profiler needs memory there";
         findings.push(Finding::new(Warning, "memory", text).remedy(remedy));
     }
     findings
@@ -89,7 +88,7 @@ fn foreign(path: &str) -> Finding {
     let text = format!(
         "another async-profiler ({path}) is loaded: while it records, ours is kept out, and perf loads nothing here"
     );
-    Finding::new(Warning, "profiler", text).remedy("see that it is stopped (asprof stop)")
+    Finding::new(Warning, "profiler", text).remedy("stop it (asprof stop)")
 }
 
 /// Perf events take one file of each thread.

@@ -31,14 +31,14 @@ pub fn events(
         match event.as_str() {
             "live" => refused.push(
                 Failure::new(
-                    format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
+                    format!("live needs JDK {SAMPLES_HEAP} or later, but this is {old}"),
                     "run the application on a later JDK",
                 )
                 .coded(Code::JdkTooOld),
             ),
             "alloc" if without(ALLOC_TRACER) => refused.push(
                 Failure::new(
-                    format!("alloc needs the debug symbols of JDK {old}, which are not there"),
+                    format!("alloc needs the debug symbols of JDK {old}, which are missing"),
                     SYMBOLS,
                 )
                 .coded(Code::NoDebugSymbols),
@@ -66,7 +66,7 @@ pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(),
     match KNOWN_BAD.iter().any(crashes) {
         true => Err(Failure::new(
             format!("async-profiler {profiler} is known to crash JDK {jvm}"),
-            "leave --async-profiler out: the library that hprofiler has serves all versions",
+            "leave --async-profiler out: the shipped library supports all versions",
         )
         .coded(Code::ProfilerTooOld)),
         false => Ok(()),

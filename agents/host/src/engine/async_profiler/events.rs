@@ -54,8 +54,8 @@ fn is_counted(event: &&str) -> bool {
 fn refuse(event: &str) -> Result<(), Failure> {
     if WAYS_OF_CPU.contains(&event) {
         return Err(Failure::new(
-            format!("{event} is one of the ways in which async-profiler records cpu"),
-            "ask for cpu: it takes the best way that works and says which",
+            format!("{event} is one of the sources of cpu"),
+            "use -e cpu: it uses the best source and reports it",
         )
         .coded(Code::EventUnsupported));
     }
@@ -63,7 +63,7 @@ fn refuse(event: &str) -> Result<(), Failure> {
     if pattern || OF_PERF.contains(&event) || is_unknown(event) {
         return Err(Failure::new(
             format!("async-profiler has no event {event}"),
-            format!("choose another, or see whether --engine perf has it: -e {event}"),
+            format!("choose another event, or try --engine perf -e {event}"),
         )
         .coded(Code::EventUnknown));
     }
@@ -89,7 +89,7 @@ fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
     let no_place = |event: String| {
         Failure::new(
             format!("{event} is left out: async-profiler counts only one of {first}, {event} in a recording"),
-            format!("record {event} by itself, in another run: -e {event}"),
+            format!("record {event} in a run of its own: -e {event}"),
         ).coded(Code::EventLeftOut)
     };
     go.into_iter().map(no_place).collect()

@@ -149,7 +149,7 @@ impl PerfEvents {
             Self::Open => "",
             Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
             Self::Filtered => {
-                "its system calls are filtered (seccomp), most likely perf_event_open too"
+                "its system calls are filtered (seccomp), probably perf_event_open as well"
             }
         }
     }

@@ -131,7 +131,7 @@ pub fn cannot_load(pid: i32, tried: &[String]) -> Failure {
 
 pub fn others_profile(pid: i32, library: &str) -> Failure {
     Failure::new(
-        format!("another async-profiler ({library}) is at work in process {pid}"),
+        format!("another async-profiler ({library}) is active in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)
@@ -147,7 +147,7 @@ pub fn out_of_reach(pid: i32, library: &str) -> Failure {
 pub fn already_profiled(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} is being profiled by another hprofiler session"),
-        "wait for its end; if that session was broken off, run hprofiler cleanup",
+        "wait for its end; if that session was killed, run `hprofiler cleanup`",
     )
     .coded(Code::OtherSession)
 }

@@ -48,7 +48,7 @@ struct Looked<'a> {
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
-            "async-profiler's library was not sent",
+            "async-profiler's library is missing on the host",
             "send it for this host's processor",
         )
         .coded(Code::LibraryMissing)
@@ -127,7 +127,7 @@ fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {
     if !findings.is_jvm {
         return Err(Failure::new(
             format!(
-                "process {} is no JVM, and async-profiler records nothing else",
+                "process {} is not a JVM, and async-profiler records only JVMs",
                 target.pid
             ),
             "record it with --engine perf",

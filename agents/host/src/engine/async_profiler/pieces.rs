@@ -33,7 +33,7 @@ impl Pieces {
         }
         (size.saturating_sub(then) > MOST).then(|| {
             let reason = format!(
-                "the host's clock was set back, and {} MiB were recorded since: of much more nothing could be read",
+                "the host's clock was set back, and {} MiB were recorded since: a larger recording could not be read",
                 MOST >> 20
             );
             Failure::new(reason, "record again").coded(Code::DamagedRecording)

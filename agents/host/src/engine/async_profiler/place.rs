@@ -111,7 +111,7 @@ impl Place {
     fn outgrown(&self) -> String {
         let of_what = match self.room.filter(|_| self.most < MOST) {
             Some(room) => format!(
-                ", the part that it may take of the {} of {}",
+                ", its part of the {} of {}",
                 what(room.is_memory),
                 self.run.path
             ),
@@ -124,7 +124,7 @@ impl Place {
     fn together(&self, size: u64) -> Option<String> {
         let outgrown = self.share.as_ref()?.outgrown(size)?;
         Some(format!(
-            "the recordings of {} JVMs are together larger than {} MiB, the part that they may take of the {} of {}",
+            "the recordings of {} JVMs are together larger than {} MiB, their part of the {} of {}",
             outgrown.recordings,
             outgrown.most >> 20,
             what(outgrown.is_memory),

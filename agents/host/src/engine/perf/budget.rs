@@ -68,10 +68,10 @@ impl Budget {
                 bytes >> 20
             ),
             _ => format!(
-                "this host has room for {processes} processes that perf records at once ({most} MiB of the kernel's memory for their samples), and this is one more"
+                "this host has room for {processes} processes that perf records at once ({most} MiB of the kernel's memory for their samples), and they are in use"
             ),
         };
-        let remedy = "choose fewer processes with a narrower selector and record the others in another run, or ask for a lower frequency or fewer events";
+        let remedy = "use a narrower selector, a lower frequency or fewer events";
         Failure::new(reason, remedy).coded(Code::MemoryLimit)
     }
 }

@@ -79,7 +79,7 @@ impl Event {
         if OF_ASYNC_PROFILER.contains(&name) {
             return Err(Failure::new(
                 format!("{name} cannot be recorded by perf: it needs async-profiler in a JVM"),
-                "record a JVM that async-profiler can be loaded into (--engine async-profiler)",
+                "use --engine async-profiler for a JVM",
             )
             .coded(Code::EventUnsupported));
         }
@@ -92,8 +92,8 @@ impl Event {
         let pattern = name.contains(['*', '?']);
         if pattern || names_program(name) || !is_event(name) {
             return Err(Failure::new(
-                format!("{name} is no event of perf's"),
-                "choose one that perf list shows on this host",
+                format!("{name} is not an event of perf"),
+                "choose one that `perf list` shows on the host",
             )
             .coded(Code::EventUnknown));
         }
@@ -215,10 +215,10 @@ fn refuse_folder(name: &str) -> Result<(), Failure> {
     match folder.filter(|folder| folder.symlink_metadata().is_ok()) {
         Some(folder) => Err(Failure::new(
             format!(
-                "perf could take {name} for a file: there is {}",
+                "perf could take {name} for a file, because {} exists",
                 folder.display()
             ),
-            "remove or rename that, or choose an event without a slash",
+            "remove or rename that file, or choose an event without a slash",
         )
         .coded(Code::EventRefused)),
         None => Ok(()),

@@ -74,7 +74,7 @@ fn taken(findings: &Findings, shoes: &Shoes) -> Option<String> {
         .as_ref()
         .map(|refusal| refusal.reason.clone());
     let another =
-        |path| format!("another async-profiler ({path}) is loaded, and so nothing else is");
+        |path| format!("another async-profiler ({path}) is loaded, so hprofiler loads no library");
     other.or_else(|| {
         findings
             .foreign(&shoes.named)
@@ -168,7 +168,7 @@ impl Asked<'_> {
             Ok(map) => {
                 answer.map = Some(map);
                 if !self.java.debug_non_safepoints {
-                    let coarse = "inlined methods are told at safepoints only (-XX:+DebugNonSafepoints tells more)";
+                    let coarse = "inlined methods are known only at safepoints (-XX:+DebugNonSafepoints improves this)";
                     answer.notes.push(Note::plain(coarse));
                 }
                 return Ok(());
@@ -191,7 +191,7 @@ impl Asked<'_> {
             return Err(Failure::plain(reason));
         }
         let not_sent = || {
-            Failure::plain("the library that names Java code was not sent")
+            Failure::plain("the library that names Java code is missing on the host")
                 .coded(Code::LibraryMissing)
         };
         let library = self.library.ok_or_else(not_sent)?;
@@ -275,7 +275,7 @@ impl Asked<'_> {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
-                Failure::plain("this version has no Compiler.perfmap (17 has)")
+                Failure::plain("this version has no Compiler.perfmap (JDK 17 and later have it)")
                     .coded(Code::JdkTooOld),
             ),
             Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
@@ -348,5 +348,5 @@ impl Asked<'_> {
 }
 
 fn no_inlined(why: &str) -> Note {
-    Note::plain(format!("inlined Java methods are not seen: {why}")).coded(Code::NoInlining)
+    Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
 }

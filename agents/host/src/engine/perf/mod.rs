@@ -225,7 +225,7 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     }
     let why = match Target::own_status().is_some_and(|own| own.may_sample_others()) {
         true => "by its capabilities perf may sample it, but nothing of it would have a name, for its files are read as its user, whom only root becomes",
-        false => "without capabilities the kernel lets a user record only his own",
+        false => "without capabilities the kernel lets users record only their own processes",
     };
     let users = Users::read();
     Err(Failure::new(
@@ -235,7 +235,7 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
             users.name(theirs),
             users.name(own)
         ),
-        "connect as the process's user, or become root with --become sudo",
+        "connect as the process's user, or use --become sudo",
     )
     .coded(Code::NotPermitted))
 }
@@ -279,7 +279,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
             .coded(Code::NoKernelFrames),
         )),
         (true, true) => Some(Note::degraded(
-            "offcpu by perf: most threads that wait have lost their Java frames",
+            "offcpu by perf: most waiting threads have lost their Java frames",
         )),
         (false, true) => None,
     }
@@ -330,7 +330,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// perf may get no processor for seconds; what it samples meanwhile is none of what was asked for.
+    /// perf may get no processor for seconds; what it samples meanwhile is not one of what was asked for.
     fn samples_until_stopped(&self) -> bool {
         false
     }
@@ -374,7 +374,7 @@ impl Engine for PerfRecord {
             .beside
             .do_now(FOLD, |companion| companion.fold(kernel))?;
         let (recorded, unnamed) = recorded.map_err(|error| {
-            Failure::plain(format!("what perf wrote cannot be read: {error}"))
+            Failure::plain(format!("perf's output cannot be read: {error}"))
                 .coded(Code::DamagedRecording)
         })?;
         let mut notes = std::mem::take(&mut self.notes);
@@ -399,7 +399,7 @@ impl Engine for PerfRecord {
 
     fn raw(&mut self) -> Result<Raw, Failure> {
         Err(Failure::new(
-            "what perf writes is folded as it comes, and kept nowhere",
+            "perf's output is folded as it arrives and not kept",
             "leave --keep-raw out, or use --engine async-profiler for JVMs",
         )
         .coded(Code::OptionIgnored))
@@ -418,7 +418,7 @@ impl PerfRecord {
         let there = |event: &&Event| recorded.iter().any(|other| other.event == event.name);
         let missing = self.events.iter().filter(|event| !there(event));
         let names: Vec<&str> = missing.map(|event| event.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("perf recorded no event called {}", names.join(", ")))
+        (!names.is_empty()).then(|| format!("perf recorded no event named {}", names.join(", ")))
     }
 
     fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {

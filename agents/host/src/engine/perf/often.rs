@@ -41,10 +41,8 @@ impl Often {
         let names = &self.names;
         (samples as f64 > BURST + self.most * seconds).then(|| {
             Failure::new(
-                format!("{names}: too often for each to be a sample, {samples} in {seconds:.1} s"),
-                format!(
-                    "count {names} by perf stat; what comes less often, or cpu, can be recorded"
-                ),
+                format!("{names}: too frequent to record each, {samples} in {seconds:.1} s"),
+                format!("count {names} with `perf stat`, or record a less frequent event"),
             )
             .coded(Code::EventTooFrequent)
         })

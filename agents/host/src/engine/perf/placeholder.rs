@@ -61,8 +61,8 @@ impl Placeholder {
                 Ok(made)
             }
             Err(Errno::EXIST) => Err(Failure::new(
-                format!("{} is there, and the JVM would write over it", made.path()),
-                format!("remove {}, where nobody needs it", made.path()),
+                format!("{} exists, and the JVM would overwrite it", made.path()),
+                format!("remove {} if nobody needs it", made.path()),
             )
             .coded(Code::NoWritableFolder)),
             Err(error) => Err(Failure::plain(format!("{}: {error}", made.path()))),
@@ -135,7 +135,7 @@ impl Late {
         if lives && placeholder.is_empty() {
             run.keep();
             let path = placeholder.stay();
-            return Some(format!("{path}, to which the JVM may yet write"));
+            return Some(format!("{path}, which the JVM may still write"));
         }
         drop(placeholder);
         run.release(|_| true).err()

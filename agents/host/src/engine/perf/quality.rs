@@ -23,8 +23,8 @@ pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
         notes.push(Note::of(
             Failure::new(
-                format!("{percent} of the samples were lost: perf had no time or room for them"),
-                "ask for a lower frequency",
+                format!("{percent} of the samples were lost: perf had too little time or memory"),
+                "use a lower frequency",
             )
             .coded(Code::SamplesLost),
         ));
@@ -33,7 +33,7 @@ pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
         notes.push(Note::of(
             Failure::new(
                 format!(
-                    "{} samples were left out: there are more stacks than the agent holds",
+                    "{} samples were left out: there are more stacks than the agent can hold",
                     recorded.left_out
                 ),
                 "record for a shorter time",
@@ -44,7 +44,7 @@ pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     if recorded.malformed > 0 {
         notes.push(
             Note::plain(format!(
-                "{} records of perf's were damaged",
+                "{} records of perf were damaged",
                 recorded.malformed
             ))
             .coded(Code::DamagedRecording),

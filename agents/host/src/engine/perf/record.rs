@@ -93,10 +93,10 @@ impl Command {
             notes.push(Note::of(
                 Failure::new(
                     format!(
-                        "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
+                        "{} Hz is the most that the kernel allows (kernel.perf_event_max_sample_rate)",
                         self.frequency
                     ),
-                    "ask for a lower frequency, or raise that limit",
+                    "use a lower frequency, or raise that limit",
                 )
                 .coded(Code::FrequencyLowered),
             ));

@@ -55,7 +55,7 @@ impl Recording {
         let called = Instant::now();
         let left = |limit: Duration| limit.saturating_sub(called.elapsed());
         let (cut, until) = UnixStream::pair().map_err(|error| {
-            let reason = format!("no socket beside perf's stream: {error}");
+            let reason = format!("cannot create a socket for perf: {error}");
             Failure::new(reason, "raise the limit of open files (ulimit -n)")
                 .coded(Code::TooManyFiles)
         })?;
@@ -108,8 +108,7 @@ impl Recording {
         }
         let mut notes = Vec::new();
         if self.late {
-            notes
-                .push(Note::degraded("perf did not count yet when it began").coded(Code::PerfLate));
+            notes.push(Note::degraded("perf started counting late").coded(Code::PerfLate));
         }
         let early = self.read.try_recv().ok();
         self.running.interrupt();
@@ -145,8 +144,8 @@ impl Recording {
 
 fn too_late() -> Failure {
     Failure::new(
-        format!("perf did not begin within {} s", OPEN.as_secs()),
-        "see whether all processors of the host are taken (uptime), and record when they are not",
+        format!("perf did not start within {} s", OPEN.as_secs()),
+        "check whether all processors of the host are busy (uptime), and record again later",
     )
     .coded(Code::PerfTimeout)
 }

@@ -83,7 +83,7 @@ impl Rights {
             (1, false) => format!("{get}, or set {open}"),
             (2.., false) => format!("{get} and set kernel.kptr_restrict to 1, or set {open}"),
             (2.., true) => "set kernel.kptr_restrict to 1".to_owned(),
-            _ => "see whether a container hides /proc/kallsyms".to_owned(),
+            _ => "check whether a container hides /proc/kallsyms".to_owned(),
         };
         let mut why = format!("kernel.kptr_restrict is {}", told(self.restrict));
         if !self.syslog {
@@ -98,7 +98,7 @@ impl Rights {
     fn with(&self, capability: &str) -> String {
         match self.root {
             true => format!("give the agent's container {capability}"),
-            false => "become root (--become sudo)".to_owned(),
+            false => "use --become sudo".to_owned(),
         }
     }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn where_the_kernel_hides_its_addresses_the_remedy_is_what_is_missing() {
-        const ROOT: &str = "become root (--become sudo)";
+        const ROOT: &str = "use --become sudo";
         for (restrict, paranoid, syslog, root, has, has_not) in [
             (
                 0,
@@ -192,7 +192,7 @@ mod tests {
                 1,
                 false,
                 false,
-                &["become root (--become sudo) and set kernel.kptr_restrict to 1"],
+                &["use --become sudo and set kernel.kptr_restrict to 1"],
                 "paranoid",
             ),
             (2, 1, true, true, &["set kernel.kptr_restrict to 1"], "or"),

@@ -28,7 +28,7 @@ impl Opened {
     }
 }
 
-/// The events that are described; none where this is no recording.
+/// The events that are described; none where this is not a recording.
 pub fn events(bytes: &[u8]) -> Vec<Opened> {
     let mut events = Vec::new();
     if !bytes.starts_with(MAGIC) {

@@ -3,7 +3,7 @@
 use super::events::Event;
 use crate::wire::outcome::{Code, Failure};
 
-const APART: &str = "record them one after the other";
+const APART: &str = "record them in separate runs";
 
 /// Of these events those that can be recorded together, and why not the others.
 pub fn possible(events: Vec<Event>, kernel: bool) -> (Vec<Event>, Vec<Failure>) {
@@ -24,7 +24,7 @@ fn at_their_frequency(events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
     let refused = others.into_iter().map(|event| {
         Failure::new(
             format!(
-                "{} cannot be recorded beside the tracepoint {beside}: perf would not keep to the frequency asked for",
+                "{} cannot be recorded beside the tracepoint {beside}: perf would not keep the frequency",
                 event.name
             ),
             APART,

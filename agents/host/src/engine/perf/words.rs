@@ -16,7 +16,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         &["workload failed"],
         Code::ProgramMissing,
         "perf cannot run the host's timeout or sleep, which limits its time",
-        "see whether the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
+        "check that the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
@@ -42,7 +42,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         ],
         Code::EventUnknown,
         "perf knows no event {} on this host",
-        "choose one that perf list shows on this host",
+        "choose one that `perf list` shows on the host",
     ),
     (
         &["function not implemented"],
@@ -59,7 +59,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["too many open files", "too many events", "ulimit -n"],
         Code::TooManyFiles,
-        "perf needs more open files than it may have: one for each thread, processor and event",
+        "perf needs more open files than the limit allows: one for each thread, processor and event",
         "raise the limit of open files (ulimit -n)",
     ),
 ];
@@ -93,7 +93,7 @@ pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
     match killed {
         Some(libc::SIGKILL) => Failure::new(
             "perf was killed by signal 9",
-            "see in the kernel's log (dmesg) whether memory ran out",
+            "check in the kernel's log (dmesg) whether memory ran out",
         )
         .coded(Code::PerfKilled),
         Some(signal) => {
@@ -115,7 +115,7 @@ fn first_of(words: &str) -> String {
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
     let told: Vec<&str> = told.take(3).collect();
     match told.is_empty() {
-        true => "it ended without a word".to_owned(),
+        true => "it ended without a message".to_owned(),
         false => told.join(" ").chars().take(400).collect(),
     }
 }

@@ -32,7 +32,7 @@ impl Bound {
         match own() {
             Some(bytes) if bytes > self.bytes => Err(Failure::new(
                 format!(
-                    "the agent has {} MiB of memory by now, and may have {} MiB",
+                    "the agent uses {} MiB of memory; its limit is {} MiB",
                     bytes >> 20,
                     self.bytes >> 20
                 ),

@@ -94,9 +94,8 @@ impl Limits {
     /// Why there is no profile of something that is larger than it may be.
     pub fn too_large(&self, what: &str) -> Failure {
         let bytes = self.memory.bytes >> 20;
-        let reason = format!(
-            "what was recorded takes more memory than the agent may have ({bytes} MiB): {what}"
-        );
+        let reason =
+            format!("the recording needs more memory than the agent may use ({bytes} MiB): {what}");
         Failure::new(reason, LESS).coded(Code::MemoryLimit)
     }
 
