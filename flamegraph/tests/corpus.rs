@@ -8,14 +8,7 @@ static MEMORY: fuzz::kept::Bounded = fuzz::kept::Bounded;
 
 #[test]
 fn what_fuzzing_kept() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus");
     let targets = fuzz::TARGETS.map(|(name, _)| name);
-    fuzz::kept::replay(folder.as_ref(), &targets, fuzz::run);
-}
-
-#[test]
-#[should_panic(expected = "compact, input 0")]
-fn an_input_that_breaks_a_target_is_told() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus");
-    fuzz::kept::replay(folder.as_ref(), &["compact"], |_, _| panic!("on purpose"));
+    // Cargo runs tests in the crate's folder. A path compiled in could be that of another checkout, as they share objects.
+    fuzz::kept::replay("fuzz/corpus".as_ref(), &targets, fuzz::run);
 }

@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """All of them, what could not be looked at, and JVMs (user, how many) of users that the agent is not."""
+    """All of them, what could not be checked, and JVMs (user, how many) of users that the agent is not."""
 
     entries: tuple[Leftover, ...]
     unseen: tuple[Failure, ...] = ()

@@ -16,7 +16,7 @@ from hprofiler.model import Host, Outcome, Status
 
 @dataclass(frozen=True)
 class HostLeft:
-    """What was found on one host, and in `outcomes` what could not be looked at or not be removed.
+    """What was found on one host, and in `outcomes` what could not be checked or not be removed.
 
     `out_of_reach` are other users' JVMs, (user, how many), into which the connecting user may not look.
     """

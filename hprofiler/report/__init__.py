@@ -2,114 +2,81 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from hprofiler._flamegraph import Method
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Attribution, attribute
+from hprofiler.analysis.coverage import host_covered, host_sampled, sampled
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.profiles import Names
+from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
 from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
+from hprofiler.model.measures import measure_of
 from hprofiler.report import page as pages
-from hprofiler.report.comparison import Compared
-from hprofiler.report.covered import run_covered, sampled
-from hprofiler.report.description import PageData
-from hprofiler.report.facts import RunFacts, read_facts
-from hprofiler.report.findings import Finding
-from hprofiler.report.gather import (
-    Gathered,
-    gather,
-    left_out,
-    page_event,
-    picture_title,
-    run_title,
-    totals_of,
+from hprofiler.report.description import (
+    Covered,
+    HostNumbers,
+    PageData,
+    PageProcess,
+    event_of_page,
 )
 from hprofiler.report.headline import empty_headline, headline, top
-from hprofiler.report.hottest import hottest, hottest_section
-from hprofiler.report.outliers import find_outliers, outliers_record, outliers_table
-from hprofiler.report.page import Page
-from hprofiler.report.reading import Names
+from hprofiler.report.hottest import hottest_section
+from hprofiler.report.pictures import (
+    left_out,
+    picture_title,
+    remove_pictures,
+    run_title,
+    subtitle,
+    write_pictures,
+)
 from hprofiler.report.single import write_page
 from hprofiler.report.tables import hosts_section, run_section
-from hprofiler.report.words import coverage
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import RunFolder, safe_name
 
-__all__ = [
-    "EventReport",
-    "Report",
-    "find_outliers",
-    "hottest",
-    "make_report",
-    "outliers_record",
-    "outliers_table",
-    "write_page",
-]
-
-# How many of the hottest methods a report tells for the terminal and for scripts.
-_TOLD = 5
-
-
-@dataclass(frozen=True)
-class EventReport:
-    """What became of one event, which `recorded` processes yielded.
-
-    `expected` is how many samples their CPU time stands for, 0 where the event is not taken by it.
-    `totals` are the cluster's sums by value name, empty without one sample. `total` is the sum of the value
-    that is shown (`measures.Measure`), `whole` what it was before trimming. `hottest` are the methods with
-    the most of `telling`, a part of `total` (`report.telling`) that `telling_of` names. `findings` say what
-    stands out, the answer first; `compared` tells which hosts and processes are unlike the others.
-    """
-
-    event: str
-    recorded: int
-    expected: int
-    total: int
-    whole: int
-    totals: Mapping[str, int]
-    hottest: tuple[Method, ...]
-    telling: int
-    telling_of: str
-    findings: tuple[Finding, ...]
-    compared: Compared
-
-    @property
-    def left_out(self) -> float:
-        """The part of the whole that trimming left out."""
-        return (self.whole - self.total) / self.whole if self.whole else 0.0
+__all__ = ["Report", "make_report", "write_page"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was made: `page` shows all `events`, which are in the order in which they were asked for.
-
-    `coverage` is a phrase such as "37 of 40 processes on 9 of 10 hosts"; `problems` are the stored
-    profiles that could not be used. `cut_off` is a run that ended before anything of it was told.
-    """
+    """What was made: the page, and what it says."""
 
     page: Path
-    events: tuple[EventReport, ...]
-    coverage: str
-    problems: tuple[Outcome, ...]
-    cut_off: bool
+    analysis: AnalysisResult
+
+    @property
+    def events(self) -> tuple[EventAnalysis, ...]:
+        return self.analysis.events
+
+    @property
+    def coverage(self) -> str:
+        """Such as "37 of 40 processes on 9 of 10 hosts"."""
+        return self.analysis.coverage.text
 
     @property
     def empty(self) -> bool:
         """There was not one sample of any event; the page says why."""
-        return not any(event.total for event in self.events)
+        return self.analysis.empty
 
 
 def make_report(folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False) -> Report:
-    """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `reading.Names`.
+    """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `profiles.Names`.
 
     With `trim`, stacks start at the roots that the run's selector names.
     Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if profiles are too
     large for pictures.
     """
-    run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.record), trimmed=trim)
+    run_folder, facts = open_facts(folder, trim)
+    names = Names(raw_names, threads)
     try:
-        gathered, problems = _make(run_folder, facts, Names(raw_names, threads))
+        writer = _Writer(run_folder, facts, names)
+        analysis = analyze(run_folder, facts, names, writer)
+        writer.write_page(analysis)
+        for old in run_folder.old_pages(facts.events):
+            old.unlink(missing_ok=True)
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
@@ -118,91 +85,139 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
             f"cannot make the report of {folder}: {error}",
             f"the profiles of processes are in {folder / 'hosts'}: `hprofiler convert` reads them",
         ) from error
-    told, _ = coverage(facts, _lost(facts, problems))
-    return Report(run_folder.page_path, tuple(gathered), told, tuple(problems), not facts.hosts)
+    return Report(run_folder.page_path, analysis)
 
 
-def _make(folder: RunFolder, facts: RunFacts, names: Names) -> tuple[list[EventReport], list[Outcome]]:
-    """Write everything; the page begins with an event that has samples. Pages of old versions are removed."""
-    data = _page_data(facts, names)
-    reports: dict[str, EventReport] = {}
-    sections: list[str] = []
-    problems: list[Outcome] = []
-    for event in sorted(facts.events, key=lambda event: not _has_samples(facts.of(event))):
-        of_event = facts.of(event)
-        number = data.event(page_event(of_event))
-        gathered = gather(folder, of_event, data, number, names)
-        sections.append(_event_section(number, of_event, gathered))
-        reports[event] = _event_report(of_event, gathered)
-        problems += gathered.problems
-    parts = {
-        "top": top(run_title(facts)),
-        "events": "\n".join(sections),
-        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0], _drawn(reports)),
-    }
-    pages.write(Page(f"{run_title(facts)} · hprofiler", parts, data), folder.page_path)
-    for old in folder.old_pages(facts.events):
-        old.unlink(missing_ok=True)
-    return [reports[event] for event in facts.events], problems
+class _Writer:
+    """Writes the pictures of hosts and cluster as they are read, and fills the page's data.
+
+    Pictures of an earlier report that nothing is left for are removed.
+    """
+
+    def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:
+        self._folder = folder
+        self._events: dict[str, int] = {}
+        self._sections: list[str] = []
+        self.data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
+        for host in facts.hosts:
+            if any(any(one.totals.values()) for one in host.recordings):
+                self.data.host(host.key, host.name)
+
+    def take_process(
+        self, facts: RunFacts, host: HostFacts, recording: RecordingFacts, profile: Profile
+    ) -> None:
+        self.data.add(self._event(facts), _page_process(self.data, host, recording), profile)
+
+    def take_host(
+        self,
+        facts: RunFacts,
+        host: HostFacts,
+        analysis: HostAnalysis | None,
+        attribution: Attribution | None,
+        problems: Sequence[Outcome],
+    ) -> None:
+        folder, name = self._folder.host_dir(host.key), safe_name(facts.event)
+        if analysis is None or attribution is None:
+            remove_pictures(folder, name)
+            return
+        trimmed = left_out(facts, analysis.total, analysis.whole)
+        words = subtitle(facts, attribution, host_sampled(facts, host), trimmed)
+        words = f"{host_covered(facts, host, problems)} · {words}"
+        title = picture_title(facts, host.name)
+        write_pictures(attribution.original, measure_of(facts.event), folder, name, title, words)
+
+    def take_cluster(
+        self, analysis: EventAnalysis, cluster: Attribution | None, mean: Profile | None
+    ) -> None:
+        facts, name = analysis.facts, safe_name(analysis.event)
+        trimmed = left_out(facts, analysis.total, analysis.whole)
+        for attribution, file_name, scope in (
+            (cluster, name, "cluster, every sample counts once"),
+            (
+                attribute(facts, mean) if mean else None,
+                f"{name}-mean",
+                "cluster average, every host weighs the same",
+            ),
+        ):
+            folder = self._folder.cluster_dir
+            if attribution is None:
+                remove_pictures(folder, file_name)
+                continue
+            words = (
+                f"{analysis.coverage.interrupted} · {subtitle(facts, attribution, sampled(facts), trimmed)}"
+            )
+            title = picture_title(facts, scope)
+            write_pictures(attribution.original, measure_of(facts.event), folder, file_name, title, words)
+        self._describe(analysis, cluster)
+
+    def _describe(self, analysis: EventAnalysis, cluster: Attribution | None) -> None:
+        """What the page says of an event."""
+        facts, data = analysis.facts, self.data
+        number = self._event(facts)
+        known = [
+            (place, host) for host in facts.hosts if (place := data.number_of_host(host.key)) is not None
+        ]
+        recorded = [(place, host) for place, host in known if host.recordings]
+        distances = analysis.compared.by_host
+        numbers = [
+            HostNumbers(
+                place,
+                sum(one.samples.expected for one in host.recordings),
+                sum(one.samples.taken for one in host.recordings),
+                distances.get(host.key),
+            )
+            for place, host in recorded
+        ]
+        data.tell(number, numbers, analysis.findings)
+        covered = {
+            place: f"{host_covered(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
+            for place, host in recorded
+        }
+        short = {
+            _page_process(data, host, recording): part
+            for host in facts.hosts
+            for recording in host.recordings
+            if (part := analysis.short.get((host.key, recording.pid)))
+        }
+        of_run = f"{analysis.coverage.interrupted} · {sampled(facts)}"
+        data.cover(number, Covered([of_run], covered, short))
+        numbers_of = {host.key: place for place, host in known}
+        numbered = [(numbers_of[host.key], host) for host in analysis.hosts]
+        hosts = hosts_section(analysis, numbered)
+        if cluster is None:
+            self._sections.append(pages.event_section(number, empty_headline(analysis), hosts))
+            return
+        words = [
+            analysis.coverage.interrupted,
+            sampled(facts),
+            left_out(facts, analysis.total, analysis.whole),
+        ]
+        self._sections.append(
+            pages.event_section(
+                number,
+                headline(analysis),
+                hottest_section(analysis, numbered),
+                pages.still_picture(
+                    cluster.original,
+                    picture_title(facts, "cluster"),
+                    " · ".join(filter(None, words)),
+                    len(facts.events),
+                ),
+                hosts,
+            )
+        )
+
+    def write_page(self, analysis: AnalysisResult) -> None:
+        title = run_title(analysis.facts)
+        parts = {"top": top(title), "events": "\n".join(self._sections), "run": run_section(analysis)}
+        pages.write(pages.Page(f"{title} · hprofiler", parts, self.data), self._folder.page_path)
+
+    def _event(self, facts: RunFacts) -> int:
+        if facts.event not in self._events:
+            self._events[facts.event] = self.data.event(event_of_page(facts))
+        return self._events[facts.event]
 
 
-def _drawn(reports: Mapping[str, EventReport]) -> list[str]:
-    """The events that have pictures."""
-    return [event for event, made in reports.items() if made.totals]
-
-
-def _has_samples(facts: RunFacts) -> bool:
-    return any(any(one.totals.values()) for host in facts.hosts for one in host.recordings)
-
-
-def _page_data(facts: RunFacts, names: Names) -> PageData:
-    """A page's data that knows the hosts with samples, in the order of the run."""
-    data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
-    for host in facts.hosts:
-        if any(any(one.totals.values()) for one in host.recordings):
-            data.host(host.key, host.name)
-    return data
-
-
-def _lost(facts: RunFacts, problems: Sequence[Outcome]) -> int:
-    """How many processes have not one profile that could be used."""
-    broken = Counter((problem.host, problem.pid) for problem in problems)
-    made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
-    return sum(1 for process, number in made.items() if broken[process] >= number)
-
-
-def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
-    recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
-    expected = facts.expected
-    cluster, told, event = gathered.cluster, gathered.told, facts.event
-    if cluster is None or told is None:
-        return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, "", (), gathered.compared)
-    return EventReport(
-        event=event,
-        recorded=recorded,
-        expected=expected,
-        total=cluster.total(),
-        whole=gathered.whole,
-        totals=totals_of(cluster),
-        hottest=tuple(method for method in told.profile.top(_TOLD) if method.self_value),
-        telling=told.profile.total(),
-        telling_of=told.share_of,
-        findings=tuple(gathered.findings),
-        compared=gathered.compared,
-    )
-
-
-def _event_section(number: int, facts: RunFacts, gathered: Gathered) -> str:
-    hosts = hosts_section(facts, gathered.hosts, gathered.compared)
-    cluster, told = gathered.cluster, gathered.told
-    if cluster is None or told is None:
-        return pages.event_section(number, empty_headline(facts, gathered.problems), hosts)
-    covered = [run_covered(facts, len(gathered.problems)), sampled(facts)]
-    subtitle = " · ".join(filter(None, [*covered, left_out(facts, cluster.total(), gathered.whole)]))
-    return pages.event_section(
-        number,
-        headline(facts, cluster, told, gathered),
-        hottest_section(told, gathered.hosts),
-        pages.still_picture(cluster, picture_title(facts, "cluster"), subtitle, len(facts.events)),
-        hosts,
-    )
+def _page_process(data: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:
+    labels = tuple(recording.labels.items())
+    return PageProcess(data.host(host.key, host.name), recording.pid, recording.label, labels)

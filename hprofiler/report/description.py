@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from hprofiler._flamegraph import Profile, ViewerData
-from hprofiler.model.measures import counted_in
-from hprofiler.report.comparison import Unlike
-from hprofiler.report.findings import Finding
+from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.outliers import Unlike
+from hprofiler.analysis.subject import Finding
+from hprofiler.model.measures import counted_in, measure_of, summed
 
 FORMAT = 2
 DATA_ID = "data"
@@ -207,6 +208,18 @@ class PageData:
         hosts = {key: number for (_, key), (number, _) in self._hosts.items()}
         host = hosts.get(finding.host) if finding.host is not None else None
         return {"text": finding.text, "method": finding.method, "host": host}
+
+
+def event_of_page(facts: RunFacts) -> PageEvent:
+    """What the page says of the event itself; a sample of CPU time is told in seconds, too."""
+    measure, name = measure_of(facts.event), facts.event
+    seconds = max((one.seconds for one in facts.recordings), default=0.0) or facts.duration
+    totals = summed(one.totals for one in facts.recordings)
+    second = None
+    if name == "cpu" and totals.get("samples"):
+        column, unit = measure.columns[1]
+        second = (column, unit, totals.get(column, 0) / totals["samples"])
+    return PageEvent(name, measure.title, *measure.column, measure.wider, seconds, second)
 
 
 def _event_record(event: PageEvent) -> dict[str, object]:

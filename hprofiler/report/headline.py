@@ -6,29 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hprofiler._flamegraph import Method, Profile
-from hprofiler.model import Outcome, Status
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.coverage import Coverage, interrupted, others_missing, sampled
+from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.result import SHARE, EventAnalysis, methods_that_follow, reasons_without_samples
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
+from hprofiler.model import Outcome
 from hprofiler.model.measures import amount, in_words, measure_of, no_samples, summed
-from hprofiler.report.comparison import Compared
-from hprofiler.report.covered import sampled
-from hprofiler.report.facts import RunFacts
-from hprofiler.report.findings import Finding
-from hprofiler.report.gather import Gathered, left_out, totals_of
 from hprofiler.report.html import method, text, view_link
-from hprofiler.report.telling import Telling
-from hprofiler.report.words import (
-    SEE_WHAT_IS_THERE,
-    coverage,
-    followed_by,
-    interrupted,
-    moment,
-    others_missing,
-    over_hosts,
-    short_name,
-)
+from hprofiler.report.pictures import left_out
 
-_SHARE = re.compile(r"(?:<)?\d[\d.]*\u202f%")
-_EVERYTHING = 2**31 - 1
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
@@ -38,52 +26,22 @@ def top(name: str) -> str:
     return f'<div class="top">{named}{_THEME}</div>'
 
 
-def headline(facts: RunFacts, cluster: Profile, told: Telling, gathered: Gathered) -> str:
+def headline(analysis: EventAnalysis) -> str:
     """The answer of an event with samples."""
-    second = _second(told.profile, gathered)
-    counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
-    chips = [*_chips(facts, len(gathered.problems)), counts]
+    facts = analysis.facts
+    counts = f"<b>{text(in_words(facts.event, analysis.totals))}</b>"
+    chips = [*_chips(facts, analysis.coverage), counts]
     if facts.trimmed:
-        chips.append(f"<b>{text(left_out(facts, cluster.total(), gathered.whole))}</b>")
-    return _head(facts.event, gathered.findings, second, chips)
+        chips.append(f"<b>{text(left_out(facts, analysis.total, analysis.whole))}</b>")
+    return _head(facts.event, analysis.findings, analysis.second, chips)
 
 
-def _second(told: Profile, gathered: Gathered) -> str:
-    """Where the answer's method is, by the measure of the answer; of one host, what follows it."""
-    answer, total = gathered.findings[0], told.total()
-    if _SHARE.search(answer.text) is None or _same_matter(gathered.compared, answer):
-        return ""
-    if len(gathered.hosts) > 1:
-        shares = {host.name: host.share_of(answer) for host in gathered.hosts}
-        known = {name: share for name, share in shares.items() if share is not None}
-        cost = next((_cost(one, answer) for one in told.top(_EVERYTHING) if one.name == answer.method), 0)
-        return over_hosts(cost / total, known) if len(known) == len(shares) else ""
-    return _next(told, answer)
-
-
-def _next(told: Profile, answer: Finding) -> str:
-    """The methods after the answer's by their own cost; "" where the answer tells another measure."""
-    hottest, total = told.top(3), told.total()
-    if answer.with_calls or not hottest or answer.method != hottest[0].name:
-        return ""
-    return followed_by([(one.name, one.self_value / total) for one in hottest[1:]])
-
-
-def _cost(one: Method, answer: Finding) -> int:
-    return one.total_value if answer.with_calls else one.self_value
-
-
-def _same_matter(compared: Compared, answer: Finding) -> bool:
-    """What is said of the odd host tells how the answer's method spreads over the hosts."""
-    telling = compared.odd_hosts[0].telling if compared.odd_hosts else None
-    return telling is not None and telling.name == answer.method and not answer.with_calls
-
-
-def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
+def empty_headline(analysis: EventAnalysis) -> str:
     """The top of an event without samples: why, and what to do."""
+    facts = analysis.facts
     title = measure_of(facts.event).title
     answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(title)}"
-    reasons, because = _reasons(facts, problems), "no sample was taken"
+    reasons, because = _reasons(facts, analysis.problems), "no sample was taken"
     if _trimmed_away(facts):
         roots = ", ".join(f"<code>{text(root)}</code>" for root in facts.roots)
         answer, because = "Nothing is left to show", "no sample is of the job’s own frames"
@@ -94,14 +52,15 @@ def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
         why = f"<p>{reasons[0]}</p>"
     if _only_idle(facts):
         why += f'<p class="remedy">{text(SEE_WHAT_IS_THERE)}</p>'
-    return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
+    return f'{_head_of(answer, "", _chips(facts, analysis.coverage))}<section class="empty">{why}</section>'
 
 
-def plain_headline(profile: Profile, told: Telling, findings: Sequence[Finding]) -> str:
+def file_headline(attribution: Attribution, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
+    profile = attribution.original
     column = profile.values[0]
     counts = f"<b>{text(amount(profile.total(), column))}</b>"
-    return _head(column[0], findings, _next(told.profile, findings[0]), [counts])
+    return _head(column[0], findings, methods_that_follow(attribution, findings[0]), [counts])
 
 
 def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:
@@ -126,7 +85,7 @@ def _answer(finding: Finding) -> str:
     """The sentence with its first share marked."""
     answer = replace(finding, text=finding.text.removesuffix("."))
     sentence = _marked(answer, method(finding.method or ""))
-    share = _SHARE.search(finding.text)
+    share = SHARE.search(finding.text)
     if share is None:
         return sentence
     told = text(share.group())
@@ -150,14 +109,13 @@ def _marked(finding: Finding, name: str) -> str:
     return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"
 
 
-def _chips(facts: RunFacts, unreadable: int) -> list[str]:
-    covered, complete = coverage(facts, unreadable)
-    kind = "" if complete else ' class="partial"'
+def _chips(facts: RunFacts, covered: Coverage) -> list[str]:
+    kind = "" if covered.complete else ' class="partial"'
     others = others_missing(facts)
     return [
         f"<b>{text(moment(facts.started))}</b>{interrupted(facts)}",
         f"<b>{text(sampled(facts))}</b>",
-        f"<li{kind}><b>{text(covered)}</b></li>",
+        f"<li{kind}><b>{text(covered.text)}</b></li>",
         *([f'<li class="partial"><b>{text(others)}</b></li>'] if others else []),
     ]
 
@@ -175,11 +133,7 @@ def _only_idle(facts: RunFacts) -> bool:
 
 def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> list[str]:
     """Each reason once, with where it holds and its remedy."""
-    outcomes = [*problems, *(outcome for host in facts.hosts for outcome in host.outcomes)]
-    places: dict[tuple[str, str], list[str]] = {}
-    for outcome in outcomes:
-        if outcome.status is not Status.OK and outcome.reason:
-            places.setdefault((outcome.reason, outcome.remedy), []).append(outcome.host)
+    places = reasons_without_samples(facts.hosts, problems)
     reasons = [_reason(reason, remedy, hosts) for (reason, remedy), hosts in places.items()]
     if reasons:
         return reasons

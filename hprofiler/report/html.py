@@ -7,7 +7,7 @@ from html import escape
 from itertools import zip_longest
 from urllib.parse import urlencode
 
-from hprofiler.report.words import package_length, percent
+from hprofiler.analysis.words import package_length, percent
 
 _LONGEST_NAME = 400
 _LONGEST_LINK = 300

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, duration, in_words, interval_in_words, size
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.html import number_cell, table, text
 
 # More notes than this are folded away: they are of many processes, and tell the same of each.

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.model.measures import Measure
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.result import totals_of
+from hprofiler.analysis.words import percent, short_name
+from hprofiler.model.measures import Measure, in_words, measure_of
 
 KINDS = (".svg", ".folded", ".pb.gz")
 
@@ -39,3 +43,27 @@ def _unit(measure: Measure) -> tuple[str, float]:
     if measure.column[1] == "nanoseconds":
         return f"ms {words}", 1e-6
     return (f"KiB {words}", 1 / 1024) if measure.column[1] == "bytes" else (words, 1.0)
+
+
+def run_title(facts: RunFacts) -> str:
+    return facts.selector or facts.target or "all processes"
+
+
+def picture_title(facts: RunFacts, scope: str) -> str:
+    return f"{run_title(facts)} · {scope} · {measure_of(facts.event).title}"
+
+
+def subtitle(facts: RunFacts, attribution: Attribution, sampled: str, trimmed: str) -> str:
+    """ "39,123 samples, 2.2 min of CPU time, 300 Hz for 60 s · hottest: Foo.bar 12.3 %"."""
+    hottest = attribution.methods[0]
+    share = percent(hottest.self_value, attribution.attributed)
+    amounts = f"{in_words(facts.event, totals_of(attribution.original))}, {sampled}"
+    named = f"hottest{attribution.besides}: {short_name(hottest.name)[:80]} {share}"
+    return " · ".join(filter(None, [amounts, trimmed, named]))
+
+
+def left_out(facts: RunFacts, left: int, whole: int) -> str:
+    """ "trimmed to the job's own frames, 12.3 % left out"; "" where nothing was trimmed."""
+    if not facts.trimmed:
+        return ""
+    return f"trimmed to the job's own frames, {percent(whole - left, whole)} left out"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import attribute_file
+from hprofiler.analysis.findings import findings_of_file
 from hprofiler.model.measures import amount
 from hprofiler.report import page as pages
 from hprofiler.report.description import PageData, PageEvent, PageProcess
-from hprofiler.report.findings import plain_findings
-from hprofiler.report.headline import plain_headline, top
+from hprofiler.report.headline import file_headline, top
 from hprofiler.report.hottest import hottest_section
-from hprofiler.report.telling import plain_telling
 
 _BEFORE_AND_AFTER = ("before", "after")
 
@@ -53,12 +53,13 @@ def _two_runs(profile: Profile, title: str, told: int) -> tuple[PageData, list[s
 
 
 def _section(event: int, profile: Profile, data: PageData, events: int) -> str:
-    found, told = plain_findings(profile), plain_telling(profile)
+    attribution = attribute_file(profile)
+    found = findings_of_file(attribution)
     data.tell(event, (), found)
     name, column = data.title, profile.values[0]
     return pages.event_section(
         event,
-        plain_headline(profile, told, found),
-        hottest_section(told, []),
+        file_headline(attribution, found),
+        hottest_section(attribution, []),
         pages.still_picture(profile, name, amount(profile.total(), column), events),
     )

@@ -6,32 +6,33 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hprofiler.model import Outcome
+from hprofiler.analysis.coverage import interrupted
+from hprofiler.analysis.facts import PERF, HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
+from hprofiler.analysis.result import AnalysisResult, EventAnalysis
+from hprofiler.analysis.words import moment, percent
 from hprofiler.model.event_names import has_frequency
 from hprofiler.model.measures import amount, duration, figures, in_words, measure_of, summed
-from hprofiler.report.comparison import Compared, Unlike
-from hprofiler.report.facts import PERF, HostFacts, RecordingFacts, RunFacts
-from hprofiler.report.gather import Shares
+from hprofiler.report.hottest import Numbered
 from hprofiler.report.html import method, number_cell, share_cell, table, text, view_link
 from hprofiler.report.ledger import ledger_section
-from hprofiler.report.outliers import what_differs, who
-from hprofiler.report.words import interrupted, moment, percent
 from hprofiler.runfolder import safe_name
 
 _ODD_SHOWN = 20
 
 
-def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compared) -> str:
+def hosts_section(analysis: EventAnalysis, numbered: Sequence[Numbered]) -> str:
     """Every host with what it contributed and how alike it is, the odd ones first; idle ones are not blamed.
 
     Of containers that nobody has to look into the ledger is enough.
     """
-    shares = {one.key: one for one in gathered}
+    facts, compared = analysis.facts, analysis.compared
+    shares = {one[1].key: one for one in numbered}
     odd = {one.key for one in compared.odd_hosts}
     busy = [host for host in facts.hosts if not host.idle and not host.needless]
     busy.sort(key=lambda host: host.key not in odd)
-    rows = [_host_row(facts, host, shares.get(host.key), gathered) for host in busy]
-    marks = [f'data-host="{shares[host.key].number}"' if host.key in shares else "" for host in busy]
+    rows = [_host_row(facts, host, shares.get(host.key), numbered) for host in busy]
+    marks = [f'data-host="{shares[host.key][0]}"' if host.key in shares else "" for host in busy]
     heads = ["Host", ">Processes", *_count_heads(facts.event), "%Share", "Hottest method"]
     if len(compared.hosts) > 1:
         heads.append("Unlike the others")
@@ -100,19 +101,19 @@ def _counts(event: str, recordings: Sequence[RecordingFacts]) -> list[str]:
     ]
 
 
-def _host_row(facts: RunFacts, host: HostFacts, shares: Shares | None, gathered: Sequence[Shares]) -> str:
+def _host_row(facts: RunFacts, host: HostFacts, known: Numbered | None, numbered: Sequence[Numbered]) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
-    if shares is not None and len(gathered) > 1:
-        name = f'<a href="{view_link(facts.event, f"host:{shares.number}")}">{name}</a>'
+    if known is not None and len(numbered) > 1:
+        name = f'<a href="{view_link(facts.event, f"host:{known[0]}")}">{name}</a>'
     counts = _counts(facts.event, host.recordings)
     if not host.recordings:
         counts = ['<td class="number"></td>'] * len(counts)
     cells = "".join([_processes(host), *counts])
     share = "<td></td>"
-    if shares is not None:
-        totals = [one.total for one in gathered]
-        share = share_cell(shares.total, sum(totals), "total", max(totals))
-    return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(facts, host, shares)}</td>'
+    if known is not None:
+        totals = [one.total for _, one in numbered]
+        share = share_cell(known[1].total, sum(totals), "total", max(totals))
+    return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(facts, host, known)}</td>'
 
 
 def _processes(host: HostFacts) -> str:
@@ -123,14 +124,15 @@ def _processes(host: HostFacts) -> str:
     return number_cell(shown, recorded)
 
 
-def _hottest(facts: RunFacts, host: HostFacts, shares: Shares | None) -> str:
-    if shares is None:
+def _hottest(facts: RunFacts, host: HostFacts, known: Numbered | None) -> str:
+    if known is None:
         nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
         return f'<span class="soft">{text(nothing) if host.recordings else "not recorded"}</span>'
+    _, shares = known
     if not shares.hottest:
         return ""
     name, value = next(iter(shares.hottest.items()))
-    return f'{method(name)} <span class="soft">{percent(value, shares.telling)}</span>'
+    return f'{method(name)} <span class="soft">{percent(value, shares.attributed)}</span>'
 
 
 def _idle(facts: RunFacts) -> str:
@@ -141,14 +143,10 @@ def _idle(facts: RunFacts) -> str:
     return f'<p class="lead">Idle, nothing there matched: {names}.</p>'
 
 
-def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str, drawn: Sequence[str]) -> str:
-    """All that holds for the run as a whole; `drawn` are the events that have pictures beside the page."""
-    told = facts_section(facts, covered, drawn)
-    return f'<section id="run">{ledger_section(facts, problems)}{told}</section>'
-
-
-def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
-    """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
+def run_section(analysis: AnalysisResult) -> str:
+    """What holds for the run as a whole: its ledger, and how it was made."""
+    facts = analysis.facts
+    drawn = [one.event for one in analysis.events if one.total]
     events = ", ".join(map(partial(_with_frequency, facts), facts.events))
     asked = f"{events} for {duration(facts.duration)}, engine {facts.engine}"
     recordings = [one for host in facts.hosts for one in host.recordings]
@@ -163,7 +161,7 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
             "Trimmed to",
             ", ".join(f"<code>{text(root)}</code>" for root in facts.roots) if facts.trimmed else "",
         ),
-        ("Recorded", text(covered)),
+        ("Recorded", text(analysis.coverage.text)),
         ("Recorded with", text(_engines(facts))),
         ("In all", "<br>".join(map(text, filter(None, in_all)))),
         ("Started", text(moment(facts.started, seconds=True))),
@@ -176,7 +174,8 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
         ("Beside this page", _files(drawn)),
     ]
     listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
-    return f'<section id="facts"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+    how = f'<section id="facts"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+    return f'<section id="run">{ledger_section(facts, analysis.problems)}{how}</section>'
 
 
 def _with_frequency(facts: RunFacts, event: str) -> str:

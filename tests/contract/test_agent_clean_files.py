@@ -73,24 +73,6 @@ def test_files_that_a_power_cut_left(cleaner, plant):
     assert not any(path.exists() for path in (*folders, sent))
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_map_that_a_jvm_was_told_to_write_goes_with_its_folder(cleaner, plant, replaced):
-    """Of an agent that was killed: known by its other name in the folder. What took its place stays."""
-    pid = os.getpid()
-    made = plant(f".hprofiler-run-76-{pid}-0")
-    mark = write(made / f"4026531836-{pid}-12345.perf.map", 0, "" if replaced else "1000 10 a.b\n")
-    usual = Path(f"/tmp/perf-{pid}.map")
-    plant.also(usual)
-    if replaced:
-        write(usual, 0, "of somebody's own")
-    else:
-        os.link(mark, usual)
-    entry = at(listed(cleaner), made)
-    assert entry["state"] == "left", entry
-    assert str(made) in clean(cleaner)["removed"]
-    assert not made.exists() and usual.exists() == replaced
-
-
 def trap_link(plant, path, user):
     victim = plant(f"hprofiler-contract-victim-{os.getpid()}")
     write(victim / "7.log", 0)

@@ -17,7 +17,8 @@ from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.contract import kdc as realm
 from tests.lab import procs
-from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, make_certificate, small_cluster
+from tests.unit.http_server import make_certificate
+from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, small_cluster
 
 pytestmark = pytest.mark.nightly
 
@@ -150,9 +151,9 @@ def test_who_was_let_in_shows_the_cookie(kdc: realm.Kdc) -> None:
 
 def test_over_tls(kdc: realm.Kdc, tmp_path: Path) -> None:
     kdc.log_in()
-    certificate = make_certificate(tmp_path)
+    certificate, key = make_certificate(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(str(certificate))
+    tls.load_cert_chain(certificate, key)
     with Server(cluster(), tls, Gate()) as server:
         done = apps(by_name(server), "--yarn-ca", str(certificate))
         assert APP in done.stdout, done.stderr

@@ -108,17 +108,6 @@ def finish(jvm: subprocess.Popen[bytes]) -> None:
     assert jvm.returncode == 0, output.decode(errors="replace")
 
 
-def chunks(recording: Path) -> list[int]:
-    """Where the chunks of a recording begin."""
-    content = recording.read_bytes()
-    places, place = [], 0
-    while place < len(content):
-        assert content[place : place + 4] == b"FLR\0", place
-        places.append(place)
-        place += int.from_bytes(content[place + 8 : place + 16], "big") or len(content)
-    return places
-
-
 def converted(recording: Path, *flags: str) -> dict[str, int]:
     """The stacks that the converter makes of a recording, annotated, with their values."""
     with tempfile.TemporaryDirectory() as folder:

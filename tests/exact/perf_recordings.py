@@ -6,6 +6,7 @@ import functools
 import re
 import subprocess
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,11 @@ from tests.exact.peers import inferno, needs
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 FIELDS = "comm,pid,tid,time,event,ip,sym,dso"
+CLOCK = ["-F", "499", "-e", "cpu-clock"]
+GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
+GXX = ["g++", "-O1", "-fno-omit-frame-pointer"]
+RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
+DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
 # Seconds for a second of CPU time, on a machine that has much else to do.
 LONGEST = 240
 
@@ -29,26 +35,11 @@ class Sample(NamedTuple):
     frames: Sequence[str]
 
 
-def record(out: Path, options: Sequence[str], command: Sequence[str]) -> Path:
-    """Records a command with call chains."""
-    subprocess.run(
-        [needs("perf"), "record", "-q", "-g", "-o", str(out), *options, "--", *command],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        timeout=LONGEST,
-    )
-    return out
-
-
-def record_piped(out: Path, options: Sequence[str], command: Sequence[str]) -> Path:
-    """The same through a pipe, which makes another kind of file."""
-    with out.open("wb") as file:
-        subprocess.run(
-            [needs("perf"), "record", "-q", "-g", "-o", "-", *options, "--", *command],
-            check=True,
-            stdout=file,
-            timeout=LONGEST,
-        )
+def record(out: Path, options: Sequence[str], command: Sequence[str], piped: bool = False) -> Path:
+    """Records a command with call chains; through a pipe perf writes another kind of file."""
+    perf = [needs("perf"), "record", "-q", "-g", *options, "-o", "-" if piped else str(out), "--", *command]
+    with out.open("wb") if piped else nullcontext(subprocess.DEVNULL) as stdout:
+        subprocess.run(perf, check=True, stdout=stdout, timeout=LONGEST)
     return out
 
 
@@ -61,35 +52,17 @@ def compiled(folder: Path, compiler: Sequence[str], source: str) -> Path:
     return program
 
 
-def record_java(folder: Path, seconds: int = 3) -> Path:
-    """A JVM with frame pointers and a perf map, written while it lives."""
-    subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
-    out = folder / "java.data"
-    jvm = subprocess.Popen(
-        [needs("java"), "-XX:+PreserveFramePointer", "-cp", str(folder), "Deep"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert jvm.stdout is not None and jvm.stdout.readline() == b"warm\n"
-        record(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", str(seconds)])
-        subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
-    finally:
-        jvm.communicate(timeout=60)
-    return out
-
-
-def record_java_piped(
-    folder: Path, options: Sequence[str] = ("-XX:+PreserveFramePointer",)
+def record_java(
+    folder: Path, flag: str = "-XX:+PreserveFramePointer", seconds: int = 3, piped: bool = False
 ) -> tuple[Path, int]:
-    """The same through a pipe, and the JVM's pid. Its perf map stays in /tmp."""
+    """A recording of a JVM that wrote its perf map to /tmp, and its pid."""
     subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
     out = folder / "java.data"
-    command = [needs("java"), *options, "-cp", str(folder), "Deep"]
+    command = [needs("java"), flag, "-cp", str(folder), "Deep"]
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert jvm.stdout is not None and jvm.stdout.readline() == b"warm\n"
-        record_piped(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", "2"])
+        record(out, [*CLOCK, "-p", str(jvm.pid)], ["sleep", str(seconds)], piped)
         subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
     finally:
         jvm.communicate(timeout=60)

@@ -157,10 +157,8 @@ def hue(color: Rgb) -> str:
 
 
 def by_inferno(folded: bytes, *options: str) -> Picture:
-    """What inferno-flamegraph draws; every frame, however narrow, unless asked otherwise."""
+    """What inferno-flamegraph draws, with every frame."""
     command = [str(inferno("inferno-flamegraph")), "--minwidth", "0", *options]
-    if "--minwidth" in options:
-        command = [str(inferno("inferno-flamegraph")), *options]
     done = subprocess.run(command, input=folded, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return parse(done.stdout)

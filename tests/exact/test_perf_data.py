@@ -4,72 +4,34 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.exact import perf_recordings as recordings
-from tests.exact.perf_recordings import Sample
+from tests.exact.perf_recordings import CLOCK, DD, GCC, GXX, RUSTC, Sample
 
 pytestmark = pytest.mark.nightly
 
-CLOCK = ["-F", "499", "-e", "cpu-clock"]
-GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
-GXX = ["g++", "-O1", "-fno-omit-frame-pointer"]
-RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
-DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
+MIXED = ["-F", "499", "-e", "cpu-clock,page-faults,context-switches"]
+PROGRAMS: dict[str, tuple[list[str], str]] = {
+    "c": (GCC, "burn.c"),
+    "c++": (GXX, "templates.cc"),
+    "rust": (RUSTC, "traits.rs"),
+}
 
 
-def c(folder: Path) -> Path:
-    return recordings.record(folder / "c.data", CLOCK, [str(recordings.compiled(folder, GCC, "burn.c"))])
-
-
-def packed(folder: Path) -> Path:
-    program = recordings.compiled(folder, GCC, "burn.c")
-    return recordings.record(folder / "packed.data", ["-z", *CLOCK], [str(program)])
-
-
-def piped(folder: Path) -> Path:
-    program = recordings.compiled(folder, GCC, "burn.c")
-    return recordings.record_piped(folder / "piped.data", CLOCK, [str(program)])
-
-
-def cplusplus(folder: Path) -> Path:
-    program = recordings.compiled(folder, GXX, "templates.cc")
-    return recordings.record(folder / "cc.data", CLOCK, [str(program)])
-
-
-def rust(folder: Path) -> Path:
-    program = recordings.compiled(folder, RUSTC, "traits.rs")
-    return recordings.record(folder / "rust.data", CLOCK, [str(program)])
-
-
-def kernel(folder: Path) -> Path:
-    return recordings.record(folder / "kernel.data", ["-F", "999", "-e", "cpu-clock"], DD)
-
-
-def mixed(folder: Path) -> Path:
-    program = recordings.compiled(folder, GCC, "burn.c")
-    events = ["-F", "499", "-e", "cpu-clock,page-faults,context-switches"]
-    return recordings.record(folder / "mixed.data", events, [str(program)])
-
-
-def java(folder: Path) -> Path:
-    return recordings.record_java(folder)
-
-
-RECORDINGS: list[Callable[[Path], Path]] = [
-    c,
-    packed,
-    piped,
-    cplusplus,
-    rust,
-    kernel,
-    mixed,
-    java,
-]
+def made(name: str, folder: Path) -> Path:
+    """The recording of this name."""
+    if name == "java":
+        return recordings.record_java(folder)[0]
+    if name == "kernel":
+        return recordings.record(folder / "data", ["-F", "999", "-e", "cpu-clock"], DD)
+    program = recordings.compiled(folder, *PROGRAMS.get(name, PROGRAMS["c"]))
+    options = {"mixed": MIXED, "packed": ["-z", *CLOCK]}.get(name, CLOCK)
+    return recordings.record(folder / "data", options, [str(program)], piped=name == "piped")
 
 
 class Case:
@@ -81,11 +43,11 @@ class Case:
         self.samples = recordings.parsed(self.script)
 
 
-@pytest.fixture(scope="module", params=RECORDINGS, ids=lambda make: make.__name__)
-def case(request, tmp_path_factory):
-    made = Case(request.param(tmp_path_factory.mktemp(request.param.__name__)))
-    yield made
-    recordings.remove_perf_maps(made.samples)
+@pytest.fixture(scope="module", params=["c", "c++", "rust", "kernel", "packed", "piped", "mixed", "java"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+    recorded = Case(made(request.param, tmp_path_factory.mktemp(request.param)))
+    yield recorded
+    recordings.remove_perf_maps(recorded.samples)
 
 
 def unlike(ours: Sample, perfs: Sample) -> str:
@@ -125,7 +87,9 @@ def test_folded_it_is_what_inferno_makes_of_the_script(case):
     for value, name in list(enumerate(names))[::2]:
         script = case.script if name == "samples" else only(case.samples, name)
         expected = recordings.inferno_folded(script)
-        assert without_hidden(recordings.folded(profile.to_folded(value).decode())) == expected
+        text = Profile.from_bytes(script.encode(), "perf-script", kernel=True, jit=True)
+        for folded in (profile.to_folded(value), text.to_folded()):
+            assert without_hidden(recordings.folded(folded.decode())) == expected
     assert sum(profile.total(value) for value in range(0, len(names), 2)) == len(case.samples)
 
 

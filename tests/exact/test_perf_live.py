@@ -10,32 +10,21 @@ from pathlib import Path
 import pytest
 
 from tests.exact import perf_recordings as recordings
+from tests.exact.perf_recordings import CLOCK, DD, GCC, RUSTC
 
 pytestmark = pytest.mark.nightly
 
-CLOCK = ["-F", "499", "-e", "cpu-clock"]
 OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events", "-m", "8M"]
 """With room for all that comes while a busy machine gives perf no time to write."""
-GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
-RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
-DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
 
 
-def c(folder: Path) -> list[str]:
-    return [str(recordings.compiled(folder, GCC, "burn.c"))]
-
-
-def rust(folder: Path) -> list[str]:
-    return [str(recordings.compiled(folder, RUSTC, "traits.rs"))]
-
-
-def kernel(_: Path) -> list[str]:
-    return DD
-
-
-@pytest.mark.parametrize("make", [c, rust, kernel])
-def test_the_stream_is_what_the_file_is(make, tmp_path):
-    recording = recordings.record_piped(tmp_path / "piped.data", CLOCK, make(tmp_path))
+@pytest.mark.parametrize("kind", ["c", "rust", "kernel"])
+def test_the_stream_is_what_the_file_is(kind: str, tmp_path: Path) -> None:
+    command = DD
+    if kind != "kernel":
+        compiler, source = {"c": (GCC, "burn.c"), "rust": (RUSTC, "traits.rs")}[kind]
+        command = [str(recordings.compiled(tmp_path, compiler, source))]
+    recording = recordings.record(tmp_path / "data", CLOCK, command, piped=True)
     live, said = recordings.live(recording, "cpu-clock", "cpu")
     samples = recordings.parsed(recordings.our_script(recording))
     assert sum(live.values()) == sum(period for _, period in recordings.periods(recording))
@@ -75,7 +64,7 @@ def plain_name(frame: str) -> str:
 def test_waits_are_as_long_as_the_program_says(tmp_path):
     program = recordings.compiled(tmp_path, [*GCC, "-pthread"], "waits.c")
     told = tmp_path / "told"
-    recording = recordings.record_piped(tmp_path / "waits.data", OFF_CPU, [str(program), str(told)])
+    recording = recordings.record(tmp_path / "data", OFF_CPU, [str(program), str(told)], piped=True)
     truth = {name: int(nanoseconds) for name, nanoseconds in map(str.split, told.read_text().splitlines())}
     stacks, said = recordings.live(recording, "context-switches", "off-cpu")
     assert said["lost"] == 0
@@ -98,30 +87,26 @@ def waited(stacks: dict[str, int], kind: str, function: str | None = None) -> in
     return total
 
 
-@pytest.fixture(scope="module")
-def java(tmp_path_factory) -> Iterator[tuple[Path, int, Path]]:
-    folder = tmp_path_factory.mktemp("live-java")
-    recording, pid = recordings.record_java_piped(folder)
-    perf_map = Path(f"/tmp/perf-{pid}.map")
-    yield recording, pid, perf_map
-    perf_map.unlink(missing_ok=True)
+Java = tuple[str, dict[str, int], dict[str, int]]
+"""Whether the JVM kept frame pointers, its stacks, and the numbers printed beside them."""
 
 
-def test_java_is_named_by_its_map(java):
-    recording, pid, perf_map = java
-    stacks, said = recordings.live(recording, "cpu-clock", "cpu", pid, perf_map)
-    total = sum(stacks.values())
-    java_time = sum(time for stack, time in stacks.items() if re.search(r"Deep\.\w+_\[j\]", stack))
-    assert java_time > 0.8 * total
-    assert said["unknown_frames"] < 0.02 * said["frames"]
-    assert said["broken"] < 0.05 * said["taken"]
-
-
-def test_without_frame_pointers_stacks_are_broken(tmp_path):
-    recording, pid = recordings.record_java_piped(tmp_path, ["-XX:-PreserveFramePointer"])
+@pytest.fixture(params=["+", "-"], ids=["with frame pointers", "without"])
+def java(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Java]:
+    recording, pid = recordings.record_java(tmp_path, f"-XX:{request.param}PreserveFramePointer", piped=True)
     perf_map = Path(f"/tmp/perf-{pid}.map")
     try:
-        _, said = recordings.live(recording, "cpu-clock", "cpu", pid, perf_map)
+        yield (request.param, *recordings.live(recording, "cpu-clock", "cpu", pid, perf_map))
     finally:
         perf_map.unlink(missing_ok=True)
-    assert said["broken"] > 0.3 * said["taken"]
+
+
+def test_java_is_named_by_its_map(java: Java) -> None:
+    pointers, stacks, numbers = java
+    if pointers == "-":
+        assert numbers["broken"] > 0.3 * numbers["taken"]
+        return
+    java_time = sum(time for stack, time in stacks.items() if re.search(r"Deep\.\w+_\[j\]", stack))
+    assert java_time > 0.8 * sum(stacks.values())
+    assert numbers["unknown_frames"] < 0.02 * numbers["frames"]
+    assert numbers["broken"] < 0.05 * numbers["taken"]

@@ -93,15 +93,6 @@ CASES = [
         {"pid": True},
     ),
     Case(
-        "--tid",
-        KERNEL,
-        [
-            "java-24636/25607;Interpreter;java/io/PrintStream:::print 1",
-            "swapper-?/0;start_kernel;native_safe_halt 1",
-        ],
-        {"tid": True},
-    ),
-    Case(
         "threads at the root",
         KERNEL,
         [
@@ -133,17 +124,6 @@ CASES = [
         ["a;known;[gone.so (deleted)];[libx-1.so.2];[unknown] 1"],
     ),
     Case(
-        "--addrs",
-        """
-        a 7 1.5: cycles:
-                7f53389994d0 [unknown] ([unknown])
-                        12ab [unknown] (/usr/lib/libx.so)
-                        12ad known+0x5 (/usr/lib/libx.so)
-        """,
-        ["a;known;[libx.so <12ab>];[unknown <7f53389994d0>] 1"],
-        {"addrs": True},
-    ),
-    Case(
         "inlined frames stand behind their caller",
         """
         java 7 1.5: cycles:
@@ -171,33 +151,12 @@ CASES = [
         ],
     ),
     Case(
-        "a sample without a stack is its command's",
-        """
-        a 7 1.5: 3 cycles:
-
-        b 7 1.5: 4 cycles:
-                1 f (/x)
-        """,
-        ["a 3", "b;f 4"],
-    ),
-    Case(
         "one frame on the sample's own line",
         """
         false 64414 20110.539270:      34467 cycles:u:  ffffffff9aa3c8de [unknown] ([unknown])
         false 64414 20110.539271:      10 cycles:u:  ffffffff9aa3c8de f+0x1 (/x)
         """,
         ["false;[unknown] 34467", "false;f 10"],
-    ),
-    Case(
-        "comments are passed over",
-        """
-        # ========
-        # cmdline : /usr/bin/perf record -g java
-        #
-        a 7 1.5: cycles:
-                1 f (/x)
-        """,
-        ["a;f 1"],
     ),
     Case(
         "the first event is the one that counts",
@@ -223,18 +182,6 @@ CASES = [
         {"event_filter": "instructions:u"},
     ),
     Case(
-        "--event-filter without the event's modifiers",
-        """
-        a 7 1.5: 5 cycles:uppp:
-                1 f (/x)
-
-        a 7 1.5: 7 instructions:u:
-                1 g (/x)
-        """,
-        ["a;f 5"],
-        {"event_filter": "cycles"},
-    ),
-    Case(
         "a trace point's own words are no stack",
         """
         sh 7 [001] 5.6: sched:sched_switch: prev_comm=sh prev_pid=7 ==> next_comm=x (y)
@@ -242,23 +189,6 @@ CASES = [
                 2 main (/bin/sh)
         """,
         ["sh;main;schedule 1"],
-    ),
-    Case(
-        "records that are no samples",
-        """
-        sh 7 5.5: PERF_RECORD_COMM exec: sh:7/7
-        sh 7 5.6: 1 cycles:
-                2 main (/bin/sh)
-        """,
-        ["sh;main 1"],
-    ),
-    Case(
-        "half demangled symbols of Rust are finished",
-        """
-        a 7 1.5: cycles:
-                1 _$LT$T$u20$as$u20$core..Any$GT$::go::h0123456789abcdef (/x)
-        """,
-        ["a;<T as core::Any>::go 1"],
     ),
 ]
 

@@ -12,10 +12,10 @@ import pytest
 
 from tests.exact import perf_recordings as recordings
 from tests.exact.peers import needs
+from tests.exact.perf_recordings import GCC
 
 pytestmark = pytest.mark.nightly
 
-GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
 SOURCE = "int main(void) {{ for (volatile long i = 0; ; i++) {name}(); }}\n"
 FUNCTION = "__attribute__((noinline)) void {name}(void) {{ for (volatile int i = 0; i < 999; i++); }}\n"
 
@@ -52,7 +52,7 @@ def test_a_containers_file_is_told_from_the_hosts(contained):
     pid, folder = contained
     clock = ["-F", "499", "-e", "cpu-clock", "-p", str(pid)]
     file = recordings.record(folder / "file.data", clock, ["sleep", "0.5"])
-    piped = recordings.record_piped(folder / "piped.data", clock, ["sleep", "0.5"])
+    piped = recordings.record(folder / "piped.data", clock, ["sleep", "0.5"], piped=True)
     stacks, _ = recordings.live(piped, "cpu-clock", "cpu", pid)
     for text in (recordings.our_script(file), "\n".join(stacks)):
         assert "theirs" in text
@@ -64,7 +64,7 @@ def test_a_file_that_is_gone_is_not_taken_for_the_one_in_its_place(tmp_path):
     process = subprocess.Popen([str(theirs)])
     try:
         clock = ["-F", "499", "-e", "cpu-clock", "-p", str(process.pid)]
-        recording = recordings.record_piped(tmp_path / "data", clock, ["sleep", "0.5"])
+        recording = recordings.record(tmp_path / "data", clock, ["sleep", "0.5"], piped=True)
     finally:
         process.kill()
         process.wait()
@@ -78,7 +78,7 @@ def test_a_file_that_is_gone_is_not_taken_for_the_one_in_its_place(tmp_path):
 def test_only_maps_of_the_processs_user_are_believed(tmp_path, kind):
     if os.geteuid() != 0:
         pytest.skip("only root can make files of other users")
-    recording, pid = recordings.record_java_piped(tmp_path)
+    recording, pid = recordings.record_java(tmp_path, piped=True)
     perf_map = Path(f"/tmp/perf-{pid}.map")
     kept = tmp_path / "map"
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.cli.commands.convert import svg as convert_svg
-from tests.exact.pictures import Picture, by_flamegraph_pl, hue, made_up, parse
+from tests.exact.pictures import Picture, hue, made_up, parse
 
 FOLDED = made_up(21)
 
@@ -31,23 +31,6 @@ def convert(folder: Path, *words: str, fails: bool = False) -> subprocess.Comple
 def picture(folder: Path, *words: str) -> Picture:
     convert(folder, "in.folded", "-o", "out.svg", "--minwidth", "0", *words)
     return parse((folder / "out.svg").read_bytes())
-
-
-BOTH: list[list[str]] = [
-    ["--inverted"],
-    ["--reverse"],
-    ["--total=900000"],
-    ["--factor=3"],
-    ["--minwidth=2"],
-    ["--width=2000", "--height=20", "--fontsize=14", "--fontwidth=0.6", "--fonttype=Courier"],
-    ["--title=T", "--countname=ticks"],
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("words", BOTH, ids=" ".join)
-def test_options_that_flamegraph_pl_has_too(folder: Path, words: list[str]) -> None:
-    assert picture(folder, *words).counts() == by_flamegraph_pl(FOLDED, *words).counts()
 
 
 @pytest.mark.parametrize("palette", convert_svg.PALETTES)
@@ -115,29 +98,6 @@ def test_differences(folder: Path) -> None:
 def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
     done = convert(folder, "in.folded", "-o", "x.svg", "--total", "5")
     assert "--total 5 is less than the total of the profile" in done.stderr
-
-
-REFUSED: dict[str, list[str]] = {
-    "--colors is for pictures": ["in.folded", "-o", "x.folded", "--colors", "hot"],
-    "--flamechart is for pictures": ["in.folded", "-o", "x.folded", "--flamechart"],
-    "--flamechart draws one file": ["in.folded", "in.folded", "-o", "x.svg", "--flamechart"],
-    "--prune does not go with --flamechart": ["in.folded", "-o", "x.svg", "--flamechart", "--prune", "9"],
-    "a flame chart needs folded text": ["in.pb.gz", "-o", "x.svg", "--flamechart"],
-    "invalid choice: 'pink'": ["in.folded", "-o", "x.svg", "--colors", "pink"],
-    "unknown background": ["in.folded", "-o", "x.svg", "--bgcolors", "pink"],
-    "minimum width": ["in.folded", "-o", "x.svg", "--minwidth", "wide"],
-    "width 5: it is 300 to 20000 pixels": ["in.folded", "-o", "x.svg", "--width", "5"],
-    "notes cannot have": ["in.folded", "-o", "x.svg", "--notes=-->"],
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_what_cannot_be_is_said(folder: Path, reason: str) -> None:
-    convert(folder, "in.folded", "-o", "in.pb.gz")
-    done = convert(folder, *REFUSED[reason], fails=True)
-    assert reason in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (folder / "x.svg").exists()
 
 
 def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:

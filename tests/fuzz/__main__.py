@@ -1,6 +1,6 @@
 """`python -m tests.fuzz SECONDS [TARGET…]`: each target for so much CPU time, one a processor at once.
 
-`keep` in place of the seconds writes what is kept in git anew. Inputs grow in the cache; what breaks a
+`keep` in place of the seconds adds to the corpora in git. Inputs grow in the cache; what breaks a
 target is in build/fuzz, and the exit code is 1.
 """
 

@@ -1,8 +1,4 @@
-"""What goes into git: all inputs that were made by hand, and of those that fuzzing found few and short ones.
-
-These reach together what was reached. What was made by hand is kept whatever it reaches: it may differ from a
-shorter one by a value alone.
-"""
+"""What goes into git: the inputs that are there, and short ones that fuzzing found to reach more."""
 
 from __future__ import annotations
 
@@ -10,11 +6,10 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz import coordinator, kept, seeds
+from tests.fuzz import coordinator, kept
 from tests.fuzz.crates import CHECKOUT
 from tests.fuzz.running import Target
 from tests.fuzz.targets import inputs_of
@@ -26,15 +21,14 @@ _OF_MACHINE = (str(Path.home()), str(CHECKOUT), platform.node(), platform.releas
 
 
 def keep(target: Target, cache: Path) -> int:
-    """Write the target's file in git anew. How many inputs it has."""
+    """Adds to the target's file in git. Returns how many inputs it has."""
+    before = kept.read(target.corpus, target.name)
+    found = _short(target.name, inputs_of(target.name, cache))
     if target.name in coordinator.TARGETS:
-        inputs = _reaching(target.name, _short(target.name, inputs_of(target.name, cache)))
-    elif target.name == "block":
-        inputs = _short(target.name, inputs_of(target.name, cache))
-    else:
-        inputs = _merged(target, cache)
-    by_hand = [data for name, _, data in seeds.by_hand() if name == target.name]
-    return kept.write(target.corpus, target.name, by_hand, filter(_is_anybodys, inputs))
+        found = _reaching(target.name, before, found)
+    elif target.name != "block":
+        found = _merged(target, before, cache)
+    return kept.write(target.corpus, target.name, before, filter(_is_anybodys, found))
 
 
 def _is_anybodys(data: bytes) -> bool:
@@ -52,27 +46,29 @@ def _longest(name: str) -> int:
     return _LONGEST.get(name, _USUALLY)
 
 
-def _merged(target: Target, cache: Path) -> list[bytes]:
-    """By libFuzzer's own choice."""
+def _merged(target: Target, before: list[bytes], cache: Path) -> list[bytes]:
+    """What libFuzzer adds to the inputs that are there."""
     program = target.command(1)[0]
     with tempfile.TemporaryDirectory() as folder:
+        for number, data in enumerate(before):
+            (Path(folder) / str(number)).write_bytes(data)
         options = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={_longest(target.name)}"]
         command = [program, *options, folder, str(inputs_of(target.name, cache))]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return _short(target.name, Path(folder))
 
 
-def _reaching(name: str, inputs: Iterable[bytes]) -> list[bytes]:
-    """Those that reach a line of the coordinator's which no shorter one reached."""
+def _reaching(name: str, before: list[bytes], found: list[bytes]) -> list[bytes]:
+    """Those that reach a line of the coordinator which no other reached."""
     reached: set[tuple[str, int]] = set()
-    taken = []
-    for data in inputs:
-        before = len(reached)
+    added = []
+    for data in (*before, *found):
+        count = len(reached)
         with _Lines(reached):
             coordinator.run(name, data)
-        if len(reached) > before:
-            taken.append(data)
-    return taken
+        if len(reached) > count:
+            added.append(data)
+    return added
 
 
 class _Lines:

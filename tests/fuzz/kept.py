@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 MOST_BYTES = 30_000
-"""Of all inputs of a target that were found."""
+"""What one `keep` adds to a target."""
 _READABLE = 0.9
 _ESCAPED = {0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
 
@@ -23,12 +23,9 @@ def read(corpus: Path, target: str) -> list[bytes]:
     return []
 
 
-def write(corpus: Path, target: str, by_hand: Iterable[bytes], found: Iterable[bytes]) -> int:
-    """Keep all that were made by hand, and of those that were found the shortest, as far as there is room.
-
-    How many were kept.
-    """
-    always = _shortest_first(by_hand)
+def write(corpus: Path, target: str, before: Iterable[bytes], found: Iterable[bytes]) -> int:
+    """Keeps all that were there, and the shortest of those that were found. Returns their number."""
+    always = _shortest_first(before)
     taken: list[bytes] = []
     for data in _shortest_first(set(found) - set(always)):
         if sum(map(len, taken)) + len(data) <= MOST_BYTES:

@@ -1,48 +1,103 @@
-"""Where the fuzzers start: what is kept, what is made by hand, and what the tools on this machine write."""
+"""Where fuzzing starts: the corpora in git, files of this repository, and what this machine's tools write."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hprofiler._flamegraph import Profile, ViewerData
-from tests.fuzz import agent_seeds, coordinator_seeds, kept, recorded_seeds
+from tests.fuzz import kept
+from tests.fuzz.crates import CHECKOUT
 
 Seed = tuple[str, str, bytes]
-"""Of which target, a name, the bytes."""
+"""Target, name, bytes."""
 
 
-def plant(corpora: Path, corpus_of: dict[str, Path]) -> None:
-    """Write all seeds into folders of `corpora`; `corpus_of` tells where what is kept of each target lies."""
+def plant(folder: Path, corpus_of: Mapping[str, Path]) -> None:
+    """Writes the seeds of each target into a folder of its own."""
     for target, corpus in corpus_of.items():
-        (corpora / target).mkdir(parents=True, exist_ok=True)
+        (folder / target).mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(kept.read(corpus, target)):
-            (corpora / target / f"kept-{number}").write_bytes(data)
-    for target, name, data in made():
-        (corpora / target / name).write_bytes(data)
+            (folder / target / f"kept-{number}").write_bytes(data)
+    for target, name, data in (*from_repository(), *from_tools()):
+        (folder / target / name).write_bytes(data)
 
 
-def made() -> Iterator[Seed]:
-    yield from by_hand()
-    yield from recorded_seeds.by_tools()
-    yield from agent_seeds.by_tools()
+def from_repository() -> Iterator[Seed]:
+    for path in sorted((CHECKOUT / "selectors").glob("*.yaml")):
+        yield "selector_file", path.name, path.read_bytes()
+    for path in sorted((CHECKOUT / "tests/golden/flamegraph").glob("*.folded")):
+        yield "folded", path.stem, path.read_bytes()
+    for path in sorted((CHECKOUT / "flamegraph/src").rglob("*.rules")):
+        yield "rules", path.name, path.read_bytes()
 
 
-def by_hand() -> Iterator[Seed]:
-    """The same on every machine."""
-    yield from recorded_seeds.by_hand()
-    yield from agent_seeds.by_hand()
-    yield from coordinator_seeds.seeds()
-    yield from blocks()
+def from_tools() -> Iterator[Seed]:
+    for name in ("stat", "status", "cgroup"):
+        yield "proc_texts", name, Path(f"/proc/self/{name}").read_bytes()[:6000]
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _by_perf(Path(folder))
+        yield from _by_compiler(Path(folder))
+        yield from _by_java(Path(folder))
 
 
-def blocks() -> Iterator[Seed]:
-    """What pages carry, unpacked."""
-    data = ViewerData()
-    yield "block", "empty", zlib.decompress(data.to_bytes())
-    text = "main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\nmain;\u00e9;\u00fc 7\n[x];y 900\n"
-    profile = Profile.from_bytes(text.encode(), "folded")
-    data.add(profile)
-    data.add_threads(profile)
-    yield "block", "small", zlib.decompress(data.to_bytes())
+def _missing(*programs: str) -> bool:
+    lacking = [program for program in programs if shutil.which(program) is None]
+    if lacking:
+        print(f"not on this machine, so no seeds of it: {', '.join(lacking)}", file=sys.stderr)
+    return bool(lacking)
+
+
+def _by_perf(folder: Path) -> Iterator[Seed]:
+    if _missing("perf"):
+        return
+    work = ["sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done"]
+    switches = ["-g", "-e", "context-switches/period=1/", "--switch-events"]
+    to_file = {
+        "plain": ["-g"],
+        "events": ["-g", "-e", "cpu-clock,page-faults"],
+        "data": ["-d", "--sample-cpu"],
+    }
+    for name, options in to_file.items():
+        path = folder / f"{name}.data"
+        record = ["perf", "record", "-q", "-F", "500", *options, "-o", str(path), "--", *work]
+        if subprocess.run(record, capture_output=True).returncode == 0:
+            yield "perf_data", name, path.read_bytes()
+    for name, options, command in (("pipe", ["-g"], work), ("waits", switches, ["sleep", "0.1"])):
+        record = ["perf", "record", "-q", *options, "-o", "-", "--", *command]
+        piped = subprocess.run(record, capture_output=True)
+        if piped.returncode == 0:
+            yield "perf_data", name, piped.stdout
+            yield "perf_live", name, piped.stdout
+            yield "answers", name, piped.stdout[:5000]
+
+
+def _by_compiler(folder: Path) -> Iterator[Seed]:
+    """A small program with its symbols, without, and with the name of a file that has them."""
+    if _missing("cc", "objcopy"):
+        return
+    source, program = folder / "seed.c", folder / "program"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(
+        ["cc", "-nostdlib", "-e", "main", "-Wl,--build-id", "-o", str(program), str(source)], check=True
+    )
+    whole = program.read_bytes()
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={source}", str(program)], check=True)
+    for name, data in (("whole", whole), ("stripped", program.read_bytes())):
+        yield "library", name, data
+        yield "symbols", name, data
+
+
+def _by_java(folder: Path) -> Iterator[Seed]:
+    if _missing("java"):
+        return
+    path = folder / "jdk.jfr"
+    settings = "settings=none,+jdk.ExecutionSample#enabled=true,+jdk.ExecutionSample#period=10ms"
+    command = ["java", f"-XX:StartFlightRecording:{settings},filename={path}", "-version"]
+    subprocess.run(command, capture_output=True)
+    if path.exists():
+        for target in ("jfr", "recording"):
+            yield target, "jdk", path.read_bytes()

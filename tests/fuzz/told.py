@@ -9,16 +9,16 @@ from pathlib import Path
 
 from hprofiler.agent.events import parse_outcome
 from hprofiler.agent.wire import BadEvent, decode
+from hprofiler.analysis.coverage import coverage
+from hprofiler.analysis.diff_sides import RunSource
+from hprofiler.analysis.facts import read_facts
 from hprofiler.app.run import failures
 from hprofiler.cli.terminal.ledger import print_degraded, print_failures, print_reasons
 from hprofiler.collect.ledger import Ledger, first_failure, with_causes
 from hprofiler.model import Host, HostResult, Outcome, Process, Status
 from hprofiler.report import make_report
-from hprofiler.report.diff.sides import RunSource
-from hprofiler.report.facts import read_facts
 from hprofiler.report.ledger import ledger_section
 from hprofiler.report.tables import hosts_section, run_section
-from hprofiler.report.words import coverage
 from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.schema import RunRecord, host_record
 from tests.fuzz.invariants import LONGEST, check_html, check_text, of_file, ours
@@ -61,7 +61,7 @@ def _check_told(result: HostResult) -> None:
         check_text(line, _MOST_WORDS)
     facts = read_facts(RunRecord(hosts=(host_record(result),)))
     check_html(ledger_section(facts, ()))
-    check_text(coverage(facts)[0])
+    check_text(coverage(facts).text)
 
 
 def run_file(data: bytes) -> None:
@@ -90,7 +90,6 @@ def _check_report(folder: Path) -> None:
     """The page has scripts and pictures of its own; what is told of the run has none."""
     report = make_report(folder)
     check_text(report.coverage, 1 << 20)
-    facts = read_facts(RunFolder.open(folder).record)
-    check_html(run_section(facts, report.problems, report.coverage, list(facts.events)))
+    check_html(run_section(report.analysis))
     for made in report.events:
-        check_html(hosts_section(facts.of(made.event), [], made.compared))
+        check_html(hosts_section(made, list(enumerate(made.hosts))))

@@ -9,9 +9,9 @@ import pytest
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import AGENT_CPU, Care, check_only, collect
+from hprofiler.collect import AGENT_CPU, Care, collect
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, SAMPLING, Fleet
+from tests.unit.stand_in import ANY, Fleet
 
 
 @pytest.mark.parametrize(("text", "cores"), [("0.1", 0.1), ("1", 1.0), ("2.5", 2.5), ("1024", 1024.0)])
@@ -30,13 +30,6 @@ def test_the_option(verb):
     given = care_options.care(parse([verb, "-j", "java", "--agent-cpu", "0.5"]))
     assert given.agent_cpu == 0.5
     assert care_options.care(parse([verb, "-j", "java"])).agent_cpu == AGENT_CPU
-
-
-def test_less_of_a_processor_and_more_processes_have_more_time():
-    usual, slow = Care(), Care(agent_cpu=0.1)
-    assert usual.attaching(30, 10) == slow.attaching(30, 10) == 35
-    assert usual.folding(30, 0) == Care(agent_cpu=8).folding(30, 0) == 60
-    assert slow.folding(30, 0) == 600
 
 
 @pytest.mark.parametrize(("cores", "told"), [(99.0, True), (2.0, False)])
@@ -65,12 +58,3 @@ def test_the_agent_is_told(stand_ins):
     )
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
     assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
-
-
-def test_doctor_asks_for_the_same(stand_ins):
-    told = "[{'severity': 'ok', 'about': 'agent', 'text': str(asked), 'remedy': ''}]"
-    body = "hello(); found(); asked = read()['agent_cpu']; "
-    body += f"say('checked', time=1e9, findings={told}, processes=[]); read()"
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    (checked,) = check_only(fleet.hosts, ANY, SAMPLING, fleet.reach, care=Care(agent_cpu=0.25))
-    assert [one.text for one in checked.findings if one.about == "agent"] == ["0.25"]

@@ -29,7 +29,8 @@ ALLOWED = {
     "agent": (BASE | {"transport"}, set()),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
-    "report": (BASE | {"runfolder", "_flamegraph"}, set()),
+    "analysis": (BASE | {"runfolder", "_flamegraph"}, set()),
+    "report": (BASE | {"analysis", "runfolder", "_flamegraph"}, set()),
     "app": (BASE | {"__init__", "resolve", "collect", "runfolder", "report"}, {"msgspec"}),
     "cli": (
         BASE
@@ -42,6 +43,7 @@ ALLOWED = {
             "transport",
             "agent",
             "runfolder",
+            "analysis",
             "report",
             "_flamegraph",
             "__init__",

@@ -62,12 +62,3 @@ def test_in_order_a_few_are_begun_before_the_first_is_taken() -> None:
         taken.append(number)
         ahead.append(3 + begun.qsize() - len(taken))
     assert taken == list(range(0, 200, 2)) and max(ahead) <= 3
-
-
-def test_in_order_the_first_that_fails_ends_it_and_waits_for_nobody() -> None:
-    forever = threading.Event()
-    found = in_order(lambda item: 1 // item if item < 2 else forever.wait(), [1, 0, 2], 3)
-    assert next(found) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(found)
-    forever.set()

@@ -87,65 +87,6 @@ def test_ctrl_c_ends_the_question_and_the_program(typed: bytes) -> None:
         assert program.wait(PATIENCE) != 0 and shows_what_is_typed(theirs)
 
 
-def test_a_program_that_ends_meanwhile_leaves_a_terminal_that_shows_what_is_typed() -> None:
-    with asked() as (program, ours, theirs):
-        until(ours, b"key: ")
-        program.send_signal(2)
-        assert program.wait(PATIENCE) != 0 and shows_what_is_typed(theirs)
-
-
 def test_in_a_pipe_nobody_is_asked() -> None:
     done = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, stdin=subprocess.DEVNULL)
     assert done.stdout == b"given: None\n"
-
-
-def test_after_ctrl_c_no_other_question_is_asked() -> None:
-    twice = """
-import threading
-from hprofiler.cli.terminal.prompt import passphrase
-
-given, over = [], threading.Event()
-
-def ask():
-    given.extend(map(passphrase, ["one key: ", "another: "]))
-    over.set()
-
-try:
-    threading.Thread(target=ask, daemon=True).start()
-    while True:
-        over.wait(0.1)
-except KeyboardInterrupt:
-    over.wait(60)
-    print("given:", *given)
-"""
-    with asked(twice) as (program, ours, theirs):
-        until(ours, b"one key: ")
-        os.write(ours, b"\x03")
-        assert b"another" not in until(ours, b"given: None None")
-        assert program.wait(PATIENCE) == 0 and shows_what_is_typed(theirs)
-
-
-def test_what_is_told_meanwhile_comes_after_the_answer() -> None:
-    tells = ASKS.replace("    asking.start()\n", f"    asking.start()\n{TELLS}")
-    with asked(tells) as (program, ours, _):
-        if b"key: " not in until(ours, b"telling"):
-            until(ours, b"key: ")
-        os.write(ours, b"\n")
-        assert b"refused" in until(ours, b"given: ")
-        assert program.wait(PATIENCE) == 0
-
-
-TELLS = """
-    import os, time
-    from hprofiler.cli.terminal.prompt import floor
-    from hprofiler.collect import HostProgress
-    while not floor.locked():
-        time.sleep(0.01)
-    failed = HostProgress("h", "failed", "refused")
-    telling = threading.Thread(target=listener, args=(failed,))
-    telling.start()
-    telling.join(0.3)
-    assert telling.is_alive()
-    os.write(1, b"telling")
-    telling.join()
-"""

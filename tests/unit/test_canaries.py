@@ -2,72 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.base.errors import HostError
 from hprofiler.collect import Care, collect
-from hprofiler.collect.canaries import TRIES, Canaries, Kind
+from hprofiler.collect.canaries import TRIES
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
-
-KIND = Kind("x86_64", "17", "async-profiler")
-FIRST = "process 7 of n1"
 
 
 def nothing() -> None:
     pass
-
-
-def test_one_canary_speaks_for_its_kind():
-    canaries = Canaries()
-    assert canaries.verdict(KIND, FIRST, lambda: None, nothing) is None
-    assert canaries.verdict(KIND, FIRST, lambda: "it died", nothing) == "it died"
-    assert canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing) == "it died"
-    assert canaries.verdict(KIND._replace(engine="perf"), FIRST, lambda: "", nothing) == ""
-
-
-def test_the_others_wait_for_it():
-    canaries, begun, over = Canaries(), threading.Event(), threading.Event()
-    told: list[str] = []
-
-    def watch() -> str:
-        begun.set()
-        assert over.wait(30)
-        return "it died"
-
-    first = threading.Thread(target=lambda: told.append(canaries.verdict(KIND, FIRST, watch, nothing)))
-    first.start()
-    assert begun.wait(30)
-    second = threading.Thread(
-        target=lambda: told.append(canaries.verdict(KIND, FIRST, lambda: "not asked", nothing))
-    )
-    second.start()
-    assert not told
-    over.set()
-    first.join(30)
-    second.join(30)
-    assert told == ["it died", "it died"]
-
-
-def test_a_host_that_is_lost_speaks_against_the_kind():
-    canaries = Canaries()
-    with pytest.raises(HostError, match=f"timed out; {FIRST} was being recorded as a canary"):
-        canaries.verdict(
-            KIND, FIRST, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing
-        )
-    why = canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing)
-    assert why is not None and "was lost: timed out" in why
-
-
-def test_what_cannot_be_recorded_is_not_tried_for_ever():
-    canaries = Canaries()
-    for _ in range(TRIES):
-        assert canaries.verdict(KIND, FIRST, lambda: None, nothing) is None
-    why = canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing)
-    assert why is not None and f"{TRIES} canaries" in why
 
 
 VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}

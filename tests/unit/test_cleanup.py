@@ -13,10 +13,8 @@ import pytest
 
 from hprofiler.agent.leftovers import parse_leftovers
 from hprofiler.agent.wire import BadEvent
-from hprofiler.cli.commands import cleanup
 from hprofiler.cli.commands.cleanup import clean_up
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.prompt import floor
 from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {
@@ -65,14 +63,6 @@ def test_nothing_to_do(run):
     assert (code, out, err) == (Exit.OK, "nothing is left on 2 hosts\n", "")
 
 
-def test_how_far_it_is_never_waits_for_an_answer(run, monkeypatch):
-    """Who ends it while a key's passphrase is asked for is not held up by what the count would say."""
-    monkeypatch.setattr(cleanup, "_SILENCE", -1.0)
-    assert run(a=host(), b=host())[2] == "looked at 1 of 2 hosts\nlooked at 2 of 2 hosts\n"
-    with floor:
-        assert run(a=host(), b=host()) == (Exit.OK, "nothing is left on 2 hosts\n", "")
-
-
 def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
     code, out, err = run(a=host(AGENT, PROFILER, PRIVATE))
     assert code is Exit.PARTIAL and "--yes" in err
@@ -96,7 +86,7 @@ def test_with_yes_it_is_removed_without_a_question(run):
 def test_what_only_others_may_look_into(run):
     code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
     assert code is Exit.OK and out == (
-        "nothing is left on 2 hosts (not checked: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
+        "nothing is left on 2 hosts (not looked into: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
     )
 
 
@@ -116,17 +106,6 @@ def test_on_a_terminal_the_user_is_asked(run, monkeypatch, answer, code):
     assert got is code and "Remove 2 things on 1 host? [y/N]" in shown
     assert ("removed" in out) is (code is Exit.OK)
     assert ("nothing was removed" in shown) is (code is not Exit.OK)
-
-
-def test_of_many_hosts_some_of_which_are_down(run):
-    down = {f"down{n:02}": "sys.exit(3)" for n in range(3)}
-    up = {f"up{n:02}": host(PRIVATE) for n in range(4)}
-    code, out, err = run(yes=True, **down, **up)
-    assert code is Exit.PARTIAL
-    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be checked")
-    told = err.splitlines()
-    assert [line.split(":")[0] for line in told[:3]] == list(down), "a line for each"
-    assert len(told) <= 4, "and what to do about it once"
 
 
 def test_each_result_has_a_line(run):
@@ -167,18 +146,6 @@ def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
 def test_what_cannot_be_told_is_no_success(run):
     code, out, _ = run(yes=True, a=host({**PROFILER, "state": "unknown", "reason": "process 7 is stopped"}))
     assert code is Exit.PARTIAL and "leave profiler in pid 7 (yarn): process 7 is stopped" in out
-
-
-@pytest.mark.parametrize("entries", [(), (AGENT,)], ids=["nothing", "in use"])
-def test_where_something_could_not_be_looked_at_nothing_is_said_of_all(run, entries):
-    cut = {"what": "the list", "reason": "the list is too long, 6 are left out"}
-    foreign = {**AGENT, "state": "foreign"}
-    code, out, err = run(yes=True, a=host(foreign, *entries, failed=[cut]), b=host(foreign))
-    told = out.splitlines()[-1].split("; ")
-    nothing = "nothing to remove on 1 host" if entries else "nothing is left on 1 host"
-    assert (told[0], told[-1]) == (nothing, "1 host could not be checked completely")
-    assert code is Exit.PARTIAL and "a: cannot clean up the list: the list is too long" in err
-    assert run(a=host(foreign, failed=[cut]))[1].endswith("\n1 host could not be checked completely\n")
 
 
 def test_as_json(run):

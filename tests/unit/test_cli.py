@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
@@ -215,17 +214,6 @@ def test_convert_writes_by_extension_and_merges(folded, tmp_path, extension):
         assert b"Pattern.compile" in out.read_bytes() or extension == "html"
 
 
-def test_convert_reads_stdin_and_gzip(folded, tmp_path):
-    out = tmp_path / "out.folded"
-    done = hprofiler("convert", "-", "-o", out, stdin=gzip.compress(folded.read_bytes()))
-    assert done.returncode == 0
-    assert out.read_bytes() == hprofiled(folded)
-
-
-def hprofiled(path):
-    return b"".join(sorted(path.read_bytes().splitlines(keepends=True)))
-
-
 @pytest.mark.parametrize(
     "content, says",
     [(b"", "no samples"), (b"\x1f\x8bnothing", "cannot read"), (None, "cannot read")],
@@ -240,29 +228,11 @@ def test_convert_says_what_is_wrong_with_its_input(content, says, tmp_path):
     assert not (tmp_path / "out.svg").exists()
 
 
-def test_a_missing_input_is_bad_usage(folded, tmp_path):
-    done = hprofiler("convert", folded, tmp_path / "nope", "-o", tmp_path / "out.svg")
-    assert done.returncode == 2
-    assert f"cannot read {tmp_path / 'nope'}: No such file" in done.stderr.decode()
-
-
-def test_convert_makes_no_folders(folded, tmp_path):
-    done = hprofiler("convert", folded, "-o", tmp_path / "new" / "out.svg")
-    assert done.returncode == 2
-    assert not (tmp_path / "new").exists()
-
-
 def test_convert_counts_malformed_lines(folded, tmp_path):
     folded.write_bytes(folded.read_bytes() + b"no count here\n")
     done = hprofiler("convert", folded, "-o", tmp_path / "out.folded")
     assert done.returncode == 0
     assert b"1 malformed line" in done.stderr
-
-
-def test_convert_knows_its_extensions(folded, tmp_path):
-    done = hprofiler("convert", folded, "-o", tmp_path / "out.png")
-    assert done.returncode == 2
-    assert all(ending in done.stderr for ending in (b" .folded ", b" .svg ", b" .pb.gz ", b" .html"))
 
 
 def test_selectors_are_listed_for_people_and_scripts():
@@ -410,11 +380,3 @@ def test_the_script_of_a_shell(shell, line, tmp_path):
         env={**os.environ, "PATH": path},
     )
     assert (done.stderr, done.stdout.strip()) == ("", "selectors")
-
-
-def test_zsh_accepts_its_script():
-    if not shutil.which("zsh"):
-        pytest.skip("zsh is not installed: its completion script is not parsed here")
-    script = hprofiler("completion", "zsh").stdout
-    assert b"hprofiler" in script
-    assert subprocess.run(["zsh", "-n"], input=script).returncode == 0

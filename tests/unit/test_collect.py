@@ -10,7 +10,7 @@ import pytest
 
 from hprofiler.base.errors import RunFolderError
 from hprofiler.collect import Reach, find_only, reconnect
-from hprofiler.model import Host, Selector, Status
+from hprofiler.model import Selector, Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
 GOOD = """
@@ -154,58 +154,50 @@ def test_every_process_gets_exactly_one_line(fleet):
     assert line(result, 7) == (Status.DEGRADED, "record", "it ended early")
     assert line(result, 8) == (Status.FAILED, "prepare", "refuses attach")
     assert line(result, 9)[:2] == (Status.FAILED, "fetch") and "damaged" in line(result, 9)[2]
-    assert line(result, 10) == (Status.FAILED, "fetch", "the agent sent no profile")
+    assert line(result, 10) == (Status.FAILED, "fetch", "the agent sent no profile of it")
     assert [recording.process.pid for recording in result.recordings] == [7]
 
 
-def several(fleet, body, timeout=60.0):
-    """A host that is asked for two events and the raw recording."""
-    start = "hello(); found(7); prepared(7); recording(7)\n"
-    hosts = fleet(timeout, one=start + body)
+CPU = "profile(7, b'c'); "
+ALLOC = "profile(7, b'aa', event='alloc', source='alloc'); "
+DAMAGED = ALLOC.replace("b'aa'", "b'aa', sha256='0' * 64")
+EVENTS = {
+    "all": (
+        CPU + ALLOC + "raw(7, b'FLR'); outcome(7, reason='interval 4 MiB'); END",
+        (Status.OK, "interval 4 MiB"),
+        {"cpu": 1, "alloc": 2, "recording.jfr": 3},
+    ),
+    "damaged": (
+        CPU + DAMAGED + "outcome(7); END",
+        (Status.DEGRADED, "the alloc profile of process 7 arrived damaged"),
+        {"cpu": 1},
+    ),
+    "missing": (
+        CPU + "outcome(7); END",
+        (Status.DEGRADED, "the agent sent no profile of it (alloc)"),
+        {"cpu": 1},
+    ),
+    "missing with a reason": (
+        CPU + "outcome(7, 'degraded', 'prepare', 'JDK 8 has no alloc'); END",
+        (Status.DEGRADED, "JDK 8 has no alloc"),
+        {"cpu": 1},
+    ),
+    "host lost": (
+        CPU + "os.kill(os.getpid(), 9)",
+        (Status.DEGRADED, "its host was lost"),
+        {"cpu": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected", "kept"), EVENTS.values(), ids=EVENTS)
+def test_of_several_events_each_one_that_arrives_is_kept(fleet, body, expected, kept):
+    body = body.replace("END", "say('done', left=[]); read()")
+    hosts = fleet(one=f"hello(); found(7); prepared(7); recording(7)\n{body}")
     hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
-    result = hosts.collect()["one"]
-    return result, [recording.event for recording in result.recordings], hosts.sink.sizes
-
-
-CPU, ALLOC, END = (
-    "profile(7, b'c'); ",
-    "profile(7, b'aa', event='alloc', source='alloc'); ",
-    "say('done', left=[]); read()",
-)
-
-
-def test_every_event_and_the_raw_recording_are_kept(fleet):
-    body = CPU + ALLOC + "raw(7, b'FLR'); outcome(7, reason='allocation interval 4 MiB'); " + END
-    result, events, sizes = several(fleet, body)
-    assert line(result, 7) == (Status.OK, "record", "allocation interval 4 MiB")
-    assert events == ["cpu", "alloc"]
-    assert sizes == {("one", 7, "cpu"): 1, ("one", 7, "alloc"): 2, ("one", 7, "recording.jfr"): 3}
-    assert [dict(recording.totals) for recording in result.recordings] == [{"bytes": 1}, {"bytes": 2}]
-    assert result.recordings[0].timeline.tolist() == [9]
-
-
-def test_a_damaged_event_takes_nothing_from_the_others(fleet):
-    body = CPU + ALLOC.replace("b'aa'", "b'aa', sha256='0' * 64") + "outcome(7, reason='chosen'); " + END
-    result, events, _ = several(fleet, body)
-    said = "chosen; the alloc profile of process 7 arrived damaged"
-    assert line(result, 7) == (Status.DEGRADED, "fetch", said) and events == ["cpu"]
-
-
-def test_an_event_that_does_not_come_is_missed(fleet):
-    result, events, _ = several(fleet, CPU + "outcome(7); " + END)
-    assert line(result, 7) == (Status.DEGRADED, "fetch", "the agent sent no profile (alloc)")
-    assert events == ["cpu"]
-
-
-def test_an_event_that_the_agent_accounts_for_is_not_missed(fleet):
-    body = CPU + "outcome(7, 'degraded', 'prepare', 'JDK 8 has no alloc'); " + END
-    assert line(several(fleet, body)[0], 7) == (Status.DEGRADED, "prepare", "JDK 8 has no alloc")
-
-
-def test_what_came_before_the_host_was_lost_is_kept(fleet):
-    result, events, _ = several(fleet, CPU + "os.kill(os.getpid(), 9)")
-    status, _, reason = line(result, 7)
-    assert status is Status.DEGRADED and reason.startswith("its host was lost") and events == ["cpu"]
+    status, _, reason = line(hosts.collect()["one"], 7)
+    assert status is expected[0] and reason.startswith(expected[1])
+    assert {name: size for (_, _, name), size in hosts.sink.sizes.items()} == kept
 
 
 def test_nothing_can_be_prepared(fleet):
@@ -213,12 +205,6 @@ def test_nothing_can_be_prepared(fleet):
 outcome(7, "failed", "prepare", "refuses attach"); say("ready", processes=[]); read()"""
     result = fleet(one=body).collect()["one"]
     assert line(result, 7) == (Status.FAILED, "prepare", "refuses attach") and len(result.outcomes) == 1
-
-
-def test_what_an_agent_leaves_is_told_at_the_end_as_well(fleet):
-    result = fleet(one=GOOD + "say('left', left=['/tmp/a: it hangs'])").collect()["one"]
-    assert line(result, 7)[0] is Status.OK
-    assert line(result, None) == (Status.DEGRADED, "clean", "left behind: /tmp/a: it hangs")
 
 
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
@@ -291,32 +277,11 @@ def test_the_second_stop_waits_for_nobody(fleet):
     assert line(result)[2] == "interrupted"
 
 
-def test_a_host_that_does_not_stop_has_a_limited_time(fleet, limits):
-    hosts = fleet(timeout=40.0, one=LONG.replace("asked = read()", "time.sleep(600)"))
-    hosts.sampling = replace(SAMPLING, duration=600.0)
-
-    def listen(step):
-        if step.stage == "record":
-            hosts.stop.request()
-        if step.stage == "stop":
-            limits.pass_time(81)
-
-    hosts.listener = listen
-    assert "timed out after 80.5 s" in line(hosts.collect()["one"])[2]
-
-
 def test_looking_only(fleet):
     hosts = fleet(one="hello(); found(5, 6); read()", idle="hello(); found(); read()", gone="sys.exit(1)")
     results = {result.host.name: result for result in find_only(hosts.hosts, ANY, hosts.reach)}
     assert [process.pid for process in results["one"].processes] == [5, 6] and not results["one"].outcomes
     assert line(results["idle"])[0] is Status.IDLE and line(results["gone"])[0] is Status.FAILED
-
-
-def test_looking_only_is_interrupted_and_records_nothing_anyway(fleet):
-    hosts = fleet(one="hello(); read(); time.sleep(60)")
-    stop_when(hosts, "find")
-    (result,) = find_only(hosts.hosts, ANY, hosts.reach, hosts.listener, hosts.stop)
-    assert line(result) == (Status.FAILED, "find", "interrupted")
 
 
 def test_processes_of_which_nobody_knows_whether_they_are_meant_are_told_in_a_run(fleet):
@@ -370,10 +335,6 @@ def test_few_connect_at_once(fleet):
     assert most == 3
 
 
-def test_no_hosts():
-    assert find_only([], ANY, Reach(lambda host: None, None)) == []
-
-
 def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
     hosts = fleet(one=GOOD, two=GOOD)
 
@@ -393,57 +354,6 @@ def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
     assert line(results["two"], 7)[0] is Status.OK
 
 
-def test_nothing_is_left_running(fleet, limits):
-    before = threading.enumerate()
-    hosts = fleet(one=GOOD, mute="hello(); read(); read()")
-    limits.pass_when(hosts, 61, one=["wait"], mute=["find"])
-    hosts.collect()
-    begun = [one for one in threading.enumerate() if one.name.startswith("hprofiler") and one not in before]
-    for thread in begun:
-        thread.join(60)
-    assert not [thread for thread in begun if thread.is_alive()]
-
-
-def test_a_listener_that_fails_loses_no_host(fleet):
-    hosts = fleet(one=GOOD)
-
-    def closed(step):
-        raise BrokenPipeError
-
-    hosts.listener = closed
-    assert line(hosts.collect()["one"], 7)[0] is Status.OK
-
-
 def test_an_agent_that_begins_again_and_again_gains_no_time(fleet):
     body = GOOD.replace("recording(7)", "recording(7); say('recording', processes=1)")
     assert "twice" in line(fleet(one=body).collect()["one"])[2]
-
-
-def test_hosts_keep_their_order(fleet):
-    hosts = fleet(**dict.fromkeys("zyx", "hello(); found(); read()"))
-    assert [result.host for result in find_only(hosts.hosts, ANY, hosts.reach)] == [
-        Host(name, "localhost") for name in "zyx"
-    ]
-
-
-def test_the_second_stop_does_not_wait_for_a_host_that_cannot_be_closed(fleet):
-    hosts = fleet(one=GOOD)
-    never = threading.Event()
-
-    class Wedged:
-        become, bytes_sent, bytes_received = None, 0, 0
-
-        def connect(self):
-            hosts.stop.request()
-            hosts.stop.request()
-            never.wait(60)
-
-        def close(self):
-            never.wait(60)
-
-    hosts.reach = Reach(lambda host: Wedged(), hosts.reach.binaries)
-    began = time.monotonic()
-    status, stage, reason = line(hosts.collect()["one"])
-    never.set()
-    assert time.monotonic() - began < 50  # before anybody is let go
-    assert (status, stage) == (Status.FAILED, "connect") and "interrupted" in reason

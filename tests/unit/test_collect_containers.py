@@ -64,10 +64,6 @@ def test_whom_to_believe_is_told_and_is_no_label(look):
     assert result.processes[0].labels == {"container": ONE, "node": "n1"}
 
 
-def test_of_two_managers_neither_is_told(look):
-    look([], containers={ONE: {MANAGER_PORT: "8042"}, TWO: {MANAGER_PORT: "8043"}})
-
-
 def test_what_is_known_of_a_container_is_added_and_wins(look):
     result = look([process(5, ONE, node="selectors", task="3"), process(6, TWO)])
     five, six = result.processes
@@ -163,9 +159,3 @@ def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
     assert line.status is Status.FAILED
     names = ", ".join(f"executor {n}" for n in range(2, 7))
     assert line.reason.endswith(f"; {names} and 2 more are missing")
-
-
-def test_of_what_a_selector_means_on_a_lost_host_nothing_is_known(tmp_path):
-    result, host = lost(tmp_path, Selector("Executor", "text", {"kind": "text", "text": "Executor"}))
-    assert result.coverage.processes.found == 1 and "missing" not in host.outcomes[0].reason
-    assert result.report.coverage == "0 of 1 process on 0 of 2 hosts"

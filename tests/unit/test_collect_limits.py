@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,9 +10,6 @@ import pytest
 
 from hprofiler.agent import MAX_RECORDED
 from hprofiler.collect import fetching
-from hprofiler.collect.limits import USUAL
-from hprofiler.collect.start_gate import StartGate
-from hprofiler.collect.visit import Visit
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
@@ -77,24 +73,6 @@ def test_after_the_first_stop_the_rest_has_less_time(fleet: MakeFleet, limits: L
     )
 
 
-def test_a_slow_coordinator_gives_no_host_up(fleet: MakeFleet, limits: Limits) -> None:
-    sends = "profile(7, b'a' * 600_000); profile(7, b'b', event='alloc', source='alloc'); "
-    hosts = fleet(BEGIN + sends + END)
-    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
-    keep = hosts.sink.profile
-
-    def slow(host, recording, pieces):
-        totals = keep(host, recording, pieces)
-        limits.pass_time(10_000)
-        time.sleep(0.3)  # until the limits are looked at
-        return totals
-
-    hosts.sink.profile = slow  # type: ignore[method-assign]
-    result = hosts.collect()["one"]
-    assert [(line.pid, line.status) for line in result.outcomes] == [(7, Status.OK)]
-    assert hosts.sink.sizes == {("one", 7, "cpu"): 600_000, ("one", 7, "alloc"): 1}
-
-
 def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, limits, tmp_path):
     """The rest of the recording is longer than the time limit of a step."""
     passed = tmp_path / "passed"
@@ -114,53 +92,6 @@ def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, l
     of_7, of_8 = hosts.collect()["one"].outcomes
     assert (of_7.status, of_7.reason) == (Status.DEGRADED, "it ended early")
     assert of_8.status is Status.OK
-
-
-def test_the_gate_opens_with_the_last_host_or_when_its_patience_ends():
-    gate, passed = StartGate(3, 0.0), []
-    threads = [threading.Thread(target=lambda: passed.append(gate.wait())) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    gate.connecting()
-    gate.connecting()
-    assert not passed
-    gate.leave()
-    for thread in threads:
-        thread.join(60)
-    assert passed == [0.0, 0.0]
-
-    gate = StartGate(2, 0.0)
-    gate.connecting()
-    gate.connecting()
-    assert gate.wait() == 0.0 and gate.is_open
-
-
-def test_what_was_sent_before_the_end_is_not_kept_after_it(
-    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    together = "def out(data): stdout.write(data)\n"
-    both = "profile(7, b'a'); profile(7, b'b', event='alloc', source='alloc'); stdout.flush(); read()"
-    hosts = fleet(BEGIN + together + both)
-    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
-    keep, abort, aborted = hosts.sink.profile, Visit.abort, threading.Event()
-
-    def abort_and_say(visit, why):
-        abort(visit, why)
-        aborted.set()
-
-    def slow(host, recording, pieces):
-        totals = keep(host, recording, pieces)
-        if recording.event == "cpu":
-            hosts.stop.request()
-            hosts.stop.request()
-            assert aborted.wait(30)
-        return totals
-
-    monkeypatch.setattr(Visit, "abort", abort_and_say)
-    hosts.sink.profile = slow  # type: ignore[method-assign]
-    result = hosts.collect()["one"]
-    assert hosts.sink.sizes == {("one", 7, "cpu"): 1}
-    assert [recording.event for recording in result.recordings] == ["cpu"]
 
 
 @pytest.mark.parametrize("what", ["profiles", "raw recordings"])
@@ -195,8 +126,3 @@ def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
     pids = f"*range(1, {MAX_RECORDED + 2})"
     hosts = fleet(f"hello(); found({pids}); prepared({pids}); read()")
     assert f"more than {MAX_RECORDED} processes" in host_line(hosts.collect()["one"]).reason
-
-
-def test_what_a_host_says_that_it_found_gives_it_no_more_time_than_it_can_use() -> None:
-    for seconds in (USUAL.attaching, USUAL.folding, USUAL.fetching, USUAL.fetching_after_stop):
-        assert seconds(30.0, 10_000) == seconds(30.0, MAX_RECORDED) > seconds(30.0, MAX_RECORDED - 1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_table
-from hprofiler.collect import HostChecked, Reach, Stop, check_only, find_only
+from hprofiler.collect import HostChecked, Reach, check_only, find_only
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
 from hprofiler.resolve import Located
@@ -159,36 +157,6 @@ say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))]
         pipe = Selector("grep Other", "pipe", {"kind": "pipe", "pipe": "grep Other"})
         (result,) = find_only([host], pipe, reach)
     assert [process.pid for process in result.processes] == [6], result.outcomes
-
-
-def test_an_interrupt_ends_the_pipe_that_runs_here(stand_ins: StandIns, tmp_path: Path) -> None:
-    body = "hello(); read(); say('processes', processes=[process(5)], ignored=[]); read()"
-    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
-    began, text = tmp_path / "began", f"echo >{tmp_path}/began; exec sleep 3000"
-    os.mkfifo(began)
-    with serving() as server:
-        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
-        reach = Reach(connector.transport, stand_ins.binaries(body), timeout=600.0)
-        stop = Stop()
-
-        def interrupt() -> None:
-            began.read_bytes()
-            stop.request()
-
-        threading.Thread(target=interrupt, daemon=True).start()
-        (result,) = find_only([host], Selector(text, "pipe", {"pipe": text}), reach, stop=stop)
-    assert [line.reason for line in result.outcomes] == ["interrupted"]
-
-
-def test_a_pipe_that_fails_is_tried_here(stand_ins: StandIns, tmp_path: Path) -> None:
-    body = "hello(); read(); say('processes', processes=[process(5)], ignored=[]); read()"
-    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
-    with serving() as server:
-        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
-        reach = Reach(connector.transport, stand_ins.binaries(body))
-        (result,) = find_only([host], Selector("exit 7", "pipe", {"pipe": "exit 7"}), reach)
-    (line,) = result.outcomes
-    assert "exit status 7" in line.reason and line.remedy.startswith("it runs here"), line
 
 
 def test_perf_is_on_the_node_if_not_in_the_image(stand_ins: StandIns, tmp_path: Path) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 
@@ -57,27 +53,6 @@ def test_tiers_are_merged_at_the_end(job):
 def test_threads_are_groups():
     threads = b"[pool-1-thread-7 tid=71];run 1\n[pool-2-thread-9 tid=82];run 2\n"
     assert convert("-", "--threads", stdin=threads) == ["[pool-N-thread-N];run 3"]
-
-
-def test_threads_of_a_stored_profile_are_groups():
-    """Its threads are a label of the samples."""
-    stacks = b"[pool-1-thread-7];run 1\n[pool-2-thread-9];run 2\n"
-    stored = Profile.from_bytes(stacks, "folded").to_pprof(thread_label=True)
-    assert convert("-", stdin=stored) == ["run 3"]
-    assert convert("-", "--threads", stdin=stored) == ["[pool-N-thread-N];run 3"]
-
-
-def test_threads_of_speedscope_are_groups():
-    threads = [
-        {
-            **{"type": "sampled", "name": name, "unit": "none"},
-            **{"startValue": 0, "endValue": 1, "samples": [[0]], "weights": [1]},
-        }
-        for name in ("pool-1-thread-7", "pool-2-thread-9")
-    ]
-    document = json.dumps({"shared": {"frames": [{"name": "run"}]}, "profiles": threads}).encode()
-    words = ["--from", "speedscope"]
-    assert convert("-", *words, "--threads", stdin=document) == ["[pool-N-thread-N];run 2"]
 
 
 @pytest.mark.parametrize("format", ["folded", "pprof"])
@@ -162,10 +137,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
         (["-o", "x.svg", "--time", "nan-"], "not FROM-TO in seconds"),
         (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--all"], "--all does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--event-filter", "e"], "--event-filter does not go with --flame"),
-        (["-o", "x.svg", "--flamechart", "--from", "jfr"], "--from jfr does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune does not go with --flamechart"),
         (["-o", "x.svg", "--flamechart", "--negate"], "--negate does not go with --flamechart"),
+        (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
+        (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
+        (["-o", "x.svg", "--notes=-->"], "notes cannot have"),
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
@@ -223,18 +199,6 @@ def test_unlike_inputs_do_not_merge(job, tmp_path):
     assert b"d.folded: unlike values do not add up" in done.stderr and b"--value" in done.stderr
 
 
-def test_a_difference_comes_back_with_both_counts(job, tmp_path):
-    text = b"idle 5 0\nmain 0 2\nmain;read 3 4\n"
-    (tmp_path / "d.folded").write_bytes(text)
-    for ending in ("pb.gz", "speedscope.json", "hpt", "folded"):
-        out = tmp_path / f"back.{ending}"
-        assert hprofiler("convert", tmp_path / "d.folded", "-o", out).returncode == 0
-        assert convert(out) == text.decode().splitlines()
-    assert convert(out, "--value", "after") == ["main 2", "main;read 4"]
-    assert hprofiler("convert", job, "--diff", job, "-o", tmp_path / "s.folded").returncode == 0
-    assert convert(tmp_path / "s.folded")[0] == "idle;wait 7 7"
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -254,52 +218,10 @@ def test_a_stream_that_cannot_be_used_is_said(job, line, says):
     assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
 
 
-def test_a_closed_stderr_leaves_stdout_alone(tmp_path):
-    (tmp_path / "bad.folded").write_bytes(b"main 1\nno count\n")
-    done = in_a_shell("bad.folded -o - --to folded 2>&-", tmp_path)
-    assert (done.returncode, done.stdout) == (0, b"main 1\n")
-
-
 def in_a_shell(line, folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = f"'{sys.executable}' -m hprofiler convert {line}"
     return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, env=environment)
-
-
-def test_what_is_no_profile_is_told_the_formats(tmp_path):
-    (tmp_path / "page.txt").write_bytes(b"<svg>\n")
-    done = hprofiler("convert", tmp_path / "page.txt", "-o", tmp_path / "x.svg")
-    assert done.returncode == 4
-    assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
-
-
-def test_what_is_taken_for_pprof_is_told_what_it_may_be(tmp_path):
-    packed = tmp_path / "cpu.folded.xz"
-    packed.write_bytes(b"\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F")
-    done = hprofiler("convert", packed, "-o", tmp_path / "x.svg")
-    assert done.returncode == 4
-    assert b"pprof: damaged or truncated at byte" in done.stderr
-    assert b"with --from, or unpack it: gzip and zstd are known" in done.stderr
-
-
-@pytest.mark.parametrize("words", [["--to", "folded"], ["--to", "svg", "--flamechart"]])
-def test_garbage_behind_compressed_data_is_a_warning(tmp_path, words):
-    # A frame of one block as it is; nothing in the standard library writes zstd.
-    block = (len(JOB) << 3 | 1).to_bytes(3, "little")
-    zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([len(JOB)]) + block + JOB
-    for name, data in (("gzip", gzip.compress(JOB)), ("zstd", zstd)):
-        (tmp_path / name).write_bytes(data + b"-- signature --")
-        done = hprofiler("convert", tmp_path / name, "-o", "-", *words)
-        warning = f"hprofiler: {name}: 15 bytes behind the compressed data are no part of it: ignored\n"
-        assert (done.returncode, done.stderr.decode()) == (0, warning)
-        assert b"parse" in done.stdout
-
-
-def test_one_file_whose_sum_does_not_fit_is_not_told_of_the_mean(tmp_path):
-    (tmp_path / "a").write_bytes(b"a %d\nb 1\n" % (2**63 - 1))
-    done = hprofiler("convert", tmp_path / "a", "-o", tmp_path / "x.folded")
-    assert (done.returncode, b"--mean" in done.stderr) == (4, False)
-    assert b"line 2: samples (count): the sum does not fit" in done.stderr
 
 
 def test_a_sum_that_does_not_fit_has_a_mean(tmp_path):
@@ -340,53 +262,6 @@ def test_an_event_that_is_not_there_is_told_those_that_are(tmp_path):
     assert convert("-", "--event-filter", "faults", stdin=perf) == ["java;f 10"]
 
 
-def test_many_inputs_are_reduced_and_merged_in_order(tmp_path):
-    """Warnings stand in the order of the files, whichever was read first, and all amounts add up."""
-    names = [tmp_path / f"{number:02}.folded" for number in range(30)]
-    for number, name in enumerate(names):
-        filler = b"".join(b"J$$Lambda$%d/0x%x;m%d 1\n" % (n, n, n) for n in range(20 * (30 - number)))
-        name.write_bytes(filler + b"J$$Lambda$7/0x8.run %d\nbad\n" % (number + 1))
-    done = hprofiler("convert", *names, "--canonical", "--include", "run", "-o", "-", "--to", "folded")
-    assert (done.returncode, done.stdout) == (0, b"J$$Lambda.run 465\n")
-    assert done.stderr == b"hprofiler: 30 malformed lines or records were left out\n"
-    names[11].write_bytes(b"a 1 2\n")
-    names[17].write_bytes(b"not a profile\n")
-    for _ in range(3):
-        done = hprofiler("convert", *names, "--canonical", "-o", tmp_path / "x.svg")
-        assert done.returncode == 4
-        assert f"cannot merge {names[11]}: unlike values do not add up" in done.stderr.decode()
-
-
-def test_nothing_before_is_no_share_but_a_count(job, tmp_path):
-    (tmp_path / "empty").write_bytes(b"")
-    assert convert(job, "--diff", tmp_path / "empty", "--absolute")[0] == "idle;wait 0 7"
-    done = hprofiler("convert", job, "--diff", tmp_path / "empty", "-o", tmp_path / "x.svg")
-    assert (done.returncode, b"no samples in" in done.stderr) == (4, True)
-
-
-def test_a_moved_stdin_is_read_from_where_it_stands(job):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for words, says in (("--to folded", b"idle;wait 7\n"), ("--to svg --flamechart", b"wait (7 samples")):
-        command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "-", *words.split()]
-        with job.open("rb", buffering=0) as file:
-            file.seek(JOB.index(b"idle"))
-            done = subprocess.run(command, stdin=file, capture_output=True, env=environment)
-        assert done.returncode == 0 and says in done.stdout and b"main" not in done.stdout
-
-
-@pytest.mark.parametrize("words", ["--to folded", "--to folded --include main", "--to svg --flamechart"])
-def test_stdin_may_be_a_socket(words):
-    ours, theirs = socket.socketpair()
-    command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "-", *words.split()]
-    with ours, theirs:
-        ours.sendall(JOB)
-        ours.shutdown(socket.SHUT_WR)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, stdin=theirs, capture_output=True, env=environment)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"match" in done.stdout
-
-
 SEVERAL = b"""java 1 [000] 1.0: 7 page-faults:
 \t1 main (/x)
 
@@ -404,53 +279,3 @@ def test_which_of_several_events_is_written_is_told():
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"
-
-
-SAMPLES = {"startValue": 0, "endValue": 4, "samples": [[0]], "weights": [4]}
-
-
-def test_the_periods_of_one_event_are_no_other_event():
-    def profile(name):
-        value = {"name": name, "unit": "count"}
-        return {"type": "sampled", "name": name, "unit": "none", "value": value, **SAMPLES}
-
-    file = {"shared": {"frames": [{"name": "main"}]}, "profiles": [profile("samples"), profile("period")]}
-    done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=json.dumps(file).encode())
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"main 4\n", b"")
-
-
-def test_what_was_left_out_is_told_also_where_nothing_is_left(tmp_path):
-    done = hprofiler("convert", "-", "-o", tmp_path / "x.svg", stdin=b"a 0\nno count\n")
-    assert (done.returncode, done.stderr.decode().splitlines()) == (
-        4,
-        [
-            "hprofiler: 1 malformed line or record was left out",
-            "hprofiler: no samples in -: there is nothing to draw",
-        ],
-    )
-
-
-def test_ctrl_c_waits_for_no_input_that_never_comes(job):
-    """Of several inputs one is a pipe to which nobody writes, though somebody might."""
-    os.mkfifo(job.parent / "pipe")
-    command = [sys.executable, "-m", "hprofiler", "convert", "pipe", "job.folded", "job.folded"]
-    with subprocess.Popen(
-        [*command, "--exclude", "x", "-o", "x.svg"],
-        cwd=job.parent,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as running:
-        with open(job.parent / "pipe", "wb"):  # it is being read
-            running.send_signal(signal.SIGINT)
-            assert running.wait(60) == 130
-        assert running.stderr.read() == b"hprofiler: interrupted\n"
-
-
-def test_names_that_are_no_utf8_are_no_obstacle(job):
-    odd = job.parent / os.fsdecode(b"a\xff.folded")
-    odd.write_bytes(JOB)
-    for words in (["convert", odd], ["diff", odd, job]):
-        for output in ("x.svg", "x.html"):
-            done = hprofiler(*words, "-o", job.parent / output)
-            assert (done.returncode, done.stderr) == (0, b""), (words, done.stderr)
-            assert "a\ufffd.folded" in (job.parent / output).read_text()

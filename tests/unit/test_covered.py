@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler.analysis.coverage import duration_in_words, part_of_time
+from hprofiler.analysis.diff import compare_paths
 from hprofiler.report import make_report
-from hprofiler.report.diff import compare_paths, two_runs, write_picture
-from hprofiler.report.words import duration_in_words, part_of_time
+from hprofiler.report.diff_page import two_runs, write_picture
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hprofiler.agent import Ended, ProcessOutcome
+from hprofiler.analysis.coverage import coverage
+from hprofiler.analysis.facts import read_facts
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
-from hprofiler.report.facts import read_facts
-from hprofiler.report.words import coverage
 from tests.viewer.made_run import coverage_of, record_of
 
 PROCESS = Process("n1", 7, 1, 0, "u", "web")
@@ -82,13 +82,13 @@ def host(name: str, *seconds: float | None) -> dict[str, Any]:
 )
 def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
-    assert coverage(facts) == (told, False)
+    assert coverage(facts)[:2] == (told, False)
 
 
 def test_what_was_recorded_for_all_of_the_time_is_complete() -> None:
     facts = read_facts(
         record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": [host("n1", None)]})
     )
-    assert coverage(facts) == ("1 of 1 process on 1 of 1 host", True)
+    assert coverage(facts)[:2] == ("1 of 1 process on 1 of 1 host", True)
     damaged = replace(facts.hosts[0], outcomes=(Outcome("n1", Status.OK, "record", pid=99, seconds=1.0),))
-    assert coverage(replace(facts, hosts=(damaged,)))[1]
+    assert coverage(replace(facts, hosts=(damaged,))).complete

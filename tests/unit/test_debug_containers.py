@@ -131,21 +131,6 @@ def test_one_that_is_given_up_is_told_to_end(beside: Beside, monkeypatch: pytest
     assert beside.ended()
 
 
-def test_nobody_waits_for_one_that_is_not_wanted(beside: Beside) -> None:
-    beside.state = waiting("ContainerCreating")
-
-    def interrupt() -> None:
-        beside.added.wait(30)
-        beside.transport.close()
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(HostError, match="the run ended before the debug container started"):
-        beside.transport.connect()
-    thread.join()
-    assert beside.ended()
-
-
 def test_one_that_nobody_came_to_use_is_told_to_end(beside: Beside) -> None:
     beside.transport.connect()
     beside.transport.close()

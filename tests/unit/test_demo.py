@@ -123,15 +123,6 @@ def test_jdk_of_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert find_jdk() == home
 
 
-def test_jdk_of_the_path_behind_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = fake_jdk(tmp_path / "second", "exit 0")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "javac").symlink_to(home / "bin" / "javac")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "a-jre"))
-    assert find_jdk() == home
-
-
 def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -169,14 +160,3 @@ def test_a_jvm_that_never_gets_ready(temp: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(HprofilerError, match="not ready within"), running_job():
         pass
     assert folders(temp) == []
-
-
-def test_a_jvm_that_does_not_heed_its_end_is_killed(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(
-        "JAVA_HOME", str(fake_jdk(temp / "jdk", "exit 0", "echo ready; exec tail -f /dev/null"))
-    )
-    monkeypatch.setattr("hprofiler.app.demo.demo.END_SECONDS", 0.1)
-    with running_job() as job:
-        pass
-    for process in job.processes:
-        assert not Path(f"/proc/{process.pid}").exists()

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff import compare_paths, split_by_certainty
 from hprofiler.base.errors import ProfileError, UsageError
-from hprofiler.report.diff import compare_paths, lines, told_apart
+from hprofiler.report.diff_text import lines
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -317,7 +318,7 @@ def test_a_driver_does_not_keep_its_executors_from_failing(tmp_path):
 
     worse = compare(run("a", 300, 100), run("b", 3000, 100))
     slower = compare(run("c", 300, 100), run("d", 300, 3000))
-    found = [told_apart(one, one.grew_over(0.05)) for one in (worse, slower)]
+    found = [split_by_certainty(one, one.grew_over(0.05)) for one in (worse, slower)]
     names = [[[method.name for method in methods] for methods in pair] for pair in found]
     assert names == [[["hot"], []], [[], ["plan"]]]
 

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report.diff import lines
-from hprofiler.report.diff.spread import Noise, Spread
+from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.report.diff_text import lines
 from tests.unit.test_diff import compare, run_of
 
 

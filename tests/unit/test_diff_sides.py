@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hprofiler.report.diff import lines
+from hprofiler.report.diff_text import lines
 from tests.unit.test_diff import by_name, compare, described, hprofiler, run_of
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run

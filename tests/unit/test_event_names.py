@@ -112,21 +112,3 @@ def test_a_run_says_it_before_it_goes_to_any_host(tmp_path):
 )
 def test_a_method_may_be_named_as_it_is_shown(shown, event):
     assert known_as(shown) == known_as(event) == event
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        *OWN,
-        "cpu/event=0x3c/",
-        "cpu/event=0x3c,umask=0x1.5/u",
-        "msr/tsc/",
-        "cpu/cache-misses/u",
-        "sched:sched_switch",
-        "mem:0x10/8:w",
-        "uprobe:/usr/lib/libc.so.6:malloc",
-        "a/b.c/D.e/",
-    ],
-)
-def test_what_is_no_method_keeps_its_name(event):
-    assert known_as(event) == event

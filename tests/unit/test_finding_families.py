@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report.findings.families import FAMILIES, GC, JIT, family_of, is_own
+from hprofiler.analysis.families import FAMILIES, GC, JIT, family_of, is_own
 
 FOUND = {
     "java/util/regex/Pattern.compile": "regex compile",

@@ -9,12 +9,13 @@ import re
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import attribute, attribute_file
+from hprofiler.analysis.facts import read_facts
+from hprofiler.analysis.findings import MOST, findings, findings_of_file
+from hprofiler.analysis.outliers import Comparison
+from hprofiler.analysis.subject import Evidence
 from hprofiler.model.measures import measure_of
 from hprofiler.report import make_report
-from hprofiler.report.comparison import Comparison
-from hprofiler.report.facts import read_facts
-from hprofiler.report.findings import MOST, Evidence, findings, plain_findings
-from hprofiler.report.telling import telling
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
 
@@ -38,7 +39,7 @@ def of(folder, event="cpu"):
         if whole is not None:
             comparison.add_host(host, whole, behind)
             cluster = merged(cluster, whole)
-    return findings(facts, cluster, telling(facts, cluster), comparison.finish(), evidence)
+    return findings(facts, cluster, attribute(facts, cluster), comparison.finish(), evidence)
 
 
 def merged(into, profile):
@@ -189,7 +190,7 @@ def test_a_profile_alone_tells_of_its_idle_threads():
         "weights": [890, 110],
     }
     text = json.dumps({"shared": {"frames": [{"name": name} for name in names]}, "profiles": [wall]})
-    assert texts(plain_findings(Profile.from_bytes(text.encode(), "speedscope")))[:2] == [
+    assert texts(findings_of_file(attribute_file(Profile.from_bytes(text.encode(), "speedscope"))))[:2] == [
         "100 % is spent in Job.run.",
         "Idle threads, 89.0 % of all wall-clock time, are left out of sentences and tables, not of the"
         " graph.",
@@ -240,7 +241,7 @@ def test_shares_that_few_samples_make_are_not_told(tmp_path):
 
 def test_a_profile_alone_has_an_answer(tmp_path):
     profile = Profile.from_bytes(spark_folded(900).encode(), "folded")
-    assert texts(plain_findings(profile)) == [
+    assert texts(findings_of_file(attribute_file(profile))) == [
         "47.1 % is spent in AvroUtil.toAvroIdentifier, of which 31.4 points compile regular expressions.",
         "15.7 % goes to matching regular expressions.",
         "The hottest method by itself is Pattern.sequence: 31.4 %.",
@@ -260,10 +261,10 @@ def test_names_and_reasons_from_hosts_keep_their_place(tmp_path):
 def test_stacks_without_frames_are_no_profile(tmp_path):
     folder = run_of(tmp_path, "[main] 5\n", f"{JOB} 900\n")
     report = make_report(folder.path)
-    (problem,) = report.problems
+    (problem,) = report.analysis.problems
     assert "no stack in it has a frame" in problem.reason and report.events[0].total == 900
     alone = Profile.open(folder.profile_path("h0", 1, "cpu"))
-    assert texts(plain_findings(alone)) == ["No stack has a frame."]
+    assert texts(findings_of_file(attribute_file(alone))) == ["No stack has a frame."]
     alone.write(tmp_path / "x.html")
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report import findings as rooms
+from hprofiler.analysis import findings as rooms
+from hprofiler.analysis.attribution import attribute_file
+from hprofiler.analysis.findings import findings_of_file
 from hprofiler.report import make_report, write_page
-from hprofiler.report.findings import plain_findings, rules
 from tests.unit.test_findings import JOB, of, run_of, texts
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -18,7 +19,7 @@ TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
 
 
 def test_kernel_code_whose_callers_were_pruned_is_told_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("hprofiler.report.findings.walk._MOST_NODES", 2)
+    monkeypatch.setattr("hprofiler.analysis.subject._MOST_NODES", 2)
     stacks = "".join(f"a{n};b{n};__libc_read;vfs_read_[k] 30\n" for n in range(40))
     found = texts(of(run_of(tmp_path, f"{stacks}{JOB} 100\n")))
     assert any(text.startswith("Kernel code takes 92.3 % of CPU time") for text in found)
@@ -56,7 +57,7 @@ def test_idle_threads_are_left_out_and_that_is_told_with_how_many_they_are(tmp_p
     left = "left out of sentences and tables, not of the graph"
     assert f"Idle threads, 88.9 % of all wall-clock time, are {left}: about 16 of 18 threads." in others
     (event,) = make_report(folder.path).events
-    assert (event.hottest[0].name, event.telling) == ("com/acme/Job.run", 120_000_000_000)
+    assert (event.hottest[0].name, event.attributed) == ("com/acme/Job.run", 120_000_000_000)
     assert event.total == 1_080_000_000_000
 
 
@@ -125,7 +126,7 @@ def test_a_profile_of_waits_has_one_story(tmp_path):
     hosts = [MadeHost("h", events={"offcpu": {1: stacks}})]
     folder = make_run(tmp_path / "run", hosts, events=("offcpu",))
     profile = Profile.open(folder.profile_path("h", 1, "offcpu")).select("offcpu")
-    (answer, *_) = texts(plain_findings(profile))
+    (answer, *_) = texts(findings_of_file(attribute_file(profile)))
     assert answer == "90.0 % is spent in Pool.take."
     write_page(Profile.from_bytes(b"[main] 5\n", "folded"), tmp_path / "x.html", "no frames")
     write_page(profile, tmp_path / "x.html", "x")
@@ -139,14 +140,14 @@ def test_a_file_is_told_with_all_that_is_in_it(tmp_path):
     """A program may have frames that are called as async-profiler's, or as the file's value."""
     game = b"main;Engine::tick;PerfEvents::signalHandler;Physics::step 900\nmain;idle 100\n"
     profile = Profile.from_bytes(game, "folded")
-    assert texts(plain_findings(profile))[0] == "90.0 % is spent in Physics::step."
+    assert texts(findings_of_file(attribute_file(profile)))[0] == "90.0 % is spent in Physics::step."
     write_page(profile, tmp_path / "x.html", "x")
     page = (tmp_path / "x.html").read_text()
     hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
     assert "Physics::" in hottest
     called_alike = Profile.from_bytes(b"main;samples 900\nmain;idle 100\n", "folded")
     assert called_alike.values[0][0] == "samples"
-    assert texts(plain_findings(called_alike))[0] == "90.0 % is spent in samples."
+    assert texts(findings_of_file(attribute_file(called_alike)))[0] == "90.0 % is spent in samples."
 
 
 def of_event(tmp_path, event, text):
@@ -161,7 +162,7 @@ def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
     found, report = of_event(tmp_path, "offcpu", text)
     assert found[1] == "By kind of wait besides idle threads: [lock] 62.5 %, [sleep] 37.5 %."
     (event,) = report.events
-    assert event.telling_of == "off-CPU time besides idle threads" and event.telling < event.total
+    assert event.share_of == "off-CPU time besides idle threads" and event.attributed < event.total
     page = report.page.read_text()
     assert "Shares are of off-CPU time besides idle threads; the graph has all." in page
     assert "[lock] 62.5\u202f%" in page
@@ -175,7 +176,7 @@ def test_kinds_of_wait_where_all_threads_are_idle(tmp_path):
 def test_the_kinds_of_wait_are_those_of_the_core():
     source = (Path(__file__).parents[2] / "flamegraph/src/formats/jfr/waits.rs").read_text()
     named = re.findall(r'pub\(super\) const \w+: &str = "(\[.*?\])";', source)
-    assert len(named) > 5 and tuple(named) == rules._KINDS_OF_WAIT
+    assert len(named) > 5 and tuple(named) == rooms._KINDS_OF_WAIT
 
 
 def test_calls_are_told_by_who_makes_them(tmp_path):

@@ -64,31 +64,6 @@ def test_room_is_kept_until_run_json_is_written(
     folder.release()
 
 
-def test_a_run_that_ends_otherwise_keeps_no_room(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "run")
-    folder.release()
-    assert taken(folder) == 0
-
-
-def test_nothing_is_taken_from_a_disk_with_hardly_any_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "_free_in", lambda folder: 7 * room._ROOM)
-    assert taken(RunFolder.create(tmp_path / "run")) == 0
-
-
-def test_a_disk_that_cannot_give_it_is_written_to_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*of: object) -> None:
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-    folder = RunFolder.create(tmp_path / "run")
-    folder.write(RunRecord())
-    assert folder.record.hosts == () and names(folder) == ["run.json"]
-
-
 @pytest.fixture
 def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
     """A run over a host, whose record finds no room on the disk."""

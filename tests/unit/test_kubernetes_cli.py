@@ -76,19 +76,6 @@ def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str
     assert remedy in caught.value.remedy
 
 
-@pytest.mark.parametrize("words", [["java", "kafka"], ["k8s:pod/a", "java"], ["java", "k8s:pod/a"]])
-def test_one_selector_but_for_pods(words: list[str], capsys: Any) -> None:
-    with pytest.raises(SystemExit) as ended:
-        parse(["-j", words[0], "-j", words[1]])
-    assert ended.value.code == 2
-    assert "only k8s:… may be repeated" in capsys.readouterr().err
-
-
-def test_several_containers() -> None:
-    options = parse(["-j", "k8s:x", "--container", "a", "--container", "b"])
-    assert kubernetes_options.cluster(options).containers == ("a", "b")
-
-
 def test_options_that_exclude_each_other() -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         kubernetes_options.cluster(parse(["-j", "k8s:x", "-A", "-n", "y"]))

@@ -11,7 +11,6 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, conne
 from hprofiler.kubernetes import cluster as client
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured
-from tests.unit.kubernetes_server import ApiServer, make_certificate, pod, serving, status
+from tests.unit.http_server import make_certificate
+from tests.unit.kubernetes_server import ApiServer, pod, serving, status
 
 PODS = Need("list", "pods", "default")
 PATH = "/api/v1/namespaces/default/pods"
@@ -158,41 +158,6 @@ def test_arguments_of_a_plugin_are_never_shown(
         monkeypatch.setattr(login, "MAX_SECONDS", 0.5)
 
 
-def test_a_plugin_that_has_no_token_the_second_time(server: ApiServer, tmp_path: Path) -> None:
-    """It is asked once for all whose token was refused."""
-    count = tmp_path / "count"
-    body = (
-        f"first = not os.path.exists({str(count)!r}); open({str(count)!r}, 'a').write('x')\n"
-        "print(json.dumps({'status': {'token': 'token1'} if first else {}}))"
-    )
-    all_refused = threading.Barrier(8)
-
-    def refuse(_: Any) -> Any:
-        all_refused.wait(60)
-        return 401, status(401, "Unauthorized", "expired")
-
-    server.replies[PATH[1:]] = refuse
-    made = connect(Access(server.kubeconfig(tmp_path, exec=plugin(tmp_path, body))))
-    with ThreadPoolExecutor(8) as pool:
-        for one in [pool.submit(made.list, PATH, {}, PODS) for _ in range(8)]:
-            with pytest.raises(KubernetesError, match="printed no token this time"):
-                one.result(60)
-    assert set(server.tokens) == {"Bearer token1"} and count.read_text() == "xx"
-
-
-def test_a_plugin_that_is_not_there(server: ApiServer, tmp_path: Path) -> None:
-    named = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": "no-such-login",
-        "installHint": "get it",
-    }
-    with pytest.raises(KubernetesError, match="cannot run no-such-login") as caught:
-        connect(Access(server.kubeconfig(tmp_path, exec=named)))
-    assert "get it" in caught.value.remedy
-    with pytest.raises(UsageError, match="of the version 'v9'"):
-        connect(Access(server.kubeconfig(tmp_path, exec={**named, "apiVersion": "v9"})))
-
-
 @pytest.mark.parametrize(
     ("code", "reason", "said"),
     [
@@ -239,13 +204,6 @@ def test_answers_that_are_none(
 ) -> None:
     server.replies[PATH[1:]] = lambda _: (200, answer)
     with pytest.raises(KubernetesError, match=said):
-        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
-
-
-def test_an_answer_without_end(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_ANSWER", 1 << 16)
-    server.pods = [pod(f"p{number}") for number in range(1000)]
-    with pytest.raises(KubernetesError, match="more than 64 KiB"):
         connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
 
 
@@ -334,17 +292,6 @@ def test_answers_without_end(dripping: int, server: ApiServer, tmp_path: Path) -
         made.websocket(PATH, [], PODS)
 
 
-def test_a_refused_login_has_bounds(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "MAX_ANSWER", 1 << 16)
-    long = status(401, "Unauthorized", "expired " * 20_000)
-    server.replies[PATH[1:]] = lambda _: (401, long) if len(server.tokens) == 1 else (200, {"items": []})
-    (tmp_path / "token").write_text("secret")
-    with pytest.raises(KubernetesError, match="more than 64 KiB"):
-        connect(Access(server.kubeconfig(tmp_path, tokenFile=str(tmp_path / "token")))).list(PATH, {}, PODS)
-
-
 def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     with serving(make_certificate(tmp_path)) as server:
         with pytest.raises(KubernetesError, match=r"TLS: .*certificate") as caught:
@@ -352,19 +299,6 @@ def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
         assert "certificate-authority" in caught.value.remedy
         config = server.kubeconfig(tmp_path, {"insecure-skip-tls-verify": True})
         assert connect(Access(config)).list(PATH, {}, PODS) == []
-
-
-def test_credentials_that_are_not_there(server: ApiServer, tmp_path: Path) -> None:
-    user = {"client-certificate": str(tmp_path / "x"), "client-key": str(tmp_path / "y")}
-    with pytest.raises(UsageError, match="credentials cannot be used"):
-        connect(Access(server.kubeconfig(tmp_path, **user)))
-
-
-def test_a_password_in_the_address_is_never_shown(server: ApiServer, tmp_path: Path) -> None:
-    config = server.kubeconfig(tmp_path, {"server": "http://me:secret@127.0.0.1:1"})
-    with pytest.raises(HprofilerError) as caught:
-        connect(Access(config)).list(PATH, {}, PODS)
-    assert "secret" not in caught.value.reason
 
 
 BAD_ADDRESSES = (
@@ -388,12 +322,6 @@ def test_addresses_that_are_none(
     with pytest.raises(HprofilerError) as caught:
         connect(Access(server.kubeconfig(tmp_path, cluster))).list(PATH, {}, PODS)
     assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
-
-
-def test_a_token_that_cannot_be_sent_is_never_shown(server: ApiServer, tmp_path: Path) -> None:
-    with pytest.raises(KubernetesError, match="credentials contain characters that cannot be sent") as caught:
-        connect(Access(server.kubeconfig(tmp_path, token="hush\nmore"))).list(PATH, {}, PODS)
-    assert "hush" not in caught.value.reason
 
 
 @pytest.mark.parametrize(

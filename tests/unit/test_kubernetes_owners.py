@@ -76,13 +76,3 @@ def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: s
     alien["metadata"]["labels"] = {"pod-template-hash": "5d8f"}
     server.pods = [*made, pod("of-nobody"), alien]
     assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
-
-
-def test_a_deployment_of_the_longest_name(server: ApiServer, locate: Locate) -> None:
-    name = "w" * 253
-    path = f"apis/apps/v1/namespaces/default/deployments/{name}"
-    server.replies[path] = lambda _: (200, {"spec": {"selector": {"matchLabels": {"app": "web"}}}})
-    server.pods = [
-        of(pod("a"), "ReplicaSet", f"{'w' * 242}-5d8f6c7b9a", **{"pod-template-hash": "5d8f6c7b9a"})
-    ]
-    assert [host.name for host in locate(f"deployment/{name}").hosts] == ["a"]

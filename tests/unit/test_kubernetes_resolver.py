@@ -6,16 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import KubernetesError
 from hprofiler.model import Status
 from hprofiler.resolve import TooMany
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.kubernetes.asked import Asked, parse
-from hprofiler.resolve.kubernetes.pods import read
 from tests.unit.conftest import Locate
 from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
 
@@ -67,14 +64,6 @@ def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, qu
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
 
 
-def test_all_namespaces_and_fields(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("a", "one"), pod("a", "two")]
-    found = locate("pod/a", all_namespaces=True, fields="spec.nodeName=n7")
-    fields = ["metadata.name=a,spec.nodeName=n7"]
-    assert server.asked == [("/api/v1/pods", {"fieldSelector": fields, "limit": ["500"]})]
-    assert [host.name for host in found.hosts] == ["one/a", "two/a"]
-
-
 def test_the_second_operator_of_spark(server: ApiServer, locate: Locate) -> None:
     def only_the_second(query: dict[str, list[str]]) -> Any:
         asked = query["labelSelector"] == ["spark.operator/spark-app-name=pi"]
@@ -94,22 +83,6 @@ def test_several_at_once(server: ApiServer, locate: Locate) -> None:
         {"fieldSelector": ["metadata.name=a"], "limit": ["500"]},
         {"labelSelector": ["app in (x, y)"], "limit": ["500"]},
     ]
-
-
-def test_one_of_several_that_finds_nobody(server: ApiServer, locate: Locate) -> None:
-    def only_a(query: dict[str, list[str]]) -> Any:
-        is_a = query.get("fieldSelector") == ["metadata.name=a"]
-        return 200, {"items": [pod("a", containers=["main"])] if is_a else []}
-
-    server.replies["api/v1/namespaces/default/pods"] = only_a
-    found = locate("pod/a", "pod/b", "app=c")
-    assert [host.name for host in found.hosts] == ["a"]
-    assert [(line.host, line.status, line.reason) for line in found.absent] == [
-        (asked, Status.FAILED, f"there is no pod of {asked} in the namespace default")
-        for asked in ("k8s:pod/b", "k8s:app=c")
-    ]
-    (line,) = locate("pod/a", "pod/b", containers=("main",)).absent
-    assert line.reason == "no pod of k8s:pod/b in the namespace default has a container main"
 
 
 def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
@@ -200,18 +173,6 @@ def test_containers_that_do_not_run(
         locate()
 
 
-def test_why_a_pod_crashes(server: ApiServer, locate: Locate) -> None:
-    crashing = pod("a", states={"main": waiting("CrashLoopBackOff", "back-off")})
-    before = {"terminated": {"reason": "Error", "exitCode": 3}}
-    crashing["status"]["containerStatuses"][0]["lastState"] = before
-    server.pods = [pod("b"), crashing]
-    (line,) = locate().absent
-    assert (
-        line.reason == "the container does not run: CrashLoopBackOff; it ended last with Error (exit code 3)"
-    )
-    assert line.remedy == "read its log: kubectl logs --previous -n default a -c main"
-
-
 def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
     why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
     pending = pod("pending", containers=[], node="", phase="Pending", conditions=[why])
@@ -280,22 +241,6 @@ def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> 
     assert locate(ssh_configured=True).cluster is not None
 
 
-def test_exec_is_refused_in_one_namespace_of_several(server: ApiServer, locate: Locate) -> None:
-    """Whichever it is: roles are a namespace's own."""
-    server.pods = [pod(f"p{number}", namespace=name) for number, name in enumerate("aabbcc")]
-    for path in ("c/pods/p4", "a/pods/p0"):
-        server.replies = {
-            f"api/v1/namespaces/{path}/exec": lambda _: (403, status(403, "Forbidden", "no exec"))
-        }
-        found = locate(ssh_configured=True, all_namespaces=True)
-        assert found.cluster is None and f"in the namespace {path[0]}: no exec" in found.notes[0]
-    server.replies.clear()
-    server.asked.clear()
-    assert locate(ssh_configured=True, all_namespaces=True).cluster is not None
-    tried = {path.split("/")[4] for path, _ in server.asked if path.endswith("/exec")}
-    assert tried == set("abc") and len(server.asked) == 4
-
-
 HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..", 7, None, ["a"]]
 
 
@@ -319,33 +264,3 @@ def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -
     server.pods = [pod("a", node=node)]
     with pytest.raises(KubernetesError, match="is not a host"):
         locate(via="ssh")
-
-
-anything: Any = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), anything), anything, anything)
-def test_any_answer_is_pods_or_none(made: dict[str, Any], labels: Any, states: Any) -> None:
-    whole = pod("a", labels={"x": "y"})
-    whole["metadata"]["labels"] = labels
-    whole["status"]["containerStatuses"][0]["state"] = states
-    for one in (made, whole, {**whole, **made}):
-        found = read([one])
-        texts = [text for container in found.running for pair in container.labels.items() for text in pair]
-        assert all(isinstance(text, str) for text in texts)
-        assert all(line.reason for line in found.idle)
-
-
-@given(st.text(max_size=30))
-def test_any_text_is_asked_for_or_an_explained_error(text: str) -> None:
-    try:
-        meant = parse(text)
-    except HprofilerError as error:
-        assert error.reason
-        return
-    assert meant.kind is None or re.fullmatch(r"[a-z0-9.-]+", meant.name)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.unit.test_cli import hprofiler
-from tests.unit.test_taken import OTHER, run_in
+from tests.unit.test_taken import run_in
 
 
 def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
@@ -26,14 +24,6 @@ def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
             done = hprofiler(*words)
             assert (done.returncode, out.exists()) == (2, False)
             assert b"and no profile" in done.stderr and b"name the profile it was made from" in done.stderr
-
-
-def test_json_that_is_a_profile_is_read(tmp_path):
-    job, speedscope = tmp_path / "job.folded", tmp_path / "job.speedscope.json"
-    job.write_text(OTHER)
-    assert hprofiler("convert", job, "-o", speedscope).returncode == 0
-    assert json.loads(speedscope.read_text())["profiles"]
-    assert hprofiler("convert", speedscope, "-o", tmp_path / "out.svg").returncode == 0
 
 
 @pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 
 from hprofiler.app.run import RunRequest, run
 from hprofiler.cli.commands.run import print_json, print_summary
-from hprofiler.collect import HostProgress
 from hprofiler.model import Selector, Target
 from hprofiler.report import make_report
 from hprofiler.resolve import Located
@@ -98,27 +95,6 @@ def test_a_search_that_timed_out_found_out_nothing(closing_words: Any, limits: L
     assert told == ["no host could be searched", DOCTOR]
 
 
-def test_nor_did_one_that_the_user_ended(closing_words: Any) -> None:
-    def interrupt(step: HostProgress) -> None:
-        if step.stage == "find":
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def listen(fleet: Fleet) -> None:
-        fleet.listener = interrupt
-
-    assert closing_words({"a": MUTE}, before=listen) == [
-        "interrupted before any host was searched",
-        "  list what a run would record: hprofiler ps … (same -j and host options)",
-    ]
-
-
-def test_nor_did_a_pipe_that_failed(closing_words: Any, tmp_path: Path) -> None:
-    pipe = Selector('grep "x', "pipe", {"kind": "pipe", "pipe": 'grep "x'})
-    listing = "hello(); read(); say('processes', processes=[], ignored=[]); read()"
-    assert closing_words({"a": listing}, pipe) == ["no host could be searched", DOCTOR]
-    assert "the selector's pipe failed: " in (tmp_path / "run" / "run.json").read_text()
-
-
 def page(folder: Path, *hosts: MadeHost) -> str:
     return make_report(make_run(folder, list(hosts)).path).page.read_text()
 
@@ -131,11 +107,3 @@ def test_the_page_of_a_run_that_matched_nothing_does_not_say_that_all_went_well(
     assert '<p class="lead">No process matches, and nothing was recorded.</p>' in told
     assert "<summary>2 lines of what was searched</summary>" in told
     assert "Everything that was found" not in told and "went well" not in told and "0 of 0" not in told
-
-
-def test_one_that_could_not_be_searched_is_not_said_to_match_nothing(tmp_path: Path) -> None:
-    failed = MadeHost("b").fails("failed", "timed out")
-    told = page(tmp_path / "failed", failed)
-    assert "no process matches" not in told.casefold() and SEE_ALL.strip() not in told
-    both = page(tmp_path / "both", MadeHost("a").fails("idle", "no process matches"), failed)
-    assert "<b>0 of 0 processes on 0 of 1 host, 1 idle</b>" in both and SEE_ALL.strip() in both

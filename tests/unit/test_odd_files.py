@@ -34,22 +34,13 @@ def folded(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_folder_of_settings_with_a_name_that_no_folder_has() -> None:
-    done = hprofiler("selectors", XDG_CONFIG_HOME=f"/{LONG}")
-    assert done.returncode == 0 and "spark-executor" in done.stdout, done
-
-
 @pytest.mark.parametrize(
     "words",
     [
         ["convert", "a.folded", "-o", f"{LONG}.svg"],
-        ["diff", LONG, "a.folded"],
         ["diff", "a.folded", "a.folded", "-o", f"{LONG}/a.svg"],
-        ["ps", "-j", "x", "--hosts", "127.0.0.1", "--identity", LONG],
         ["report", LONG],
         ["-j", NOTHING, "-o", ""],
-        ["-j", NOTHING, "--audit", ""],
-        ["-j", NOTHING, "--hosts-file", ""],
         ["-j", NOTHING, "--async-profiler", "/dev/zero"],
     ],
     ids=lambda words: " ".join(words).replace(LONG, "LONG"),
@@ -67,12 +58,6 @@ def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) ->
     assert done.returncode in (2, 4) and "not a regular file" in done.stderr, done
 
 
-def test_a_fifo_for_a_selector_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.yaml")
-    done = hprofiler("selectors", "--selectors", tmp_path)
-    assert done.returncode == 2 and "a.yaml: is not a regular file" in done.stderr, done
-
-
 def test_a_full_disk_is_that_of_the_run_folder(tmp_path: Path) -> None:
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
@@ -81,7 +66,7 @@ def test_a_full_disk_is_that_of_the_run_folder(tmp_path: Path) -> None:
     assert f"cannot write the run folder {tmp_path}/out: File too large" in done.stderr, done
 
 
-@pytest.mark.parametrize("more", [[], ["--exclude", "x"], ["--flamechart"]], ids=" ".join)
+@pytest.mark.parametrize("more", [[], ["--flamechart"]], ids=" ".join)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_input_that_does_not_come_may_be_waited_for_no_longer(
     more: list[str], number: int, code: int, tmp_path: Path

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Outliers, Profile
+from hprofiler.analysis.result import find_outliers
 from hprofiler.app.run import RunResult
 from hprofiler.base.errors import RunFolderError, UsageError
 from hprofiler.cli.commands.run import print_json, print_summary
 from hprofiler.model import Selector
-from hprofiler.report import find_outliers, make_report, outliers_table
+from hprofiler.report import make_report
+from hprofiler.report.text import outliers_table
 from hprofiler.runfolder import Coverage
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 

@@ -153,7 +153,7 @@ def test_a_process_whose_profile_cannot_be_read_is_left_out(folder):
     columns = by_column(report.page)
     assert {key[1:3] for key in columns if key[0] == "cpu"} == {("n1", 4702), ("n2", 4703)}
     assert ("alloc", "n1", 4701, None) in columns
-    assert [problem.pid for problem in report.problems] == [4701]
+    assert [problem.pid for problem in report.analysis.problems] == [4701]
 
 
 def test_the_heaviest_threads_are_told_apart(tmp_path):

@@ -9,30 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.base.errors import UsageError
-from hprofiler.base.paths import at_home, usual
 from tests.needed import lacking
 
 NOBODY = 54321
 """No user has that number."""
 OVER_SSH = ["ps", "-j", "text:x", "--hosts", "127.0.0.1"]
-
-
-@pytest.fixture
-def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
-
-
-def test_paths_with_a_home_folder() -> None:
-    assert at_home("~/a") == Path.home() / "a" == usual("~/a")
-    assert at_home("/a/~b") == Path("/a/~b")
-
-
-def test_paths_without_one(homeless: None) -> None:
-    with pytest.raises(UsageError, match="~/a: there is no such home folder"):
-        at_home("~/a")
-    assert usual("~/a") is None
 
 
 @pytest.mark.parametrize(
@@ -56,21 +37,6 @@ def test_commands(words: list, named: dict, said: str, tmp_path: Path) -> None:
         command, capture_output=True, text=True, timeout=60, env={**environment, **named}, cwd=tmp_path
     )
     assert said in done.stdout + done.stderr and "Traceback" not in done.stderr, done
-
-
-@pytest.mark.parametrize(
-    "option", ["--hosts-file=~/nodes", "--selectors=~/own", "--async-profiler=~/library"]
-)
-def test_a_home_folder_behind_an_equals_sign(option: str, tmp_path: Path) -> None:
-    """No shell writes it there in place of ~. Each file is one that makes no sense."""
-    (tmp_path / "own").mkdir()
-    for file, content in (("nodes", "# none\n"), ("own/odd.yaml", "- 1\n"), ("library", "none\n")):
-        (tmp_path / file).write_text(content)
-    command = [sys.executable, "-m", "hprofiler", "-j", "no-such-thing-anywhere", option]
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
-    )
-    assert done.returncode == 2 and "No such file" not in done.stderr, done
 
 
 def test_a_run_folder_at_home(tmp_path: Path) -> None:

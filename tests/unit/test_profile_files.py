@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import threading
 
 import pytest
 
 from hprofiler import Profile
-from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
+from hprofiler._flamegraph import WRITE_FORMATS
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\n"
 
@@ -34,14 +32,6 @@ def test_every_format_is_written_by_extension(job, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.parametrize("name", sorted({"folded", "pprof", "speedscope"}))
-def test_what_was_written_is_read_back(job, tmp_path, name):
-    assert name in READ_FORMATS and name in WRITE_FORMATS
-    path = tmp_path / f"x{WRITE_FORMATS[name]}"
-    job.write(path)
-    assert Profile.open(path).to_folded() == job.to_folded()
-
-
 def test_writing_to_bytes_and_to_files_is_the_same(job, tmp_path):
     for name, data in [
         ("folded", job.to_folded()),
@@ -54,32 +44,6 @@ def test_writing_to_bytes_and_to_files_is_the_same(job, tmp_path):
         job.write(file, name)
         assert file.getvalue() == data, name
     json.loads(job.to_json())
-
-
-def test_large_output_comes_in_blocks():
-    class Blocks:
-        def __init__(self):
-            self.sizes = []
-
-        def write(self, block):
-            self.sizes.append(len(block))
-
-    blocks = Blocks()
-    profile = Profile.from_bytes(b"".join(b"main;method%d 1\n" % n for n in range(100_000)))
-    profile.write(blocks, "folded")
-    assert len(blocks.sizes) > 3 and max(blocks.sizes) <= 1 << 20
-
-
-def test_a_pipe_is_written_to_and_stays_a_pipe(job, tmp_path):
-    pipe = tmp_path / "pipe.folded"
-    os.mkfifo(pipe)
-    read = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
-    reader.start()
-    job.write(pipe)
-    reader.join()
-    assert sorted(read[0].splitlines()) == sorted(JOB.splitlines())
-    assert pipe.is_fifo()
 
 
 def test_what_cannot_be_written_is_an_os_error(job, tmp_path):
@@ -118,25 +82,3 @@ def test_formats_that_nobody_knows(job, tmp_path):
         job.write(io.BytesIO())
     with pytest.raises(ValueError, match="the page needs a path"):
         job.write(io.BytesIO(), "html")
-
-
-def test_differences_are_written_like_profiles(job, tmp_path):
-    diff = job.diff(job.scale(2))
-    diff.write(tmp_path / "d.folded")
-    assert (tmp_path / "d.folded").read_bytes() == diff.to_folded()
-    for ending in (".svg", ".html", ".pb.gz"):
-        diff.write(tmp_path / f"d{ending}", title="changed")
-        assert (tmp_path / f"d{ending}").stat().st_size > 0
-    assert Profile.open(tmp_path / "d.pb.gz").values == [("before", "count"), ("after", "count")]
-
-
-def test_a_file_that_is_open_is_read_from_where_it_stands(tmp_path):
-    (tmp_path / "job.folded").write_bytes(JOB)
-    with (tmp_path / "job.folded").open("rb", buffering=0) as file:
-        file.seek(JOB.index(b"main;read"))
-        assert Profile.open([file.fileno()]).to_folded() == b"main;read 3\n"
-        assert not file.closed and file.read() == b""
-        with pytest.raises(ValueError, match=r"^file descriptor 99999: Bad file descriptor$"):
-            Profile.open(99999)
-    with pytest.raises(ValueError, match=r"^file descriptor -1: Bad file descriptor$"):
-        Profile.open(-1)

@@ -66,18 +66,6 @@ def test_profiles_are_merged_from_any_iterable(job):
         Profile.merged([job, "b"])
 
 
-def test_filter_focus_and_trim(job):
-    assert lines(job.filter(include="match")) == ["main;parse;match_[j] 5"]
-    assert lines(job.filter(exclude=["^main$"])) == ["idle;wait 7"]
-    assert lines(job.filter(include=["main", "idle"], exclude="read|match")) == ["idle;wait 7", "main 1"]
-    assert lines(job.filter()) == lines(job)
-    assert lines(job.focus("parse")) == ["main;parse;match_[j] 5"]
-    assert lines(job.focus("parse", callers=False)) == ["parse;match_[j] 5"]
-    assert lines(job.trim("parse")) == ["idle;wait 7", "main 1", "main;read 3", "parse;match_[j] 5"]
-    with pytest.raises(ValueError, match="not a regular expression"):
-        job.filter(include="(")
-
-
 def test_threads_invert_and_scale(job):
     threads = Profile.from_bytes(b"[w-1 tid=5];run 1\n[w-2 tid=6];run 2\n")
     assert lines(threads.threads()) == ["[w-N];run 3"]
@@ -110,14 +98,6 @@ def test_canonical_names_and_what_they_were():
     assert lines(profile.canonical("[names]\n\\bx\\d => x\n")) == [f"{raw} 1", "main;x 2"]
     with pytest.raises(ValueError, match="name rules, line 1: "):
         profile.canonical("x => y")
-
-
-def test_pruning_shows_what_is_left_out(job):
-    assert lines(job.pruned(frames=1)) == ["(2 smaller frames) 7", "main 1", "main;(3 smaller frames) 8"]
-    assert job.pruned(share=0.01).total() == job.total()
-    for wrong in ({}, {"share": 0.1, "frames": 3}, {"share": 2.0}, {"frames": 0}):
-        with pytest.raises(ValueError):
-            job.pruned(**wrong)
 
 
 def test_tables(job):

@@ -10,7 +10,8 @@ from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Status
 from hprofiler.model.event_names import OWN
-from hprofiler.report import hottest, make_report, write_page
+from hprofiler.report import make_report, write_page
+from hprofiler.report.text import hottest
 from hprofiler.runfolder import RunFolder
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
@@ -122,7 +123,7 @@ def test_a_profile_that_cannot_be_read_becomes_a_line_of_the_ledger(tmp_path, da
     else:
         path.write_bytes(content[damage])
     report = make_report(folder.path)
-    (problem,) = report.problems
+    (problem,) = report.analysis.problems
     assert (problem.host, problem.pid, problem.status) == ("small", 3, Status.FAILED)
     assert "cannot be used" in report.page.read_text()
     assert report.coverage == "2 of 3 processes on 2 of 2 hosts"
@@ -134,7 +135,7 @@ def test_profiles_of_other_units_do_not_add_up(tmp_path):
     other = Profile.from_bytes(_pprof_of("alloc", "bytes"), "pprof")
     folder.profile_path("small", 2, "cpu").write_bytes(other.to_pprof())
     report = make_report(folder.path)
-    assert [problem.pid for problem in report.problems] == [2]
+    assert [problem.pid for problem in report.analysis.problems] == [2]
     assert report.events[0].total == 320
 
 

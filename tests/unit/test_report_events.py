@@ -223,7 +223,7 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
         folder.profile_path(host, pid, "alloc").unlink()
     (folder.cluster_dir / "mine.svg").write_text("kept")
     report = make_report(folder.path)
-    assert (report.events[1].recorded, report.events[1].total, len(report.problems)) == (0, 0, 3)
+    assert (report.events[1].recorded, report.events[1].total, len(report.analysis.problems)) == (0, 0, 3)
     left = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*alloc*")}
     assert not left
     assert (folder.cluster_dir / "mine.svg").exists() and (folder.cluster_dir / "cpu.svg").exists()
@@ -233,7 +233,7 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
 def test_a_profile_of_another_event_is_refused(folder):
     folder.profile_path("a", 1, "cpu").replace(folder.profile_path("a", 1, "alloc"))
     report = make_report(folder.path)
-    assert [(problem.pid, "counts" in problem.reason) for problem in report.problems] == [
+    assert [(problem.pid, "counts" in problem.reason) for problem in report.analysis.problems] == [
         (1, False),
         (1, True),
     ]

@@ -24,7 +24,7 @@ def test_a_process_that_the_page_has_no_room_for_is_in_no_sum(tmp_path, monkeypa
     monkeypatch.setattr(PageData, "add", picky)
     folder = two_hosts(tmp_path / "run")
     report = make_report(folder.path)
-    (problem,) = report.problems
+    (problem,) = report.analysis.problems
     assert (problem.pid, "too many nodes" in problem.reason) == (3, True)
     assert report.events[0].total == 380
     assert (folder.path / "hosts/small/cpu.folded").read_text() == "a;cold 60\na;hot 20\n"

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, Target
@@ -67,36 +65,19 @@ def test_range(text: str, expanded: list[str]) -> None:
     assert names(text) == expanded
 
 
-def test_a_range_keeps_user_and_port() -> None:
-    hosts = resolve(TargetOptions(hosts="root@n[1-2]:2222")).hosts
-    assert rows(hosts) == [("n1", "n1", "root", 2222), ("n2", "n2", "root", 2222)]
-
-
 ERRORS = [
     ("nothing", " , ", "-h has no host"),
     ("an option for ssh", "-oProxyCommand=x", "is not a host"),
-    ("a user that is an option", "-x@h", "is not a user name"),
-    ("no user", "@h", "'' is not a user name"),
     ("blank inside", "a b", "is not a host"),
     ("shell in the name", "h;reboot", "is not a host"),
-    ("path in the name", "../etc", "is not a host"),
     ("port 0", "h:0", "'0' is not a port"),
-    ("port too large", "h:65536", "'65536' is not a port"),
-    ("no port", "h:", "'' is not a port"),
     ("IPv6 without brackets", "fe80::1", "more than one colon"),
     ("not IPv6", "[zz::1]", "is not an IPv6 address in brackets"),
-    ("open bracket", "[::1", "is not an IPv6 address in brackets"),
-    ("text after the bracket", "[::1]x", "is not an IPv6 address in brackets"),
     ("backwards", "n[3-1]", "the range 3-1 runs backwards"),
-    ("unlike widths", "n[1-012]", "mixes numbers of different widths"),
-    ("no numbers", "n[-]", "'-' is not a range of numbers"),
-    ("open range", "n[1-", "is not a host"),
     ("a billion hosts", "n[1-999999999]", "more than 5000 hosts"),
     ("a product of ranges", "n[1-100][1-100]", "more than 5000 hosts"),
     ("a thousand ranges", "n[1]" * 1000, "is longer than 1000 characters"),
-    ("many ranges of one", "[1]" * 300, "is not a host"),
     ("nothing but commas in brackets", "n[" + "," * 500_000, "is not a host"),
-    ("many small ranges", ",".join(f"n{i}x[1-1000]" for i in range(6)), "more than 5000 hosts"),
 ]
 
 
@@ -145,29 +126,7 @@ def test_error_names_file_and_line(tmp_path: Path, desc: str, content: bytes, pa
     assert part in caught.value.reason
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere: cannot be read: No such file"):
-        resolve(TargetOptions(hosts_file=str(tmp_path / "nowhere")))
-
-
 def test_two_targets() -> None:
     with pytest.raises(UsageError, match="-h and --hosts-file name two targets"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
     assert [resolver.option for resolver in RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_hosts_or_an_explained_error(text: str) -> None:
-    try:
-        hosts = resolve(TargetOptions(hosts=text)).hosts
-    except UsageError as error:
-        assert error.reason
-        return
-    assert hosts
-    assert len({host.name for host in hosts}) == len(hosts)
-    assert all(not host.address.startswith("-") and host.address.isprintable() for host in hosts)
-
-
-@given(st.text(alphabet="n1203[]-,:@.a", max_size=24))
-def test_any_notation_is_hosts_or_an_explained_error(text: str) -> None:
-    test_any_text_is_hosts_or_an_explained_error.hypothesis.inner_test(text)  # type: ignore[attr-defined]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import threading
 
 import pytest
 
 from hprofiler.app.run import RunRequest, run
 from hprofiler.base.errors import HprofilerError
-from hprofiler.cli.commands.run import exit_code
 from hprofiler.model import Outcome, Status, Target
 from hprofiler.resolve import Located
-from hprofiler.runfolder import RunFolder
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 IDLE = "hello(); found(); read()"
@@ -52,24 +48,6 @@ def recorded(tmp_path):
 
     yield recorded
     stand_ins.clean()
-
-
-def test_ctrl_c_while_run_json_is_written_counts(tmp_path, stand_ins, monkeypatch):
-    """Nothing of the recording is missing by it."""
-
-    def interrupted(folder, record):
-        write(folder, record)
-        if record.hosts:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    write = RunFolder.write
-    monkeypatch.setattr(RunFolder, "write", interrupted)
-    fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
-    located = Located(Target("hosts", "x"), fleet.hosts)
-    request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
-    result = run(request, fleet.reach, fleet.listener)
-    assert result.interrupted and exit_code(result) == 130 and result.report.page.exists()
-    assert result.folder.record.interrupted is False
 
 
 def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):

@@ -75,11 +75,6 @@ def test_equal_pids_elsewhere_are_other_processes(fleet, other):
     assert [len(result.recordings) for result in results.values()] == [1, 1]
 
 
-def test_machines_that_do_not_tell_which_they_are(fleet):
-    silent = NODE.replace('"b"}', '""}')
-    assert [len(result.recordings) for result in fleet(a=silent, b=silent).collect().values()] == [1, 1]
-
-
 def test_ps_and_doctor_tell_of_it(fleet):
     found = find_only((hosts := fleet(a=NODE, b=NODE)).hosts, ANY, hosts.reach)
     assert sorted(len(host.processes) for host in found) == [0, 1]
@@ -105,43 +100,6 @@ say("ready", processes=[]); read()
     told = [(one.pid, one.status) for one in results["alice"].outcomes]
     assert told == [(None, Status.DEGRADED), (None, Status.IDLE)]
     assert coverage_of(*results.values()).complete
-
-
-def test_ps_and_doctor_name_the_one_who_may(fleet, tmp_path):
-    first = tmp_path / "first"
-    look = f"""{ASKED}
-hello(host={{**HOST, "boot_id": "b", "uid": UID}}, session="70-1")
-if UID == 0:
-    while not os.path.exists({str(first)!r}): time.sleep(0.01)
-found(7); request = asked(); open({str(first)!r}, "w").close()
-if request["type"] != "bye":
-{CHECKED}
-"""
-    bodies = {name: f"UID = {uid}\n{look}" for name, uid in (("alice", 1000), ("root", 0))}
-    hosts = fleet(**bodies)
-    found = find_only(hosts.hosts, ANY, hosts.reach)
-    assert [len(host.processes) for host in found] == [0, 1]
-    first.unlink()
-    checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
-    assert [len(host.verdicts) for host in checked] == [0, 1]
-    assert [len(host.processes) for host in checked] == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("visits", "has"),
-    [
-        ([("a", 1000), ("b", 1000)], "a"),
-        ([("a", 1000), ("b", 0)], "a"),
-        ([("a", 2000), ("b", 1000)], "b"),
-        ([("a", 2000), ("b", 2000), ("c", 0), ("d", 1000)], "c"),
-    ],
-)
-def test_who_of_several_users_has_a_process(visits, has):
-    machines = Machines()
-    for name, uid in visits:
-        machines.claim(FACTS, name, uid, [replace(PROCESS, host=name)])
-    told = {name: machines.elsewhere(FACTS, [replace(PROCESS, host=name)]) for name, _ in visits}
-    assert told == {name: {} if name == has else {7: has} for name, _ in visits}
 
 
 def test_a_false_uid_wins_no_process():

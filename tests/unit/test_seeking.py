@@ -9,8 +9,6 @@ import threading
 from queue import SimpleQueue
 
 import pytest
-from rich.console import Console
-from rich.progress import Progress, TextColumn
 
 from hprofiler.cli.terminal.progress import LiveDisplay, PlainLines, display
 from hprofiler.cli.terminal.reconnect_notice import Seeking
@@ -40,22 +38,6 @@ def test_it_is_said_again_and_again_until_the_host_is_found() -> None:
     assert not sought.hear(AGAIN)
 
 
-def test_one_thread_says_it_of_all_and_another_one_of_the_next() -> None:
-    sought, said = seeking(PATIENCE)
-    before = threading.enumerate()  # that of another test may not have ended yet
-    sought.hear(LOST)
-    assert len(said.get(timeout=PATIENCE)) == 1
-    sought.hear(HostProgress("host4", "lost", "gone", 1, 30.0))
-    begun = [one.name for one in threading.enumerate() if one not in before]
-    assert begun.count("hprofiler-seeking") == 1
-    for host in ("host3", "host4"):
-        sought.hear(HostProgress(host, "failed", "given up"))
-    assert said.get(timeout=PATIENCE) == []
-    sought.hear(LOST)
-    assert len(said.get(timeout=PATIENCE)) == 1
-    sought.hear(AGAIN)
-
-
 def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[str]) -> None:
     log = PlainLines()
     heard = threading.Event()
@@ -77,24 +59,6 @@ def test_a_log_has_that_the_run_is_stopped_and_who_records_nobody(
     log(HostProgress("host3", "record", "", 0))
     log(HostProgress("", "stop", "stopping"))
     assert capfd.readouterr().err == "host3: recording no processes\nstopping\n"
-
-
-def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
-    console = Console(file=io.StringIO(), width=200)
-    progress = Progress(TextColumn("{task.fields[note]}"), console=console, auto_refresh=False)
-    live = LiveDisplay(progress, 1, 60.0)
-    shown: SimpleQueue[str] = SimpleQueue()
-    tell = live._seeking._tell
-    live._seeking._tell = lambda lines: (tell(lines), shown.put(progress.tasks[-1].fields["note"]))  # type: ignore[assignment, func-returns-value]
-    live(HostProgress("host3", "wait", "", 1))
-    live(LOST)
-    assert SOUGHT.fullmatch(shown.get(timeout=PATIENCE))
-    assert [task.completed for task in progress.tasks] == [1, 0, 0]
-    live(AGAIN)
-    while shown.get(timeout=PATIENCE):
-        pass
-    live(HostProgress("", "stop", "stopping"))
-    assert "stopping" in console.file.getvalue() and progress.tasks[0].completed == 1
 
 
 class Terminal(io.StringIO):

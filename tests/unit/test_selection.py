@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +17,21 @@ QUERIES = [
     ("pids, blanks and repetition", "pid: 123, 456,123", {"kind": "pids", "pids": [123, 456]}),
     ("regex", r"re:--executor-id \d+", {"kind": "regex", "regex": r"--executor-id \d+"}),
     ("regex with a bar is not a pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
-    ("Rust's words in a regex", r"re:\p{Lu}+(?<n>x)\z", {"kind": "regex", "regex": r"\p{Lu}+(?<n>x)\z"}),
-    ("an escaped bracket is no look-around", r"re:f\(?=1", {"kind": "regex", "regex": r"f\(?=1"}),
     ("flags and code points", r"re:a(?i)b(?U:c+)\x{41}", {"kind": "regex", "regex": r"a(?i)b(?U:c+)\x{41}"}),
-    ("an escaped backslash before a digit", r"re:a\\1", {"kind": "regex", "regex": r"a\\1"}),
     (
         "the original's pipe",
         "grep 123456789 | grep -v root",
         {"kind": "pipe", "pipe": "grep 123456789 | grep -v root"},
     ),
-    ("a leading bar", " | grep attempt_ ", {"kind": "pipe", "pipe": "grep attempt_"}),
     ("one filter", "awk '/Child/'", {"kind": "pipe", "pipe": "awk '/Child/'"}),
-    ("an unknown filter with a bar", "myfilter | sort", {"kind": "pipe", "pipe": "myfilter | sort"}),
     (
         "an application id",
         "application_1700000000000_0001",
         {"kind": "text", "text": "application_1700000000000_0001"},
     ),
-    ("a number", "123456789", {"kind": "text", "text": "123456789"}),
-    ("a class", "com.acme.Main", {"kind": "text", "text": "com.acme.Main"}),
     ("a word unlike any name", "orders", {"kind": "text", "text": "orders"}),
-    ("words", "--queue default", {"kind": "text", "text": "--queue default"}),
     ("an unknown prefix", "spark://10.0.0.1:7077", {"kind": "text", "text": "spark://10.0.0.1:7077"}),
     ("forced text: a name", "text:java", {"kind": "text", "text": "java"}),
-    ("forced text: a pipe", "text:grep | x", {"kind": "text", "text": "grep | x"}),
 ]
 
 
@@ -63,24 +52,17 @@ def test_name() -> None:
 ERRORS = [
     ("empty", " ", "empty"),
     ("no pid", "pid:", "'' is not a process id"),
-    ("pid 0", "pid:0", "'0' is not a process id"),
     ("a negative pid", "pid:-1", "'-1' is not a process id"),
-    ("a pid over the kernel's limit", "pid:4194305", "is not a process id"),
-    ("digits of another script", "pid:１２", "is not a process id"),
-    ("empty regex", "re:", "re: is empty"),
     ("broken regex", "re:(a", "missing )"),
     ("look-ahead", "re:a(?!b)", "look-around"),
     ("back reference", r"re:(a)\1", "back reference"),
     ("empty text", "text:", "no text"),
     ("a bar alone", "|", "not a complete shell pipe"),
-    ("a bar too many", "grep a |", "not a complete shell pipe"),
     ("ps in the pipe", "ps aux | grep java", "reads the process list by itself"),
     ("two lines", "grep a\nrm b", "control character"),
     ("too long", "x" * 5000, "longer than"),
     ("a misspelt name", "spark-exekutor", "spark-executor"),
     ("half a name", "hdfs", "hdfs-datanode, hdfs-journalnode, hdfs-namenode"),
-    ("the other half", "nodemanager", "yarn-nodemanager"),
-    ("another spelling", "flink-task-manager", "flink-taskmanager"),
 ]
 
 
@@ -89,12 +71,6 @@ def test_error(desc: str, typed: str, part: str) -> None:
     with pytest.raises(SelectorError) as caught:
         parse_selector(typed, [SHIPPED])
     assert part in caught.value.reason
-
-
-def test_error_for_a_near_name_says_how_to_match_it_as_text() -> None:
-    with pytest.raises(SelectorError) as caught:
-        parse_selector("kafka", [SHIPPED])
-    assert "text:kafka" in caught.value.remedy
 
 
 def write(directory: Path, file: str, name: str, main_class: str) -> None:
@@ -122,11 +98,6 @@ def test_one_directory_with_a_name_twice(tmp_path: Path) -> None:
         load_selectors([tmp_path / "a"])
 
 
-def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SelectorError, match="nowhere: No such file"):
-        load_selectors([tmp_path / "nowhere"])
-
-
 def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped, extra = tmp_path / "shipped", tmp_path / "extra"
     own = tmp_path / "config" / "hprofiler" / "selectors"
@@ -139,11 +110,3 @@ def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     own = tmp_path / "paths" / ".config" / "hprofiler" / "selectors"
     own.mkdir(parents=True)
     assert selector_directories(shipped) == [shipped, own]
-
-
-def test_yaml_is_imported_only_when_a_file_is_read() -> None:
-    code = (
-        "import sys; from hprofiler.selectors.selection import parse_selector; "
-        "parse_selector('pid:1', []); sys.exit('yaml' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -109,38 +106,6 @@ def test_a_folder_that_cannot_be_written_is_named(folder, sent):
     assert caught.value.stage == "fetch" and "-o" in caught.value.remedy
 
 
-def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
-    busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
-    monkeypatch.setattr("hprofiler.runfolder.sink._CONVERSIONS", 2)
-    sink = FolderSink(folder)
-    take = Profile.open
-
-    class Watched:
-        @staticmethod
-        def open(path: Path, format: str, **size: int) -> Profile:
-            nonlocal busy, most
-            with lock:
-                busy += 1
-                most = max(most, busy)
-                if busy == 2:
-                    enough.set()
-            enough.wait(60)
-            time.sleep(0.02)  # room for a third, which must not come
-            profile = take(path, format, **size)
-            with lock:
-                busy -= 1
-            return profile
-
-    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Watched)
-    hosts = [Host(f"n{number}", "localhost") for number in range(8)]
-    threads = [threading.Thread(target=sink.profile, args=(host, RECORDING, pieces(sent))) for host in hosts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert most == 2 and len(files(folder)) == 9
-
-
 def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
@@ -184,21 +149,6 @@ def test_what_a_few_kilobytes_stand_for_takes_no_more_memory_than_it_may(tmp_pat
     answer, memory = done.stdout.decode().splitlines()
     assert said in answer
     assert int(memory.split()[1]) >> 10 < 320, memory
-
-
-def test_few_nodes_with_long_names_have_their_turn_alone(folder, monkeypatch):
-    sink, take, alone = FolderSink(folder), Profile.open, []
-
-    class Watched:
-        @staticmethod
-        def open(path: Path, format: str, **size: int) -> Profile:
-            alone.append(sink._large.locked())
-            return take(path, format, **size)
-
-    monkeypatch.setattr("hprofiler.runfolder.sink.Profile", Watched)
-    sink.profile(HOST, CPU, pieces(bombs.long_names(125, 64_000)))
-    sink.profile(HOST, CPU, pieces(bombs.long_names(250, 64_000)))
-    assert alone == [False, False, True]
 
 
 def test_amounts_that_cannot_be_spoil_no_sum(folder):

@@ -12,9 +12,7 @@ from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport import SshConnector, SshOptions
 from hprofiler.transport.ssh import connector
-from hprofiler.transport.ssh.jumps import Jumps
-from hprofiler.transport.ssh.sockets import Attempt
-from tests.lab.procs import PATIENCE, wait_for
+from tests.lab.procs import PATIENCE
 
 
 class Gate:
@@ -93,46 +91,3 @@ def test_who_is_closed_waits_no_longer(gate, ssh):
     one.close()
     assert "closed by hprofiler" in str(first.end())
     assert gate.over.wait(PATIENCE) and gate.tries == 1
-
-
-class Link:
-    def is_active(self) -> bool:
-        return True
-
-
-class Hop:
-    where = "gate"
-
-
-HOPS = (Hop(),)
-
-
-def test_who_began_to_connect_may_go_and_the_others_have_the_connection():
-    goes_on, asked, links, closed = threading.Event(), threading.Event(), [], threading.Event()
-
-    def connect(hops, attempt):
-        attempt.on_close(closed.set)
-        asked.set()
-        assert goes_on.wait(PATIENCE)
-        links.append(Link())
-        return links[-1]
-
-    jumps, attempts = Jumps(connect), [Attempt() for _ in range(3)]
-    first = Waiting(lambda: jumps.link(HOPS, attempts[0]))
-    assert asked.wait(PATIENCE)
-    others = [Waiting(lambda attempt=attempt: jumps.link(HOPS, attempt)) for attempt in attempts[1:]]
-    wait_for("three to wait", lambda: jumps._jumps[HOPS].waiting == 3)
-    attempts[0].close()
-    assert "closed by hprofiler" in str(first.end()) and not closed.is_set()
-    goes_on.set()
-    assert [one.end() for one in others] == links * 2 and len(links) == 1
-    jumps.close()
-    assert closed.is_set()
-
-
-def test_a_mistake_while_connecting_reaches_whoever_waits():
-    def connect(hops, attempt):
-        raise RuntimeError("can't start new thread")
-
-    with pytest.raises(RuntimeError, match="new thread"):
-        Jumps(connect).link(HOPS, Attempt())

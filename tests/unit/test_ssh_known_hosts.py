@@ -82,15 +82,6 @@ def test_a_line_that_does_not_make_the_key_known_does_not_keep_it_out(tmp_path, 
     assert KnownHosts().check([file], "h", KEY)[0] is Verdict.KNOWN
 
 
-def test_adding_to_a_file_without_a_last_newline_breaks_no_line(tmp_path):
-    file = tmp_path / "known_hosts"
-    file.write_text(line("old").rstrip("\n"))
-    KnownHosts().add(file, "new", "ssh-ed25519", KEY)
-    fresh = KnownHosts()
-    assert fresh.check([file], "old", KEY)[0] is Verdict.KNOWN
-    assert fresh.check([file], "new", KEY)[0] is Verdict.KNOWN
-
-
 def test_only_a_file_that_is_not_there_knows_nobody(tmp_path):
     (tmp_path / "file").write_text("")
     missing = [tmp_path / "none", tmp_path / "file/in/a/file"]

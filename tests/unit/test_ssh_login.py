@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import socket
 import threading
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -87,34 +86,6 @@ def test_a_server_that_hangs_up_is_told_of_the_key_at_which_it_did(server, links
     server.look = hang_up
     with pytest.raises(HostError, match=r"closed the connection during the login as .*: tried key a$"):
         log_in(links, tmp_path, PATIENCE)
-
-
-def test_a_connection_that_we_close_did_nobody_else(server, links, tmp_path):
-    attempt = Attempt()
-    attempt.on_close(links[1].close)
-
-    def close() -> int:
-        attempt.close()
-        return paramiko.AUTH_FAILED
-
-    server.look = close
-    with pytest.raises(HostError, match="closed by hprofiler"):
-        log_in(links, tmp_path, PATIENCE, attempt=attempt)
-
-
-def test_the_time_that_a_passphrase_takes_is_none_of_the_login_s(server, links, tmp_path, monkeypatch):
-    typing = 0.0
-    monkeypatch.setattr(handshake, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + typing))
-
-    def credentials():
-        nonlocal typing
-        yield KEYS[0]
-        typing += 1000.0
-        server.look = lambda: paramiko.AUTH_SUCCESSFUL
-        yield KEYS[1]
-
-    log_in(links, tmp_path, PATIENCE, credentials)
-    assert links[0].is_authenticated() and server.offered == ["key", "key"]
 
 
 def test_keys_that_are_refused_are_all_tried(server, links, tmp_path):

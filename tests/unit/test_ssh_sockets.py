@@ -71,13 +71,6 @@ def test_too_many_open_files_are_an_error_of_the_host_with_a_remedy(route, monke
     assert "ulimit -n" in caught.value.remedy
 
 
-def test_a_family_of_addresses_that_is_not_there_is_passed_over(route, monkeypatch):
-    both = [(999, socket.SOCK_STREAM, 0, "", ("::1", 1))]
-    both += socket.getaddrinfo(route.hostname, route.port, type=socket.SOCK_STREAM)
-    monkeypatch.setattr(sockets.socket, "getaddrinfo", lambda *_, **__: both)
-    sockets.dial(route, 30, lambda closer: None).close()
-
-
 @pytest.mark.parametrize(
     ("code", "reason", "remedy"),
     [

@@ -35,7 +35,7 @@ def hprofiler(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("moment", [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377])
+@pytest.mark.parametrize("moment", [1, 8, 34, 89, 233])
 def test_ctrl_c_while_it_begins_ends_it_quietly(moment: int) -> None:
     command = [sys.executable, "-c", INTERRUPTED, str(moment), *NOBODY]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
@@ -65,37 +65,3 @@ def test_a_wrong_option_is_told_in_two_lines(words: list[str], told: str) -> Non
     first, second = ended.stderr.splitlines()
     assert ended.returncode == 2 and first.startswith("hprofiler: ") and told in first
     assert second.startswith("  see `hprofiler ") and second.endswith(" --help`")
-
-
-def test_ps_refuses_more_hosts_than_were_agreed_to_and_records_what_it_does(tmp_path: Path) -> None:
-    refused = hprofiler("ps", "-j", "java", "-h", "n1,n2", "--max-hosts", "1")
-    assert refused.returncode == 2 and "--max-hosts 2" in refused.stderr
-    audit = tmp_path / "audit"
-    hprofiler(*NOBODY, "--audit", str(audit))
-    assert '"what": "connect"' in audit.read_text()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_strikes_while_native_code_asks_for_a_path_is_no_defect(number):
-    """What native code makes of the exception does not tell its cause."""
-    program = f"""
-import os, signal, sys
-from hprofiler import cli
-from hprofiler.cli import signals
-
-class Asked(os.PathLike):
-    def __fspath__(self):
-        os.kill(os.getpid(), {number})
-        return "x"
-
-def opened(argv):
-    signals.at_once()
-    signals.as_exceptions()
-    from hprofiler._flamegraph import Profile
-    Profile.open(Asked())
-
-cli._carry_out = opened
-sys.exit(cli.main([]))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (128 + number, "")

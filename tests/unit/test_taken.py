@@ -59,12 +59,6 @@ def test_a_picture_of_what_a_run_wrote_says_of_how_much_it_is(tmp_path, files, c
     assert told(tmp_path, *(folder.path / file for file in files)) == covered
 
 
-def test_it_says_what_the_pictures_of_the_run_say(tmp_path):
-    folder = run_in(tmp_path / "run")
-    own = subtitle((folder.path / "cluster/cpu.svg").read_text())
-    assert own.startswith(told(tmp_path, folder.path / "cluster/cpu.pb.gz").split(" · ")[0] + " · ")
-
-
 def test_what_the_user_says_wins(tmp_path):
     file = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
     assert told(tmp_path, file, "--subtitle", "mine") == "mine"
@@ -85,18 +79,6 @@ def test_of_several_runs_each_is_told(tmp_path):
     assert told(tmp_path, runs[1], "--diff", other) == f"other.pb.gz → {second}"
 
 
-def test_what_is_of_no_run_is_named_in_a_comparison(tmp_path):
-    run = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
-    files = [tmp_path / name for name in ("a.folded", "b.folded")]
-    for file in files:
-        file.write_text(OTHER)
-    known = "4 of 5 processes on 2 of 3 hosts · 300 Hz for 60 s"
-    assert told(tmp_path, files[0], "--diff", run) == f"{known} → a.folded"
-    assert told(tmp_path, *files, "--diff", run) == f"{known} → 2 profiles"
-    assert told(tmp_path, "-", "--diff", run, stdin=OTHER) == f"{known} → stdin"
-    assert told(tmp_path, run, "--diff", "-", stdin=OTHER) == f"stdin → {known}"
-
-
 @pytest.mark.parametrize(
     "place",
     ["mine.folded", "cluster/mine.folded", "hosts/n1/cpu-mean.folded", "hosts/n1/11/mine.folded"],
@@ -107,18 +89,6 @@ def test_of_what_is_no_profile_of_a_run_nothing_is_said(tmp_path, place):
     assert told(tmp_path, folder.path / place) == ""
     both = told(tmp_path, folder.path / "cluster/cpu.folded", folder.path / place)
     assert both == "4 of 5 processes on 2 of 3 hosts · 300 Hz for 60 s · 1 profile of no run"
-
-
-def test_of_stdin_nothing_is_said_wherever_one_stands(tmp_path, monkeypatch):
-    monkeypatch.chdir(run_in(tmp_path / "run").cluster_dir)
-    assert told(tmp_path, "-", stdin=OTHER) == ""
-
-
-def test_a_recording_that_an_engine_wrote_is_of_its_process(tmp_path):
-    folder = run_in(tmp_path / "run")
-    recording = folder.raw_path("n1", 11, "recording.jfr")
-    recording.write_text(OTHER)
-    assert told(tmp_path, recording, "--from", "folded") == "1 of 5 processes on 1 of 3 hosts"
 
 
 DAMAGED: dict[str, str] = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hprofiler import Profile
-from hprofiler.report.facts import read_facts
-from hprofiler.report.telling import Telling, plain_telling, telling
+from hprofiler.analysis.attribution import Attribution, attribute, attribute_file
+from hprofiler.analysis.facts import read_facts
 from tests.viewer.made_run import record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
@@ -17,7 +17,7 @@ PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait
 PARK = f"java/util/concurrent/locks/LockSupport.park_[j];jdk/internal/misc/Unsafe.park_[0];{PARKED}"
 
 
-def of_run(event: str, profile: Profile, *engines: str) -> Telling:
+def of_run(event: str, profile: Profile, *engines: str) -> Attribution:
     """Of a run of one host, with a process for each engine."""
     recordings = [
         {"process": {"pid": pid}, "event": event, "engine": engine}
@@ -26,10 +26,10 @@ def of_run(event: str, profile: Profile, *engines: str) -> Telling:
     facts = read_facts(
         record_of({"sampling": {"events": [event]}, "hosts": [{"name": "h", "recordings": recordings}]})
     )
-    return telling(facts, profile)
+    return attribute(facts, profile)
 
 
-def own_values(told: Telling) -> dict[str, int]:
+def own_values(told: Attribution) -> dict[str, int]:
     """The methods with a value of their own."""
     return {one.name: one.self_value for one in told.profile.top(20) if one.self_value}
 
@@ -207,8 +207,8 @@ def test_the_profilers_own_work_is_async_profilers_alone() -> None:
     own = "main;PerfEvents::signalHandler;Profiler::recordSample 9\nmain;work 1\n"
     profile = Profile.from_bytes(own.encode(), "folded")
     assert of_run("cpu", profile, "perf", "async-profiler").profiler == 9
-    assert of_run("cpu", profile, "perf").profiler == plain_telling(profile).profiler == 0
-    assert own_values(plain_telling(profile)) == {"Profiler::recordSample": 9, "work": 1}
+    assert of_run("cpu", profile, "perf").profiler == attribute_file(profile).profiler == 0
+    assert own_values(attribute_file(profile)) == {"Profiler::recordSample": 9, "work": 1}
 
 
 def test_cpu_time_is_told_as_it_is() -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from hprofiler.cli.terminal.ledger import (
     host_records,
-    outcome_record,
     print_degraded,
     print_failures,
     print_reasons,
 )
-from hprofiler.cli.terminal.lines import say, width
+from hprofiler.cli.terminal.lines import width
 from hprofiler.model import Host, HostResult, Note, Outcome, Process, Recording, Samples, Status
 
 
@@ -112,31 +111,6 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("reasons", "told"),
-    [
-        (["waited … ms", "waited 5 ms"], ["waited … ms", "waited 5 ms"]),
-        (["no room (… ms)", "no room (5 ms)"], ["no room (…)"]),
-        (["took … to 5 ms", "took 5 to … ms"], ["took … to 5 ms", "took 5 to … ms"]),
-        (["refused for TID …", "refused for TID 7"], ["refused for TID …"]),
-    ],
-)
-def test_no_words_of_a_host_are_taken_for_our_own_marks(
-    reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_failures([("n1", reason, "") for reason in reasons], "report.html")
-    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()[1:]] == told
-    for status, show in ((Status.DEGRADED, print_degraded), (Status.OK, print_reasons)):
-        show([host(*reasons, status=status)])
-        assert [line.split(": ", 2)[2] for line in capsys.readouterr().err.splitlines()] == told
-
-
-def test_json_tells_how_far_it_came_and_for_how_long_was_recorded() -> None:
-    line = Outcome("n1", Status.DEGRADED, "fetch", "the connection was lost", "", 7, seconds=24.5)
-    told = outcome_record(line)
-    assert (told["stage"], told["seconds"]) == ("fetch", 24.5)
-
-
 def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     made = host("fell back to perf")
     process = Process("n1", 1, 7, 0, "app", "java")
@@ -190,10 +164,3 @@ def test_what_is_wider_than_the_terminal_breaks_between_words(monkeypatch: pytes
     assert narrow[1].startswith("      ") and " ".join(" ".join(narrow).split()) == " ".join(
         " ".join(whole).split()
     )
-
-
-def test_a_word_that_is_too_long_is_left_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "30")
-    terminal = Terminal()
-    say("note: ", f"see {'x' * 40} there", terminal)
-    assert terminal.getvalue() == f"note: see\n      {'x' * 40}\n      there\n"

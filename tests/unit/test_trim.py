@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.app.run import RunResult
 from hprofiler.base.errors import SelectorError
 from hprofiler.cli.commands.run import print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
-from hprofiler.report.facts import ANY_ROOT, root_patterns
 from hprofiler.runfolder import Coverage
 from hprofiler.runfolder.schema import ProcessCoverage
 from hprofiler.selectors.rule_file import read_selector_file
@@ -67,50 +67,12 @@ def test_the_report_may_be_trimmed_later_and_made_whole_again(tmp_path):
     assert make_report(folder.path).page.read_bytes() == whole
 
 
-def test_threads_stay_above_the_roots(tmp_path):
-    folder = run_folder(tmp_path / "run")
-    make_report(folder.path, threads=True, trim=True)
-    lines = (folder.path / "hosts/one/cpu.folded").read_text().splitlines()
-    assert lines == [
-        f"[Executor task N];{TASK}_[j];App.other 15",
-        f"[Executor task N];{TASK}_[j];App.work_[j] 60",
-    ]
-
-
-def test_outliers_are_those_of_the_job_s_own_frames(tmp_path):
-    mine = "".join(f"Thread.run;{TASK};App.m{n} {900 // n}\n" for n in range(1, 30))
-    hosts = [MadeHost(f"host{n}", {n: mine + "GC 900\n"}) for n in range(1, 6)]
-    hosts[2] = MadeHost("host3", {3: mine + "GC 9000\n"})
-    folder = make_run(tmp_path / "run", hosts)
-    rewrite(folder, {**content_of(folder), "roots": [TASK]})
-    (whole,) = make_report(folder.path).events
-    assert [one.host for one in whole.compared.odd_hosts] == ["host3"]
-    (own,) = make_report(folder.path, trim=True).events
-    assert not own.compared.odd_hosts and own.compared.hosts[0].samples < 4000
-
-
-def test_where_nothing_is_left_the_page_says_why(tmp_path):
-    folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
-    report = make_report(folder.path, trim=True)
-    page = report.page.read_text()
-    assert report.empty and "Nothing was recorded" not in page
-    assert "trimmed to what is below <code>com/acme/Other.run</code>" in page
-    assert (report.events[0].total, report.events[0].whole) == (0, 200)
-
-
 def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
     folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
     coverage = Coverage(processes=ProcessCoverage(found=2, recorded=2))
     result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
     print_summary(result, Selector("x", "text", {}), outliers=True)
     assert "no stack contains a root of the selector" in capsys.readouterr().err
-
-
-def test_a_host_without_own_frames_is_told_apart_from_one_without_samples(tmp_path):
-    hosts = [MadeHost("busy", {1: STACKS}), MadeHost("idle", {2: "[GC];G1::collect() 9\n"})]
-    folder = make_run(tmp_path / "run", hosts)
-    rewrite(folder, {**content_of(folder), "roots": [TASK]})
-    assert "not one sample of the job&#x27;s own" in make_report(folder.path, trim=True).page.read_text()
 
 
 @pytest.mark.parametrize("roots", [[], [""]])

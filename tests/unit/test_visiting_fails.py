@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from hprofiler.agent import AgentBinaries, AgentSession, bootstrap, visiting
+from hprofiler.agent import AgentBinaries, AgentSession, visiting
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
@@ -93,27 +91,6 @@ def test_a_connection_that_ends_while_the_agent_is_sent(
     assert left(server) == []
 
 
-def test_nobody_is_there_any_more_when_it_begins(binaries: AgentBinaries, tmp_path: Path) -> None:
-    """What undoes it came too early: the file was not there yet."""
-    (tmp_path / "bin").mkdir()
-    for tool in ("sh", *CONTAINER_TOOLS):
-        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
-    token = "0123456789abcdef"
-    reading, writing = os.pipe()
-    os.close(reading)
-    subprocess.run(
-        [tmp_path / "bin" / "sh", "-c", visiting._find_command(binaries, token)],
-        env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)},
-        stdin=subprocess.DEVNULL,
-        stdout=writing,
-        stderr=subprocess.DEVNULL,
-        timeout=60,
-    )
-    os.close(writing)
-    places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", tmp_path)]
-    assert [path for place in places for path in place.glob(f".hprofiler-once-*-{token}")] == []
-
-
 def test_an_image_without_the_tools_is_refused_before_anything_is_written(
     server: ApiServer, transport: ExecTransport, binaries: AgentBinaries, tmp_path: Path
 ) -> None:
@@ -129,29 +106,3 @@ def test_the_command_is_no_longer_than_proxies_let_through(binaries: AgentBinari
     both = AgentBinaries(dict.fromkeys(("x86_64", "aarch64"), next(iter(binaries.agents.values()))), {})
     words = ("sh", "-c", visiting._find_command(both, "0" * 16))
     assert len(urlencode([("command", word) for word in words])) < 2400
-
-
-def test_an_answer_that_never_comes(
-    server: ApiServer,
-    transport: ExecTransport,
-    binaries: AgentBinaries,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The place was found, and nobody heard of it."""
-    holds(server, tmp_path)
-
-    def lost(*arguments: Any) -> Any:
-        assert bootstrap.marked(*arguments).word == "send"
-        raise HostError("connect", "lost")
-
-    monkeypatch.setattr(visiting, "marked", lost)
-    with pytest.raises(HostError, match="lost"):
-        AgentSession.open(transport, binaries)
-    assert left(server) == []
-
-
-@pytest.mark.parametrize("quoted", [bootstrap._quoted, visiting._quoted])
-def test_a_file_that_no_command_can_name(quoted) -> None:
-    with pytest.raises(HostError, match="no usable"):
-        quoted("/tmp/a\0b")

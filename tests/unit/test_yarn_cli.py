@@ -16,7 +16,7 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.resolve import TooMany
-from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container, small_cluster
+from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container
 
 C = ["-c", "http://rm:8088"]
 
@@ -162,21 +162,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert said.out == "" and said.err == "no running application that matches user=nobody\n"
 
 
-def test_apps_of_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["apps"]) == 2
-    with Server() as server:
-        assert main(["apps", "-c", server.url]) == 4
-    assert "not found" in capsys.readouterr().err
-
-
 def test_an_unknown_application_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:
     with Server() as server:
         assert main(["-j", APP, "-c", server.url, "-o", "never-made"]) == 4
     assert f"does not know {APP}" in capsys.readouterr().err
-
-
-def test_notes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with Server(small_cluster()) as server:
-        del server.paths[next(path for path in server.paths if path.endswith("executors"))]
-        chosen.print_notes(chosen.target(parse(["-j", APP, "-c", server.url])))
-    assert capsys.readouterr().err.startswith("note: the Spark driver did not list its executors: http")

@@ -19,6 +19,7 @@ from hprofiler.resolve.host_names import MAX_HOSTS
 from hprofiler.resolve.yarn import rest
 from hprofiler.resolve.yarn.locating import running_applications
 from hprofiler.resolve.yarn.rest import YarnError
+from tests.unit.http_server import make_certificate
 from tests.unit.yarn_server import (
     APP,
     CLUSTER,
@@ -26,9 +27,7 @@ from tests.unit.yarn_server import (
     Server,
     app,
     application_paths,
-    attempt,
     container,
-    make_certificate,
     remote_exception,
     small_cluster,
 )
@@ -61,12 +60,6 @@ def test_nobody_listens(closed: str) -> None:
     assert error.reason == f"{closed}/ws/v1/cluster/apps/{APP} cannot be reached: Connection refused"
 
 
-def test_a_name_that_is_not_known() -> None:
-    error = refusal("http://no-such-host.invalid:8088")
-    assert error.reason.startswith("http://no-such-host.invalid:8088/ws/v1/")
-    assert "cannot be reached: " in error.reason and "object at" not in error.reason
-
-
 def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -74,57 +67,69 @@ def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.reason.endswith("did not answer within 0.2 s")
 
 
-def test_an_application_that_is_not_known() -> None:
-    with Server() as server:
+REFUSALS = {
+    "not known": (
+        remote_exception(404, f"{CLUSTER}/apps/{APP} was not found"),
+        f"does not know {APP}",
+        "hprofiler apps",
+    ),
+    "has ended": (
+        Answer({"app": app(state="FINISHED", finalStatus="SUCCEEDED")}),
+        "is FINISHED (SUCCEEDED)",
+        "it may have another id now",
+    ),
+    "waits": (
+        Answer({"app": app(state="ACCEPTED", finalStatus="UNDEFINED")}),
+        "is ACCEPTED:",
+        "wait until it runs",
+    ),
+    "not permitted": (
+        remote_exception(403, "User dr.who cannot\nview it"),
+        "refuses: User dr.who cannot view it",
+        "",
+    ),
+    "a web server": (Answer(b"<html>Not found", 404), ": no ResourceManager answers there", "-c"),
+    "a NodeManager": (
+        remote_exception(404, "java.lang.Exception: HTTP 404 Not Found"),
+        ": no ResourceManager answers there",
+        "-c",
+    ),
+    "a page": (Answer(b"<html>Hue</html>"), "something that is not JSON", ""),
+    "deep nesting": (Answer(b'{"app":' + b"[" * 100_000), "something that is not JSON", ""),
+    "no text": (Answer(b"\xff\xfe\x00"), "something that is not JSON", ""),
+    "another shape": (Answer({"app": [1, 2]}), f"something that is not {APP}", ""),
+    "another application": (Answer({"app": app("application_1_1")}), f"something that is not {APP}", ""),
+    "an error": (Answer({}, 500), "answered 500", ""),
+    "control characters": (remote_exception(400, "x\x1b[31m"), "answered 400: x\ufffd[31m", ""),
+}
+
+
+@pytest.mark.parametrize(("answer", "reason", "remedy"), REFUSALS.values(), ids=REFUSALS)
+def test_refusals(answer: Answer, reason: str, remedy: str) -> None:
+    with Server({"*": answer}) as server:
         error = refusal(server.url)
-    assert error.reason == f"the ResourceManager {server.url} does not know {APP}"
-    assert "hprofiler apps" in error.remedy
-
-
-@pytest.mark.parametrize(
-    ("state", "final", "words", "remedy"),
-    [
-        ("FINISHED", "SUCCEEDED", "is FINISHED (SUCCEEDED)", "it may have another id now"),
-        ("KILLED", "KILLED", "is KILLED:", "it may have another id now"),
-        ("ACCEPTED", "UNDEFINED", "is ACCEPTED:", "wait until it runs"),
-        ("", "", "is in no known state", "it may have another id now"),
-    ],
-)
-def test_an_application_that_does_not_run(state: str, final: str, words: str, remedy: str) -> None:
-    with Server({f"{CLUSTER}/apps/{APP}": {"app": app(state=state, finalStatus=final)}}) as server:
-        error = refusal(server.url)
-    assert words in error.reason and error.remedy.startswith(remedy)
-
-
-def test_no_container_runs_yet() -> None:
-    with Server(application_paths([container(1, "n1", "ACQUIRED")], applicationType="X")) as server:
-        assert refusal(server.url).reason == f"{APP}: no running container"
+    assert reason in error.reason and error.reason.isprintable()
+    assert remedy in error.remedy
 
 
 # High availability
 
-
-def test_a_standby_that_redirects() -> None:
-    with Server(small_cluster()) as active, Server() as standby:
-        location = {"Location": f"{active.url}{CLUSTER}/apps/{APP}"}
-        standby.set({f"{CLUSTER}/apps/{APP}": Answer(STANDBY, 307, location)})
-        standby.set({"*": Answer(NO_ACTIVE)})
-        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
-        assert len(active.asked) == 5
-
-
-def test_a_standby_that_says_when_to_look_where() -> None:
-    with Server(small_cluster()) as active, Server() as standby:
-        header = {"Refresh": f"3; url={active.url}{CLUSTER}/apps/{APP}"}
-        standby.set({f"{CLUSTER}/apps/{APP}": Answer(STANDBY, 200, header), "*": Answer(NO_ACTIVE)})
-        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
+LATER = {"Refresh": "3; url={active}/ws/v1/cluster/apps/" + APP}
+STANDBYS = {
+    "redirects": Answer(STANDBY, 307, {"Location": "{active}/ws/v1/cluster/apps/" + APP}),
+    "names the active one": Answer(STANDBY, 200, LATER),
+    "knows no active one": Answer(NO_ACTIVE),
+    "is no ResourceManager": Answer(b"<html>Not found", 404),
+}
 
 
-@pytest.mark.parametrize("body", [STANDBY, NO_ACTIVE, b"There is no active RM right now."])
-def test_the_second_is_asked_and_then_stays_the_first(body: bytes) -> None:
-    with Server(small_cluster()) as active, Server({"*": Answer(body)}) as standby:
-        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
-        assert len(active.asked) == 5 and len(standby.asked) <= 2
+@pytest.mark.parametrize("answer", STANDBYS.values(), ids=STANDBYS)
+def test_the_active_one_is_found_beside_one_that(answer: Answer) -> None:
+    with Server(small_cluster()) as active:
+        headers = {name: value.format(active=active.url) for name, value in answer.headers.items()}
+        first = Answer(answer.body, answer.status, headers)
+        with Server({f"{CLUSTER}/apps/{APP}": first, "*": Answer(NO_ACTIVE)}) as standby:
+            assert len(locate(f"{standby.url},{active.url}").hosts) == 2
 
 
 def test_the_first_is_down(closed: str) -> None:
@@ -170,13 +175,6 @@ def test_a_gateway_wants_a_login_and_gets_it() -> None:
         assert server.asked[-1][0] == f"/gateway/default/yarn{CLUSTER}/apps/{APP}"
 
 
-def test_passwords_are_in_no_message() -> None:
-    with Server() as server:
-        for login in ("//kim:secret@", "//kim:sec@ret@"):
-            assert "kim" not in refusal(server.url.replace("//", login)).reason
-        assert "kim" not in refusal(server.url.replace("http://", "kim:secret@")).reason
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -194,17 +192,12 @@ def test_passwords_are_in_no_message_about_an_address_that_is_none(wrong: str) -
     assert "rm:" in caught.value.reason
 
 
-def test_who_may_not_see_it() -> None:
-    with Server({"*": remote_exception(403, "User dr.who cannot\nview it")}) as server:
-        assert refusal(server.url).reason.endswith("refuses: User dr.who cannot view it")
-
-
 def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
-    certificate = make_certificate(tmp_path)
+    certificate, key = make_certificate(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(str(certificate))
+    tls.load_cert_chain(certificate, key)
     with Server(small_cluster(), tls) as server:
         error = refusal(server.url)
         assert "TLS: " in error.reason and "certificate" in error.reason
@@ -217,39 +210,6 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
 
 
 # Answers that are none
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (Answer(b"<html>Hue</html>"), "something that is not JSON"),
-        (Answer(b""), "something that is not JSON"),
-        (Answer(b'{"app":' + b"[" * 100_000), "something that is not JSON"),
-        (Answer(b"\xff\xfe\x00"), "something that is not JSON"),
-        (Answer([]), f"something that is not {APP}"),
-        (Answer({"app": [1, 2]}), f"something that is not {APP}"),
-        (Answer({"app": app("application_1_1")}), f"something that is not {APP}"),
-        (Answer({}, 500), "answered 500"),
-        (
-            remote_exception(400, "Application id x\x1b[31m is bad"),
-            "answered 400: Application id x\ufffd[31m is bad",
-        ),
-    ],
-)
-def test_answers_that_make_no_sense(answer: Answer, words: str) -> None:
-    with Server({"*": answer}) as server:
-        reason = refusal(server.url).reason
-    assert words in reason and reason.isprintable()
-
-
-def test_an_answer_of_too_many_values() -> None:
-    """Each takes many times its bytes."""
-    bounds = rest.Bounds(1600, 30.0)
-    with Server({"*": Answer([[]] * 40)}) as server:
-        assert rest.Rest().get(server.url, None, bounds) == [[]] * 40
-        server.set({"*": Answer([[]] * 60)})
-        with pytest.raises(YarnError, match="no JSON"):
-            rest.Rest().get(server.url, None, bounds)
 
 
 def test_an_answer_that_is_too_long() -> None:
@@ -297,18 +257,6 @@ def test_numbers_that_are_none() -> None:
     assert (told.elapsed, told.memory_mb, told.containers) == (0, 0, 0)
 
 
-def test_only_the_newest_attempt_is_asked() -> None:
-    attempts = [attempt(number) for number in (3, 12, 1)]
-    newest = attempts[1]["appAttemptId"]
-    paths = {
-        f"{CLUSTER}/apps/{APP}/appattempts": {"appAttempts": {"appAttempt": attempts}},
-        f"{CLUSTER}/apps/{APP}/appattempts/{newest}/containers": {"container": [container(2, "n2")]},
-    }
-    with Server({**application_paths([], applicationType="X"), **paths}) as server:
-        assert [host.name for host in locate(server.url).hosts] == ["n2"]
-        assert len(server.asked) == 3
-
-
 def test_more_nodes_than_there_are() -> None:
     """Those of a ResourceManager that is too old to list containers would each be asked."""
     nodes = [{"nodeHTTPAddress": f"n{n}:8042", "numContainers": 1} for n in range(MAX_HOSTS + 1)]
@@ -316,22 +264,6 @@ def test_more_nodes_than_there_are() -> None:
     with Server({**paths, f"{CLUSTER}/nodes": {"nodes": {"node": nodes}}}) as server:
         assert "more than 5000 nodes" in refusal(server.url).reason
         assert len(server.asked) == 3
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [Answer(b"<html>Not found", 404), remote_exception(404, "java.lang.Exception: HTTP 404 Not Found")],
-)
-def test_what_is_no_resource_manager_does_not_know_applications(answer: Answer) -> None:
-    """A web server, and a NodeManager, which answers as YARN does."""
-    with Server({"*": answer}) as server:
-        error = refusal(server.url)
-    assert error.reason.endswith(": no ResourceManager answers there") and "-c" in error.remedy
-
-
-def test_a_wrong_address_does_not_hide_the_right_one() -> None:
-    with Server({"*": Answer(b"<html>Not found", 404)}) as wrong, Server(small_cluster()) as right:
-        assert len(locate(f"{wrong.url},{right.url}").hosts) == 2
 
 
 @pytest.mark.parametrize(

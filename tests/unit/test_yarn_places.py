@@ -9,7 +9,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.resolve.host_map import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
-from hprofiler.resolve.yarn.ids import attempt_of, belongs, container_id, is_application_id
 from hprofiler.resolve.yarn.rest import base_urls, shown
 from hprofiler.resolve.yarn.site import configured, is_configured
 
@@ -129,23 +128,3 @@ def test_maps_that_are_none(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_host_map(text)
     assert caught.value.reason.startswith("--host-map") and caught.value.remedy
-
-
-def test_the_line_of_a_map_that_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "map").write_text("a=b\nc d\n")
-    with pytest.raises(UsageError, match="map:2: 'c d' is not a pair of hosts"):
-        parse_host_map(str(tmp_path / "map"))
-    (tmp_path / "map").write_text("# nothing\n")
-    with pytest.raises(UsageError, match="holds 0 pairs"):
-        parse_host_map(str(tmp_path / "map"))
-
-
-def test_ids() -> None:
-    one = "container_e17_1700000000000_0042_02_000003"
-    assert is_application_id("application_1700000000000_0042") and not is_application_id("application_1_2_3")
-    assert container_id(f"http://n:8042/node/containerlogs/{one}/etl/stderr") == one
-    assert container_id("container_1_2_3") is None
-    assert belongs(one, "application_1700000000000_0042") and attempt_of(one) == "2"
-    assert not belongs(one, "application_1700000000000_004") and not belongs(
-        one + "/x", "application_1700000000000_0042"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,22 +60,6 @@ def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
     assert len(server.asked) == 5
 
 
-def test_a_thousand_containers_on_five_hundred_nodes() -> None:
-    listed = [container(n, f"n{n % 500}.example") for n in range(1, 1001)]
-    executors = [executor(str(n), n, f"n{n % 500}.example", tasks=1) for n in range(1, 1001)]
-    with Server({**application_paths(listed), **spark_paths(executors, [1])}) as server:
-        begin = time.process_time()
-        located = locate(server)
-        assert time.process_time() - begin < 2  # the server's own time is in it
-        assert len(located.hosts) == 500 and len(server.asked) == 5
-        assert sum(len(host.containers) for host in located.hosts) == 1000
-        assert all(
-            labels["executor"] == str(int(identity[-6:]))
-            for host in located.hosts
-            for identity, labels in host.containers.items()
-        )
-
-
 def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
     foreign = container(9, "n9", identity="application_1700000000000_0043")
     second = attempt(2)
@@ -106,32 +89,9 @@ def test_a_list_of_one_may_be_an_object(server: Server) -> None:
     assert containers(locate(server)) == {"n2": [container_id(2)]}
 
 
-def test_very_much_that_came_since_is_counted(server: Server) -> None:
-    located = locate(server)
-    name = attempt(1)["appAttemptId"]
-    listed = [container(n, "n1") for n in range(1, 1000)]
-    server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
-    came = located.new_processes()
-    assert len(came) == 21
-    assert came[-1].reason == "976 more containers started during the recording and are not in it"
-
-
-def test_names_keep_their_letters_and_are_mapped_whatever_those_are(server: Server) -> None:
-    server.set(application_paths([container(2, "Worker1.Example"), container(3, "N9")], applicationType="X"))
-    located = locate(server, host_map=parse_host_map("WORKER1.example=10.0.0.1"))
-    assert [(host.name, host.address) for host in located.hosts] == [
-        ("N9", "N9"), ("Worker1.Example", "10.0.0.1")
-    ]  # fmt: skip
-    assert located.notes == ()
-
-
 def test_a_map_that_does_nothing(server: Server) -> None:
     notes = locate(server, host_map=parse_host_map("n9=a,n8=b")).notes
     assert notes == ("--host-map names none of the hosts of the run (n1, n2)",)
-
-
-def test_an_id_without_its_zeros(server: Server) -> None:
-    assert locate(server, APP.replace("_0042", "_42")).target == Target("yarn", APP)
 
 
 def test_names_that_ssh_knows_otherwise(server: Server) -> None:
@@ -187,18 +147,6 @@ def test_a_driver_in_client_mode_on_a_host_of_the_map(server: Server) -> None:
     assert list(edge.containers) == ["spark_driver_40001"]
 
 
-def test_drivers_of_two_applications_at_the_same_port(server: Server) -> None:
-    other = "application_1700000000000_0043"
-    proxy = PROXY.replace(APP, other)
-    server.set(application_paths([container(7, "n1", identity=other)], other))
-    server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), app(other)]}}})
-    server.set(spark_paths([executor("driver", None, "n1")], []))
-    server.set({f"{proxy}/allexecutors": [executor("driver", None, "n2")], f"{proxy}/stages": []})
-    one, two = locate(server, "").hosts
-    assert one.containers["spark_driver_40001"]["application"] == APP
-    assert two.containers["spark_driver_40001"]["application"] == other
-
-
 @pytest.mark.parametrize(
     "address", ["-oProxyCommand=x:1", "n1", "n1:0", "n1:70000", "n1:x", ":1", "", 7, None]
 )
@@ -231,11 +179,6 @@ def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> Non
     located = locate(server)
     assert [host.name for host in located.hosts] == ["n1", "n2"]
     assert located.hosts[1].containers[container_id(2)]["executor"] == "\ufffd[31m9"
-
-
-def test_other_applications_are_not_asked_for_executors(server: Server) -> None:
-    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE")}})
-    assert len(locate(server).hosts) == 2 and len(server.asked) == 3
 
 
 # Several applications
@@ -275,25 +218,12 @@ def test_by_filter(two: Server, asked: str, hosts: list[str]) -> None:
     assert located.target.name == (f"yarn:{asked}" if asked else "every running application")
 
 
-def test_all_that_run_share_their_hosts(two: Server) -> None:
-    two.set(application_paths([container(1, "n1", identity=OTHER)], OTHER))
-    located = locate(two, "")
-    assert containers(located)["n1"] == sorted([container_id(1), container_id(3), container_id(1, OTHER)])
-    assert two.asked[0] == (f"{CLUSTER}/apps", "states=RUNNING")
-
-
 def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
     two.set({f"{CLUSTER}/apps/{OTHER}/appattempts": Answer({}, 500)})
     located = locate(two, "")
     assert [host.name for host in located.hosts] == ["n1", "n2"]
     (note,) = located.notes
     assert note.startswith(f"the containers of {OTHER} are not known: http") and "answered 500" in note
-
-
-@pytest.mark.parametrize("asked", ["tag=b", "user=k?m", "name=ad hoc"])
-def test_one_of_two(two: Server, asked: str) -> None:
-    two.set({f"{CLUSTER}/apps/{OTHER}": {"app": app(OTHER, applicationType="TEZ")}})
-    assert [host.name for host in locate(two, asked).hosts] == ["n5"]
 
 
 def test_nothing_matches(two: Server) -> None:
@@ -358,13 +288,6 @@ def test_executors_that_came_and_went(server: Server) -> None:
         ("n1", "executor 5 on n1 began and ended during the recording and is not in it"),
     ]
     server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
-    assert located.new_processes() == []
-
-
-def test_a_driver_that_told_nothing_before_has_nobody_come_and_gone(server: Server) -> None:
-    server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
-    located = locate(server)
-    server.set(spark_paths([executor("4", 6, "n9", isActive=False)], []))
     assert located.new_processes() == []
 
 

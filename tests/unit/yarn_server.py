@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler
-from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 from tests.unit.http_server import HttpServer
@@ -155,31 +152,3 @@ def small_cluster() -> dict[str, Any]:
     containers = [container(1, "n1"), container(2, "n2"), container(3, "n1"), container(4, "n3", "COMPLETE")]
     executors = [executor("driver", 1, "n1"), executor("1", 2, "n2", tasks=1), executor("2", 3, "n1")]
     return {**application_paths(containers), **spark_paths(executors, [7, 3])}
-
-
-def make_certificate(folder: Path) -> Path:
-    """A self-signed certificate for 127.0.0.1 and localhost, with its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rm")])
-    names = [x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")]
-    now = datetime.now(timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path = folder / "rm.pem"
-    path.write_bytes(made.public_bytes(pem) + private)
-    return path

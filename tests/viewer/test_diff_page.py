@@ -8,7 +8,8 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report.diff import compare_paths, two_runs
+from hprofiler.analysis.diff import compare_paths
+from hprofiler.report.diff_page import two_runs
 from tests.viewer.block import described
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run

@@ -11,8 +11,9 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff import Changes, compare_paths
 from hprofiler.report import make_report
-from hprofiler.report.diff import Changes, compare_paths, two_runs
+from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer
 from tests.viewer.made_profile import varint
 from tests.viewer.made_run import INTERVALS, TASK, MadeHost, make_run

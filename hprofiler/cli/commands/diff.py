@@ -15,7 +15,9 @@ from hprofiler.base.paths import is_folder
 from hprofiler.cli.terminal.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
+    from hprofiler.analysis.diff import Changes, MethodChange
+    from hprofiler.analysis.diff_sides import Listener
+    from hprofiler.report.diff_page import TwoRuns
 
 _PAGE = ".html"
 _SUFFIXES = (".svg", _PAGE)
@@ -24,7 +26,8 @@ _FAILED_SHOWN = 5
 
 def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
-    from hprofiler.report.diff import compare_paths, told_apart, two_runs
+    from hprofiler.analysis.diff import compare_paths, split_by_certainty
+    from hprofiler.report.diff_page import two_runs
 
     before, after = Path(options.before), Path(options.after)
     pages = any(output.suffix == _PAGE for output in outputs)
@@ -34,7 +37,7 @@ def command(options: argparse.Namespace) -> int:
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
-    failed, unsure = told_apart(changes, grown)
+    failed, unsure = split_by_certainty(changes, grown)
     _print(changes, options, failed, unsure)
     if options.fail_over is not None and not grown:
         _print_hidden(changes, options.fail_over)
@@ -55,7 +58,7 @@ def _output(path: Path) -> Path:
 
 
 def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> None:
-    from hprofiler.report.diff import write_picture
+    from hprofiler.report.diff_page import write_picture
 
     try:
         if page is not None:
@@ -75,7 +78,8 @@ def _print(
     failed: list[MethodChange],
     unsure: list[MethodChange],
 ) -> None:
-    from hprofiler.report.diff import WHY, lines, record
+    from hprofiler.analysis.diff import WHY
+    from hprofiler.report.diff_text import lines, record
 
     for reason in _problems(changes)[:_FAILED_SHOWN]:
         print(f"not compared: {reason}", file=sys.stderr)
@@ -91,7 +95,7 @@ def _print(
 
 def _print_hidden(changes: Changes, limit: float) -> None:
     """That nothing failed is no good news where nothing could."""
-    from hprofiler.report.diff import fewest, hidden
+    from hprofiler.analysis.diff import fewest, hidden
 
     found = hidden(changes, limit)
     if found:

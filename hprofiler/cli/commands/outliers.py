@@ -11,7 +11,8 @@ from hprofiler.cli.terminal.ledger import print_problems
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.report import find_outliers, outliers_record, outliers_table
+    from hprofiler.analysis.result import find_outliers
+    from hprofiler.report.text import outliers_record, outliers_table
 
     found = find_outliers(Path(options.folder), options.event, options.trim)
     if options.json:

@@ -38,17 +38,17 @@ def _make(options: argparse.Namespace) -> int:
 
     report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
     print(report.page)
-    print_problems("not in the pictures", report.problems)
+    print_problems("not in the pictures", report.analysis.problems)
     _show(report.page, options)
     if report.empty:
         reason = f"no samples to show ({report.coverage}); there are no pictures, and the page says why"
-        if report.cut_off:
+        if report.analysis.cut_off:
             kept = RunFolder.open(Path(options.folder)).how_to_read_profiles()
             before = "its outcome was written" if kept else "its samples were kept"
             reason = f"the run ended before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
-    return Exit.PARTIAL if report.problems else Exit.OK
+    return Exit.PARTIAL if report.analysis.problems else Exit.OK
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:

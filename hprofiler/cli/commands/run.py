@@ -19,11 +19,11 @@ from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_fa
 from hprofiler.cli.terminal.lines import say
 
 if TYPE_CHECKING:
+    from hprofiler.analysis.result import EventAnalysis
+    from hprofiler.analysis.subject import Finding
     from hprofiler.app.run import RecordLost, RunResult
     from hprofiler.collect import Reach
     from hprofiler.model import HostResult, Recording, Sampling, Selector
-    from hprofiler.report import EventReport
-    from hprofiler.report.findings import Finding
     from hprofiler.resolve import Located
 
 # The page has the others.
@@ -87,7 +87,7 @@ def exit_code(result: RunResult) -> Exit:
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
-    from hprofiler.report import outliers_table
+    from hprofiler.report.text import outliers_table
 
     _print_ledger(result.results, str(result.report.page) if result.kept else "")
     if result.report.empty:
@@ -117,11 +117,11 @@ def _print_what_nothing_else_tells(lost: RecordLost) -> None:
     print(f"recorded {told}", file=sys.stderr)
 
 
-def _print_event(event: EventReport) -> None:
+def _print_event(event: EventAnalysis) -> None:
     """What an event came to, what stands out, and its hottest methods."""
+    from hprofiler.analysis.words import plain
     from hprofiler.model.measures import in_words
-    from hprofiler.report import hottest
-    from hprofiler.report.words import plain
+    from hprofiler.report.text import hottest
 
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
@@ -130,8 +130,8 @@ def _print_event(event: EventReport) -> None:
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     for finding in event.findings[:FINDINGS_SHOWN]:
         say("  ", printable(plain(finding.text)), sys.stdout)
-    of = event.telling_of if event.telling < event.total else ""
-    print(hottest(event.hottest, event.telling, event.event, of))
+    of = event.share_of if event.attributed < event.total else ""
+    print(hottest(event.hottest, event.attributed, event.event, of))
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
@@ -162,7 +162,7 @@ def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> 
 
 def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
     """Where no process was found."""
-    from hprofiler.report.words import SEE_WHAT_IS_THERE
+    from hprofiler.analysis.words import SEE_WHAT_IS_THERE
 
     if searched:
         yield SEE_WHAT_IS_THERE
@@ -174,7 +174,7 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
         yield "check what prevents the recording: hprofiler doctor … (same -j and host options)"
 
 
-def why_empty(event: EventReport) -> str:
+def why_empty(event: EventAnalysis) -> str:
     """Why there is nothing to show of an event."""
     from hprofiler.model.measures import no_samples
 
@@ -234,15 +234,15 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
 
 
 def _finding_record(finding: Finding) -> dict[str, object]:
-    from hprofiler.report.words import plain
+    from hprofiler.analysis.words import plain
 
     return {"text": plain(finding.text), "method": finding.method, "host": finding.host}
 
 
-def _event_record(event: EventReport) -> dict[str, object]:
+def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
     from hprofiler.model.measures import measure_of
-    from hprofiler.report import outliers_record
+    from hprofiler.report.text import outliers_record
 
     value, unit = measure_of(event.event).column
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
@@ -255,6 +255,6 @@ def _event_record(event: EventReport) -> dict[str, object]:
         "left_out": event.left_out,
         "findings": [_finding_record(finding) for finding in event.findings],
         "hottest": methods,
-        "hottest_of": event.telling,
+        "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),
     }

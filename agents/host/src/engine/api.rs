@@ -8,7 +8,7 @@ use std::time::Duration;
 use flamegraph::Profile;
 use serde_json::Value;
 
-use crate::engine::{async_profiler, perf};
+use crate::engine::perf;
 use crate::jvm::attach_queue::Attaches;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
@@ -68,15 +68,11 @@ pub struct Started {
     pub notes: Vec<Note>,
 }
 
-/// What a recording would begin with, told without beginning it.
-#[derive(Default)]
-pub struct Foreseen {
-    pub sources: BTreeMap<String, String>,
-    pub notes: Vec<Note>,
-    /// Why it could not be started, though it could be made ready.
-    pub unable: Option<Failure>,
-    /// Of perf's memory: whoever asks for several processes holds all shares until the last has answered.
-    pub share: Option<perf::Share>,
+/// What came of making a process ready.
+pub enum Prepared {
+    Ready(Box<dyn Engine>),
+    /// How the recording would start, or why it would not, as far as that can be seen from outside.
+    DryRun(Result<Started, Failure>),
 }
 
 /// A word for the outcome's reason.
@@ -191,8 +187,8 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 
 /// What the recordings of a session share.
 pub struct Shared {
-    /// Of async-profiler's.
-    pub recordings: Arc<async_profiler::budget::Budget>,
+    /// How many processes are recorded.
+    pub processes: usize,
     pub perf: perf::shared::Shared,
     pub limits: Limits,
     pub attaches: Attaches,
@@ -200,9 +196,9 @@ pub struct Shared {
 
 impl Shared {
     /// What is made of recordings keeps within these limits.
-    pub fn within(asked: &AgentLimits) -> Self {
+    pub fn within(asked: &AgentLimits, processes: usize) -> Self {
         Self {
-            recordings: Arc::default(),
+            processes,
             perf: perf::shared::Shared::of_host(),
             limits: Limits::new(asked),
             attaches: Attaches::of_host(processors()),
@@ -235,17 +231,15 @@ pub struct Job {
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
+    /// Nothing is to be touched: only what a recording would come to is wanted.
+    pub dry_run: bool,
 }
 
-/// Makes a process ready.
-type Prepare = fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>;
-
-/// Tells what would come of that, and of starting; the process is not touched.
-type Foresee = fn(&Job, Target, &Findings) -> Result<Foreseen, Failure>;
+/// Makes a process ready. A dry run makes the same decisions and touches nothing.
+type Prepare = fn(&Job, Target, &Findings) -> Result<Prepared, Failure>;
 
 /// An engine that can be asked to make a process ready.
 pub struct Way {
     pub engine: &'static str,
     pub prepare: Prepare,
-    pub foresee: Foresee,
 }

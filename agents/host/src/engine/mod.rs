@@ -13,12 +13,10 @@ use crate::wire::outcome::{Code, Failure};
 const ASYNC_PROFILER: Way = Way {
     engine: async_profiler::NAME,
     prepare: async_profiler::prepare,
-    foresee: async_profiler::foresee,
 };
 const PERF: Way = Way {
     engine: perf::NAME,
     prepare: perf::prepare,
-    foresee: perf::foresee,
 };
 
 /// The engines for a process in the order in which they are tried; `asked` may be `auto`.

@@ -38,8 +38,7 @@ mod tests {
 
     #[test]
     fn what_fuzzing_kept() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
         let targets = super::TARGETS.map(|(name, _)| name);
-        kept::replay(folder.as_ref(), &targets, super::run);
+        kept::replay("../fuzz/corpus".as_ref(), &targets, super::run);
     }
 }

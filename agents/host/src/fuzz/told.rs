@@ -9,7 +9,7 @@ use rustix::fs::{memfd_create, MemfdFlags};
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::{commands, foresee};
+use crate::engine::async_profiler::{commands, sampled};
 use crate::engine::perf::{find, stream, words};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
@@ -27,7 +27,7 @@ pub fn proc_texts(bytes: &[u8]) {
     stat::parse(&text);
     status::parse(1, &text);
     users::parse(&text);
-    foresee::has_profilers_timer(&text);
+    sampled::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
     let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
     assert!(files.is_some_and(|files| files.len() <= 1000));

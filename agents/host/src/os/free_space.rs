@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::AsFd;
-use rustix::fs::{fstat, fstatfs, fstatvfs};
+use rustix::fs::{fstatfs, fstatvfs};
 
 use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
@@ -60,22 +60,10 @@ pub struct Memory {
 
 /// A control group with a limit.
 struct Group {
-    store: Store,
     limit: u64,
     used: File,
     stat: Option<File>,
     idle: &'static str,
-}
-
-/// Something with room that several recordings may take from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Store {
-    /// A file system, by its number: containers see one disk in many places.
-    FileSystem(u64),
-    /// The host's memory.
-    Host,
-    /// The memory of a control group, by the device and number of one of its files.
-    Group(u64, u64),
 }
 
 /// What there is room for, in bytes.
@@ -102,52 +90,28 @@ impl Memory {
         }
     }
 
-    /// What is left; where nothing is known, as much as one likes.
+    /// What is left of the host's and of each group's; where nothing is known, as much as one likes.
     pub fn free(&self) -> u64 {
-        self.free_of_each()
-            .map(|(_, free)| free)
-            .min()
-            .unwrap_or(u64::MAX)
-    }
-
-    /// What is left of the host's and of each group's.
-    fn free_of_each(&self) -> impl Iterator<Item = (Store, u64)> + '_ {
         let host = self.host.as_ref().and_then(|file| {
             let kib = number_after(&text(file)?, "MemAvailable:")?;
-            Some((Store::Host, kib.saturating_mul(1024)))
+            Some(kib.saturating_mul(1024))
         });
-        let groups = self.groups.iter();
-        host.into_iter()
-            .chain(groups.filter_map(|group| Some((group.store, group.free()?))))
-    }
-
-    /// What has room for an open folder, and how much; none where its file system does not tell.
-    pub fn stores(&self, folder: impl AsFd) -> Vec<(Store, Room)> {
-        let (Ok(disk), Ok(named), Ok(there)) =
-            (fstatvfs(&folder), fstatfs(&folder), fstat(&folder))
-        else {
-            return Vec::new();
-        };
-        let is_memory = OF_MEMORY.contains(&(named.f_type as u64));
-        // Where containers lay their own files over a disk they tell its number; not all file systems have one.
-        let number = match disk.f_fsid {
-            number if number != 0 && !is_memory => number,
-            _ => there.st_dev,
-        };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let own = [(Store::FileSystem(number), free)].into_iter();
-        let stores = match is_memory {
-            true => own.chain(self.free_of_each()).collect(),
-            false => own.collect::<Vec<_>>(),
-        };
-        let room = |(store, free)| (store, Room { free, is_memory });
-        stores.into_iter().map(room).collect()
+        let groups = self.groups.iter().filter_map(Group::free);
+        host.into_iter().chain(groups).min().unwrap_or(u64::MAX)
     }
 
     /// What there is room for in an open folder; None where its file system does not tell.
     pub fn room(&self, folder: impl AsFd) -> Option<Room> {
-        let stores = self.stores(folder).into_iter();
-        stores.map(|(_, room)| room).min_by_key(|room| room.free)
+        let (disk, kind) = (fstatvfs(&folder).ok()?, fstatfs(&folder).ok()?);
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let is_memory = OF_MEMORY.contains(&(kind.f_type as u64));
+        Some(Room {
+            free: match is_memory {
+                true => free.min(self.free()),
+                false => free,
+            },
+            is_memory,
+        })
     }
 }
 
@@ -183,9 +147,7 @@ impl Kind {
             .ok()
             .filter(|limit| *limit < NO_LIMIT)?;
         let used = File::open(folder.join(self.used)).ok()?;
-        let there = fstat(&used).ok()?;
         Some(Group {
-            store: Store::Group(there.st_dev, there.st_ino),
             limit,
             used,
             stat: File::open(folder.join("memory.stat")).ok(),
@@ -269,8 +231,7 @@ mod tests {
             host: File::open(MEMINFO).ok(),
             groups: Vec::new(),
         };
-        let told: Vec<_> = host.free_of_each().collect();
-        assert!(matches!(told[..], [(Store::Host, 1..0x4_0000_0000_0000)]));
+        assert!((1..1 << 50).contains(&host.free()));
         let room = host.room(File::open("/").unwrap()).unwrap();
         assert!(room.free > 0);
         if let Ok(memory) = File::open("/dev/shm") {

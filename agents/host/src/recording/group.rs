@@ -107,7 +107,7 @@ impl Recordings {
         }
         request.limits.check()?;
         let asked = request.processes.len();
-        let shared = Arc::new(Shared::within(&request.limits));
+        let shared = Arc::new(Shared::within(&request.limits, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
         let kept = shared.limits.memory_part(KEPT).min(MOST_KEPT) as usize;
         let folding = Folding::new(shared.limits.stretch(HOLD));
@@ -125,6 +125,7 @@ impl Recordings {
             host: host.to_owned(),
             folding: folding.clone(),
             shared: shared.clone(),
+            dry_run: false,
         });
         let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
         shared.limits.set_backstop(asked, duration);
@@ -245,7 +246,7 @@ impl Recordings {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);
-            let over = Finished::failed(hangs.at(recording.pid, stage));
+            let over = Finished::without_profiles(hangs.at(recording.pid, stage));
             sink.send_result(over.explained(recording.pid, recording.start_time));
         }
     }
@@ -416,7 +417,7 @@ fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
         let tell = process::tagged(pid, reports.clone());
-        tell(Report::Over(Box::new(Finished::failed(outcome))));
+        tell(Report::Over(Box::new(Finished::without_profiles(outcome))));
     }
     Recording {
         pid,

@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use crate::engine;
-use crate::engine::api::{Engine, Folded, Job, Note, Raw, Stopped, Way};
-use crate::engine::perf::Share;
+use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
 use crate::jvm::preflight;
 use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
@@ -55,7 +54,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    pub fn failed(outcome: Outcome) -> Self {
+    pub fn without_profiles(outcome: Outcome) -> Self {
         Self {
             profiles: Vec::new(),
             raw: None,
@@ -73,28 +72,26 @@ impl Finished {
     }
 }
 
-/// What a recording of a process would come to: `engine` is empty where there is none.
-pub struct Prospect {
-    pub engine: &'static str,
-    pub sources: BTreeMap<String, String>,
-    pub outcome: Outcome,
-    /// As in `Foreseen`.
-    pub share: Option<Share>,
-}
-
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 
-/// Record one process with the first engine that can be made ready for it.
+/// Record one process with the first engine that can be made ready for it. In a dry run nothing is touched, and the result
+/// is what a recording would come to.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     let over = catch_panic(|| {
-        first(ways(job)?, |way, notes| {
+        job.sampling.check()?;
+        let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+        let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
+        let ways = engine::choose(asked, &preflight::look(&target))?;
+        drop(target);
+        first(ways, |way, notes| {
             on_thread(job.chosen.pid, way.engine, || {
                 attempt(job, way, notes, orders, tell)
             })
         })
     });
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let over = over.unwrap_or_else(|failure| Finished::failed(failure.at(pid, Stage::Prepare)));
+    let over =
+        over.unwrap_or_else(|failure| Finished::without_profiles(failure.at(pid, Stage::Prepare)));
     tell(Report::Over(Box::new(over.explained(pid, start_time))));
 }
 
@@ -103,46 +100,11 @@ fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failur
     unbroken(work).and_then(|done| done)
 }
 
-fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
-    job.sampling.check()?;
-    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
-    engine::choose(asked, &preflight::look(&target))
-}
-
-/// What `run` would come to, as far as that can be seen from outside; the process is not touched.
-pub fn foresee(job: &Job) -> Prospect {
-    let by = |way: &Way, notes| on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes));
-    let found = catch_panic(|| ways(job).and_then(|ways| first(ways, by)));
-    found.unwrap_or_else(|failure| Prospect {
-        engine: "",
-        sources: BTreeMap::new(),
-        outcome: failure.at(job.chosen.pid, Stage::Prepare),
-        share: None,
-    })
-}
-
-fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Failure> {
-    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    let findings = preflight::look(&target);
-    let foreseen = (way.foresee)(job, target, &findings)?;
-    notes.extend(foreseen.notes);
-    Ok(Prospect {
-        engine: way.engine,
-        sources: foreseen.sources,
-        outcome: match foreseen.unable {
-            Some(failure) => failure.at(job.chosen.pid, Stage::Start),
-            None => build_outcome(job.chosen.pid, notes),
-        },
-        share: foreseen.share,
-    })
-}
-
-/// The first way that works, which is told why those before did not.
-fn first<T>(
+/// What the first way that works came to; it is given notes why those before it did not.
+fn first(
     ways: Vec<Way>,
-    mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<Finished, Failure>,
+) -> Result<Finished, Failure> {
     let mut refused: Vec<(&'static str, Failure)> = Vec::new();
     for way in ways {
         let notes = refused.iter().map(|(engine, failure)| {
@@ -189,9 +151,13 @@ fn attempt(
 ) -> Result<Finished, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     let findings = preflight::look(&target);
-    let mut engine = (way.prepare)(job, target, &findings)?;
+    let prepared = (way.prepare)(job, target, &findings)?;
     // It holds descriptors, of which many processes have few each.
     drop(findings);
+    let mut engine = match prepared {
+        Prepared::Ready(engine) => engine,
+        Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, tell)),
+    };
     tell(Report::Prepared);
     let mut recording = Recording {
         job,
@@ -202,9 +168,29 @@ fn attempt(
     };
     let over = unbroken(|| recording.run(way.engine, orders, tell));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
-    let mut over = over.unwrap_or_else(Finished::failed);
+    let mut over = over.unwrap_or_else(Finished::without_profiles);
     over.left = engine.leave();
     Ok(over)
+}
+
+/// The result of a dry run, which ends where a recording would start.
+fn foreseen(
+    job: &Job,
+    engine: &'static str,
+    mut notes: Vec<Note>,
+    started: Result<Started, Failure>,
+    tell: &Tell,
+) -> Finished {
+    let pid = job.chosen.pid;
+    let (sources, outcome) = match started {
+        Ok(started) => {
+            notes.extend(started.notes);
+            (started.sources, build_outcome(pid, notes))
+        }
+        Err(failure) => (BTreeMap::new(), failure.at(pid, Stage::Start)),
+    };
+    tell(Report::Started { engine, sources });
+    Finished::without_profiles(outcome)
 }
 
 struct Recording<'a> {

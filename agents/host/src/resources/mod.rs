@@ -1,4 +1,5 @@
-//! What the agent itself may use of a host: processors, memory, and the order in which recordings are folded.
+//! What the agent itself may use of a host: processors, memory, disk, and the order in which recordings are folded.
 
+pub mod disk;
 pub mod folding;
 pub mod limits;

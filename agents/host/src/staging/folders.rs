@@ -26,8 +26,6 @@ use crate::os::identity::Shoes;
 const OUR_LIBRARY: &str = ".hprofiler-ap-";
 /// The folders of runs begin with this.
 pub const RUN_FOLDER: &str = ".hprofiler-run-";
-/// In them, files whose name ends so have a second one in `/tmp` (engine/perf/placeholder.rs). Whoever made one deletes it.
-pub const PLACEHOLDER: &str = ".perf.map";
 /// The extension of async-profiler's recordings.
 pub const RECORDING: &str = "jfr";
 /// What a library that JVMs load is called on a host.
@@ -122,8 +120,7 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
     }
     for entry in Dir::read_from(dir)?.flatten() {
         let name = entry.file_name().to_str().unwrap_or_default();
-        let ours = ours(name) && !name.ends_with(PLACEHOLDER);
-        if !matches!(name, "" | "." | "..") && ours {
+        if !matches!(name, "" | "." | "..") && ours(name) {
             unlinkat(dir, entry.file_name(), AtFlags::empty())?;
             audit::note("removed", || format!("{path}/{name}"));
         }
@@ -324,7 +321,7 @@ fn is_held(shoes: &Shoes, folder: &str, file: &str) -> bool {
 }
 
 /// The folders of this user's runs. Err says why they are not known.
-pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
+fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
     runs(base, owner, MOST_RUNS)
 }
 

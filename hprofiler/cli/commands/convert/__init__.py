@@ -55,7 +55,7 @@ def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
     """Of how much a picture is, where that can be told: of what lies in run folders."""
     if not convert_svg.is_picture(options) or options.subtitle is not None:
         return {}
-    from hprofiler.report.taken import taken_from_runs
+    from hprofiler.report.provenance import taken_from_runs
 
     after = taken_from_runs(options.inputs, warn)
     before = taken_from_runs([options.diff], warn) if options.diff else ""

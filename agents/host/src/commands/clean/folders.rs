@@ -17,7 +17,6 @@ use rustix::process::{getegid, geteuid};
 use super::names::{self, Named};
 use super::profilers::is_own_probe;
 use super::{FileId, Sweep};
-use crate::engine::perf::placeholder;
 use crate::os::audit;
 use crate::os::files::check_private;
 use crate::os::identity::Shoes;
@@ -353,18 +352,6 @@ impl<'a> Base<'a> {
         check_private(path, &stat, self.shoes.uid).map(|()| dir)
     }
 
-    /// Delete what a file of a run is in `/tmp` as well, if it is a map that a JVM was told to write.
-    fn remove_map(&self, dir: &OwnedFd, file: &str) {
-        let tmp = Base::open(self.shoes, "/tmp");
-        let (Some(name), Some(tmp)) = (placeholder::usual_name(file), tmp) else {
-            return;
-        };
-        let is_ours = placeholder::is_same(dir, file, &tmp.dir, &name);
-        if is_ours && unlinkat(&tmp.dir, &name, AtFlags::empty()).is_ok() {
-            audit::note("removed", || format!("{}/{name}", tmp.path));
-        }
-    }
-
     /// Delete what is ours in a folder, and the folder unless there is something else in it. Err says what stays.
     fn delete(
         &self,
@@ -378,7 +365,6 @@ impl<'a> Base<'a> {
             return Err("a session uses it by now".to_owned());
         }
         for file in &held.ours {
-            self.remove_map(dir, file);
             match unlinkat(dir, file, AtFlags::empty()) {
                 Ok(()) => audit::note("removed", || format!("{}/{name}/{file}", self.path)),
                 Err(Errno::NOENT) => {}
@@ -465,8 +451,7 @@ impl Contents {
 
     fn take(&mut self, name: &str, named: Named, stat: &Stat, owner: u32, sweep: &Sweep) {
         // Nobody but its owner can have linked what is kept; what is deleted is a name.
-        let may_be = named == Named::Private || placeholder::usual_name(name).is_some();
-        let linked = stat.st_nlink > 1 && !may_be;
+        let linked = stat.st_nlink > 1 && named != Named::Private;
         let other = "a file that has other names".to_owned();
         let strange = strange(stat, owner)
             .or_else(|| linked.then_some(other))

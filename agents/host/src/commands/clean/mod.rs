@@ -52,7 +52,7 @@ struct Sweep {
     ended: HashSet<String>,
     /// Folders of libraries that JVMs need: without its file no profiler on musl can be told to stop.
     needed: HashSet<FileId>,
-    /// Users with processes that could not be looked at, which may need any library folder of that user.
+    /// Users with processes that could not be checked, which may need any library folder of that user.
     unread: HashSet<u32>,
     users: Arc<Users>,
     /// In seconds since 1970.

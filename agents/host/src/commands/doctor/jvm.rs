@@ -1,7 +1,7 @@
 //! What is worth knowing of a process beside what its line of the ledger would say.
 
 use crate::engine::api::Job;
-use crate::engine::async_profiler::able::{feature, refuse_known_bad};
+use crate::engine::async_profiler::able::feature;
 use crate::engine::perf;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{self, last_set, Findings};
@@ -12,7 +12,7 @@ use crate::os::threads::on_thread;
 use crate::staging::folders::{bases, could_stage, is_usual, ASYNC_PROFILER};
 use crate::wire::events::Finding;
 use crate::wire::events::Severity::{Info, Ok as Fine, Warning};
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure, Outcome};
 
 /// Options by which JVMs are more or less easily profiled.
 const FLAGS: [&str; 7] = [
@@ -30,16 +30,17 @@ const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
 const WARNS: u32 = 21;
 const LITTLE_MEMORY: u64 = 64 << 20;
 
-/// Of what is not a JVM, and of what is not ours to see, there is nothing to say. `engine` is what would record it.
-pub fn findings(job: &Job, engine: &str) -> Vec<Finding> {
+/// There is nothing to say of what is not a JVM, and of what the agent may not see. `engine` would record it, with this
+/// outcome.
+pub fn findings(job: &Job, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let look = || {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-        Ok::<_, Failure>(looked(job, &target, engine))
+        Ok::<_, Failure>(looked(job, &target, engine, outcome))
     };
     on_thread(job.chosen.pid, "doctor", look).unwrap_or_default()
 }
 
-fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
+fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let seen = preflight::look(target);
     let writing = flight_recording(target);
     let mut findings = of_process(target, &seen);
@@ -54,11 +55,16 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     options.extend(hsperf::options(&shoes.named, data));
     let version = jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&shoes, &seen, &version, target));
-    findings.extend(release(job, &version));
+    if job.sampling.engine != perf::NAME && !says(outcome, &[Code::ProfilerTooOld]) {
+        findings.extend(release(job, &version));
+    }
     findings.extend(flags(&options));
-    let loads = || perf::would_load(&seen, &shoes, target);
-    if engine == perf::NAME && warns(&options, &version) && loads() {
-        findings.push(warned());
+    let loads = engine == perf::NAME && !says(outcome, &[Code::NoJavaNames, Code::NoInlining]);
+    let recent = feature(&version).is_some_and(|version| version >= WARNS);
+    if loads && recent && last_set(&options, "EnableDynamicAgentLoading").is_none() {
+        let text = "the JVM will warn on its standard error of the agent that names its code";
+        let remedy = "start it with -XX:+EnableDynamicAgentLoading";
+        findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
     findings.extend(flight_recorder(&options, writing));
     findings.extend(folders(job, &shoes));
@@ -137,13 +143,16 @@ fn release(job: &Job, version: &str) -> Option<Finding> {
         let text = format!("async-profiler {release}, and a JVM whose version is not known");
         return about(Info, text);
     }
-    match refuse_known_bad(Some(release), Some(version)) {
-        Ok(()) => about(
-            Fine,
-            format!("async-profiler {release} is not known to crash JDK {version}"),
-        ),
-        Err(why) => Some(Finding::new(Warning, "profiler", why.reason).remedy(why.remedy)),
-    }
+    about(
+        Fine,
+        format!("async-profiler {release} is not known to crash JDK {version}"),
+    )
+}
+
+/// Whether an outcome, or a note of it, has one of these codes.
+fn says(outcome: &Outcome, codes: &[Code]) -> bool {
+    let mut notes = outcome.notes.iter();
+    codes.contains(&outcome.code) || notes.any(|note| codes.contains(&note.code))
 }
 
 fn flags(options: &[String]) -> Vec<Finding> {
@@ -166,17 +175,6 @@ fn flags(options: &[String]) -> Vec<Finding> {
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
     findings
-}
-
-/// perf has the JVM load an agent that names its code, and recent ones say so.
-fn warned() -> Finding {
-    let text = "the JVM will warn on its standard error of the agent that names its code";
-    Finding::new(Info, "flags", text).remedy("start it with -XX:+EnableDynamicAgentLoading")
-}
-
-fn warns(options: &[String], version: &str) -> bool {
-    let recent = feature(version).is_some_and(|version| version >= WARNS);
-    recent && last_set(options, "EnableDynamicAgentLoading").is_none()
 }
 
 /// The file that Flight Recorder has open while it records. To be called before the thread takes the process's user.

@@ -1,4 +1,4 @@
-//! What a recording would come to, told without touching a process: the decisions are those of `prepare`.
+//! Doctor: a dry run of a recording, and what else is worth knowing of the host and its processes.
 
 mod host;
 mod jvm;
@@ -9,18 +9,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::api::Shared;
-use crate::engine::api::{Job, Libraries, Library};
-use crate::engine::perf::Share;
+use crate::engine::api::{Job, Libraries, Library, Shared};
 use crate::os::audit;
-use crate::os::threads::{hangs, no_thread, STACK};
+use crate::os::threads::{broken, hangs, no_thread, STACK};
 use crate::recording::group::too_many;
-use crate::recording::process::{self, Prospect};
+use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Failure, Stage};
 use crate::wire::requests::MAX_PROCESSES;
-use crate::wire::requests::{Blobs, Chosen, Prepare};
+use crate::wire::requests::{Blobs, Prepare};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
@@ -53,7 +51,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         return Err(too_many(request.processes.len()));
     }
     request.limits.check()?;
-    let shared = Arc::new(Shared::within(&request.limits));
+    let shared = Arc::new(Shared::within(&request.limits, request.processes.len()));
     shared.limits.set_memory_backstop(request.processes.len());
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
@@ -67,6 +65,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         host: host.to_owned(),
         folding: Arc::new(Folding::new(ALL)),
         shared: shared.clone(),
+        dry_run: true,
     });
     let processes = processes(jobs.collect());
     Ok(Checked {
@@ -91,50 +90,54 @@ fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
 /// Each on a thread of its own; one that hangs does not hold up the others.
 fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     let (sender, answers) = channel();
-    let asked: Vec<Chosen> = jobs.iter().map(|job| job.chosen.clone()).collect();
-    let mut told = BTreeMap::new();
-    let mut shares = Vec::new();
+    let pids: Vec<i32> = jobs.iter().map(|job| job.chosen.pid).collect();
+    let mut checked = BTreeMap::new();
     for job in jobs {
         let (sender, pid) = (sender.clone(), job.chosen.pid);
         let run = move || {
             // Nobody may wait any more.
-            let _ = sender.send((job.chosen.pid, checked(&job)));
+            let _ = sender.send((pid, dry_run(&job)));
         };
         let thread = thread::Builder::new().stack_size(STACK).spawn(run);
         if let Err(error) = thread {
-            told.insert(pid, unchecked(pid, no_thread(pid, &error)));
+            checked.insert(pid, unchecked(pid, no_thread(pid, &error)));
         }
     }
     drop(sender);
     let end = Instant::now() + ALL;
-    while let Ok((pid, (checked, share))) =
-        answers.recv_timeout(end.saturating_duration_since(Instant::now()))
-    {
-        told.insert(pid, checked);
-        shares.push(share); // a run would need them all at once
+    let left = || end.saturating_duration_since(Instant::now());
+    while let Ok((pid, process)) = answers.recv_timeout(left()) {
+        checked.insert(pid, process);
     }
-    let of = |chosen: Chosen| {
-        let given_up = |pid| unchecked(pid, hangs(pid));
-        told.remove(&chosen.pid)
-            .unwrap_or_else(|| given_up(chosen.pid))
-    };
-    asked.into_iter().map(of).collect()
+    let hanging = |pid| unchecked(pid, hangs(pid));
+    pids.into_iter()
+        .map(|pid| checked.remove(&pid).unwrap_or_else(|| hanging(pid)))
+        .collect()
 }
 
-fn checked(job: &Job) -> (CheckedProcess, Option<Share>) {
-    let Prospect {
+fn dry_run(job: &Job) -> CheckedProcess {
+    let ((_orders, mut none), (reports, told)) = (channel(), channel());
+    process::run(job, &mut none, &move |report| {
+        let _ = reports.send(report);
+    });
+    let (mut engine, mut sources, mut outcome) = ("", BTreeMap::new(), None);
+    for report in told {
+        match report {
+            Report::Prepared => {}
+            Report::Started {
+                engine: by,
+                sources: of,
+            } => (engine, sources) = (by, of),
+            Report::Over(over) => outcome = Some(over.outcome),
+        }
+    }
+    let outcome = outcome.unwrap_or_else(|| broken().at(job.chosen.pid, Stage::Prepare));
+    CheckedProcess {
+        findings: at_most(MOST, jvm::findings(job, engine, &outcome)),
         engine,
         sources,
         outcome,
-        share,
-    } = process::foresee(job);
-    let checked = CheckedProcess {
-        findings: at_most(MOST, jvm::findings(job, engine)),
-        engine,
-        sources,
-        outcome,
-    };
-    (checked, share)
+    }
 }
 
 /// The first of them, and how many more there were: some are as many as a process likes.

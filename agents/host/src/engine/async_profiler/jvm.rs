@@ -15,22 +15,19 @@ use rustix::process::{getrlimit, Resource};
 
 use super::commands;
 use super::events::counted;
-use super::loading::{bases, refuse_others, stage_and_load};
+use super::loading::Entered;
 use super::pieces::Pieces;
-use super::place::Place;
 use super::plan::{Choice, Plan};
-use crate::engine::api::{Job, Library};
 use crate::engine::api::{Shared, Stopped};
 use crate::engine::tracepoints::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
-use crate::jvm::preflight::Findings;
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Shoes;
 use crate::os::lease::since_boot;
-use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
+use crate::resources::disk::DiskCap;
 use crate::resources::limits::Limits;
-use crate::staging::folders::{let_library_go, library_folder, Held, ASYNC_PROFILER};
+use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::MAX_PROCESSES;
 
@@ -54,7 +51,8 @@ pub struct Jvm {
     pub target: Target,
     shoes: Shoes,
     library: Held,
-    place: Place,
+    run: Held,
+    cap: DiskCap,
     musl: bool,
     shared: Arc<Shared>,
     /// Whether a recording of ours may be going on in it.
@@ -71,46 +69,27 @@ pub struct Jvm {
 }
 
 impl Jvm {
-    /// Put the library beside the JVM, load it and see that nobody is profiling. `sampled`: whether somebody seems to,
-    /// from outside.
-    pub fn enter(
+    pub fn new(
         target: Target,
         shoes: Shoes,
-        findings: &Findings,
-        sampled: bool,
-        library: &Library,
-        job: &Job,
-    ) -> Result<Self, Failure> {
-        let _turn = job.shared.attaches.turn()?;
-        let began = Instant::now();
-        let bases = bases(&shoes, findings, library);
-        let (memory, budget) = (&findings.memory, &job.shared.recordings);
-        let place = Place::choose(&shoes, &bases, &job.session, memory, budget)
-            .map_err(|tried| no_folder(target.pid, &tried))?;
-        let run = &place.run;
-        let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
-        let staged = refuse_others(&target, &shoes, findings, sampled, run, &folder)
-            .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, run));
-        match staged {
-            Ok(library) => Ok(Self {
-                target,
-                shoes,
-                library,
-                place,
-                musl: findings.loaded.musl,
-                shared: job.shared.clone(),
-                running: false,
-                logs: false,
-                attached: began.elapsed(),
-                ends: None,
-                pieces: Pieces::begin(SystemTime::now()),
-                recorded: None,
-            }),
-            Err(failure) => {
-                // What cannot be deleted now is found by `clean`.
-                let _ = place.run.release(|_| true);
-                Err(failure)
-            }
+        entered: Entered,
+        musl: bool,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            target,
+            shoes,
+            library: entered.library,
+            run: entered.run,
+            cap: entered.cap,
+            musl,
+            shared,
+            running: false,
+            logs: false,
+            attached: entered.attached,
+            ends: None,
+            pieces: Pieces::begin(SystemTime::now()),
+            recorded: None,
         }
     }
 
@@ -123,11 +102,6 @@ impl Jvm {
         &self.shared.limits
     }
 
-    /// What the JVM's user named.
-    pub fn named(&self) -> &Named {
-        &self.shoes.named
-    }
-
     fn attach(&self) -> Attach<'_> {
         Attach::new(&self.target, &self.shoes)
     }
@@ -136,7 +110,7 @@ impl Jvm {
         if options.len() > MAX_OPTIONS {
             return Err(Failure::plain(format!(
                 "a path is too long for the attach protocol: {}",
-                self.place.run.path
+                self.run.path
             ))
             .coded(Code::PathTooLong));
         }
@@ -154,17 +128,12 @@ impl Jvm {
 
     /// The JVM's name for a file of this recording.
     fn file(&self, kind: &str) -> String {
-        format!("{}/{}.{kind}", self.place.run.path, self.target.file_stem())
+        format!("{}/{}.{kind}", self.run.path, self.target.file_stem())
     }
 
     fn read(&self, kind: &str, limit: u64) -> io::Result<Vec<u8>> {
         let name = format!("{}.{kind}", self.target.file_stem());
-        read_regular(
-            self.place.run.dir.as_fd(),
-            &name,
-            Some(self.shoes.uid),
-            limit,
-        )
+        read_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
     }
 
     fn log(&self) -> String {
@@ -273,7 +242,10 @@ impl Jvm {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
         let unread = self.pieces.too_large(SystemTime::now(), size);
-        unread.or_else(|| self.place.too_much(size))
+        unread.or_else(|| {
+            let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
+            refused.err()
+        })
     }
 
     /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,
@@ -288,7 +260,7 @@ impl Jvm {
         let (name, owner) = (recording_file(&self.target), Some(self.shoes.uid));
         match &self.recorded {
             Some(file) => regular(file.try_clone()?, &name, owner, limit),
-            None => open_regular(self.place.run.dir.as_fd(), &name, owner, limit),
+            None => open_regular(self.run.dir.as_fd(), &name, owner, limit),
         }
     }
 
@@ -306,7 +278,7 @@ impl Jvm {
             }
             false => let_library_go(self.library, self.musl),
         };
-        let left = [library, self.place.run.release(|_| true)];
+        let left = [library, self.run.release(|_| true)];
         left.into_iter().filter_map(Result::err).collect()
     }
 
@@ -356,14 +328,6 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         remedy,
     )
     .coded(Code::StartFailed)
-}
-
-pub fn no_folder(pid: i32, tried: &str) -> Failure {
-    Failure::new(
-        format!("no folder that process {pid} can write to: {tried}"),
-        "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
-    )
-    .coded(Code::NoWritableFolder)
 }
 
 /// Its being there in a folder that is held means that a session records the process.

@@ -1,24 +1,29 @@
 //! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
 
 use super::commands;
-use super::jvm::{status_file, ANSWER, MAX_LOG};
-use crate::engine::api::Library;
+use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
+use super::place::places;
+use super::Looked;
+use crate::engine::api::{Job, Library};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
+use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, is_library_file, let_library_go, library_folder, stage_library, Held, ASYNC_PROFILER,
+    self, could_stage, is_in_use, is_library_file, let_library_go, library_folder, run_folder_in,
+    stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
-pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
+fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
     let loaded = findings
         .ours
@@ -33,103 +38,210 @@ pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<Strin
     bases
 }
 
-/// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
-/// name of that which the library to be loaded has: where its file is a new one, the JVM may load it beside the old one,
-/// and then it tells nothing of that. `sampled` decides of those that cannot be asked.
-pub fn refuse_others(
-    target: &Target,
-    shoes: &Shoes,
-    findings: &Findings,
-    sampled: bool,
-    run: &Held,
-    folder: &str,
-) -> Result<(), Failure> {
-    if findings.writes_recording == Some(true) {
-        return Err(already_profiled(target.pid));
-    }
-    let others = findings.ours.iter().filter(|other| !other.contains(folder));
-    let foreign = findings.foreign(&shoes.named);
-    for (library, ours) in others
-        .map(|path| (path, true))
-        .chain(foreign.iter().map(|path| (path, false)))
-    {
-        if !findings.loaded.may_be_named(shoes, library) {
-            // One of ours would have its recording open. Of timers of the process nothing is to be seen but their signals.
-            let may_sample = sampled || target.status.catches_profilers_signals();
-            match may_sample && !ours {
-                true => return Err(out_of_reach(target.pid, library)),
-                false => continue,
-            }
-        }
-        match status(target, shoes, library, run) {
-            Ok(text) if commands::is_idle(&text) => {}
-            // Its file is gone: it, too, would have its recording open.
-            Err(Load::Refused(_)) if ours => {}
-            Ok(_) if ours => return Err(already_profiled(target.pid)),
-            Ok(_) | Err(Load::Refused(_)) => return Err(others_profile(target.pid, library)),
-            Err(Load::Failed(failure)) => return Err(failure),
-        }
-    }
-    Ok(())
+/// What a JVM was entered with.
+pub struct Entered {
+    /// The folder for its recording, and how much of the disk that may take.
+    pub run: Held,
+    pub cap: DiskCap,
+    pub library: Held,
+    /// How long it took, without the wait for a turn.
+    pub attached: Duration,
 }
 
-/// Put the library in the first folder from which the JVM loads it, and see that it is idle.
-pub fn stage_and_load(
+/// Put the library beside a JVM, load it and see that nobody is profiling. A dry run makes the same decisions as far as
+/// they can be made from outside, touches nothing and returns None.
+pub fn enter(
+    job: &Job,
     target: &Target,
-    shoes: &Shoes,
+    looked: &Looked,
     findings: &Findings,
-    bases: &[String],
-    library: &Library,
-    run: &Held,
-) -> Result<Held, Failure> {
-    let mut tried = Vec::new();
-    for base in bases {
-        let held = match stage_library(
-            shoes,
-            &ASYNC_PROFILER,
-            base,
-            &library.sha256,
-            &library.bytes,
-        ) {
-            Ok(held) => held,
-            Err(reason) => {
-                tried.push(reason);
-                continue;
-            }
+) -> Result<Option<Entered>, Failure> {
+    let _turn = match job.dry_run {
+        true => None,
+        false => Some(job.shared.attaches.turn()?),
+    };
+    let began = Instant::now();
+    let (shoes, library) = (&looked.shoes, looked.library);
+    let bases = bases(shoes, findings, library);
+    let recordings = job.shared.processes;
+    let no_folder =
+        |tried: String| {
+            Failure::new(
+            format!("no folder that process {} can write to: {tried}", target.pid),
+            "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
+        )
+        .coded(Code::NoWritableFolder)
         };
-        match status(
-            target,
-            shoes,
-            &format!("{}/{}", held.path, ASYNC_PROFILER.file),
+    let places = places(shoes, &bases, &job.session, &findings.memory, recordings);
+    let places = places.map_err(no_folder)?;
+    let (run, cap) = match job.dry_run {
+        true => (None, None),
+        false => {
+            let mut tried = Vec::new();
+            let made = places.into_iter().find_map(|(base, cap)| {
+                let run = run_folder_in(shoes, &base, &job.session);
+                let run = run.map_err(|reason| tried.push(reason)).ok()?;
+                Some((run, cap))
+            });
+            made.map(|(run, cap)| (Some(run), Some(cap)))
+                .ok_or_else(|| no_folder(tried.join("; ")))?
+        }
+    };
+    let entry = Entry {
+        target,
+        looked,
+        findings,
+        run: run.as_ref(),
+    };
+    let staged = entry
+        .refuse_others()
+        .and_then(|()| entry.stage_and_load(&bases));
+    match (staged, run, cap) {
+        (Ok(Some(library)), Some(run), Some(cap)) => Ok(Some(Entered {
             run,
-        ) {
-            Ok(text) if commands::is_idle(&text) => return Ok(held),
-            Ok(_) => {
-                let _ = let_library_go(held, findings.loaded.musl);
-                return Err(already_profiled(target.pid));
-            }
-            Err(Load::Failed(failure)) => {
-                let _ = let_library_go(held, findings.loaded.musl);
-                return Err(failure);
-            }
-            Err(Load::Refused(text)) => {
-                tried.push(format!("{}: {text}", held.path));
-                let _ = held.release(is_library_file);
-            }
+            cap,
+            library,
+            attached: began.elapsed(),
+        })),
+        (staged, run, _) => {
+            // What cannot be deleted now is found by `clean`.
+            let _ = run.map(|run| run.release(|_| true));
+            staged.map(|_| None)
         }
     }
-    Err(cannot_load(target.pid, &tried))
 }
 
-/// Why there is no folder to load the library from.
-pub fn cannot_load(pid: i32, tried: &[String]) -> Failure {
-    Failure::new(
-        format!("process {pid} cannot load async-profiler: {}", tried.join("; ")),
-        "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
-    ).coded(Code::CannotLoad)
+/// A JVM that is being entered. There is no folder for the recording in a dry run, which asks nobody anything.
+struct Entry<'a> {
+    target: &'a Target,
+    looked: &'a Looked<'a>,
+    findings: &'a Findings,
+    run: Option<&'a Held>,
 }
 
-pub fn others_profile(pid: i32, library: &str) -> Failure {
+impl Entry<'_> {
+    /// Another async-profiler may be loaded and idle; while it records, ours must not. One of ours with another file may
+    /// be loaded beside the library that is to be loaded, and then only the older one knows of its recording.
+    fn refuse_others(&self) -> Result<(), Failure> {
+        let (pid, findings) = (self.target.pid, self.findings);
+        let (shoes, sampled) = (&self.looked.shoes, self.looked.sampled);
+        if findings.writes_recording == Some(true) {
+            return Err(already_profiled(pid));
+        }
+        let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
+        let ours = findings.ours.iter();
+        let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
+        let foreign = findings.foreign(&shoes.named);
+        let foreign = foreign.iter().map(|path| (path, false));
+        for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
+            let busy = match self.run {
+                _ if !findings.loaded.may_be_named(shoes, library) => {
+                    // It cannot be asked. One of ours would have its recording open. Of timers of the process nothing is
+                    // to be seen but their signals.
+                    if !ours && (sampled || self.target.status.catches_profilers_signals()) {
+                        return Err(out_of_reach(pid, library));
+                    }
+                    false
+                }
+                None => sampled,
+                Some(run) => match self.status(library, run) {
+                    Ok(text) => !commands::is_idle(&text),
+                    // Its file is gone: one of ours would have its recording open.
+                    Err(Load::Refused(_)) => !ours,
+                    Err(Load::Failed(failure)) => return Err(failure),
+                },
+            };
+            match (busy, ours) {
+                (true, true) => return Err(already_profiled(pid)),
+                (true, false) => return Err(others_profile(pid, library)),
+                (false, _) => {}
+            }
+        }
+        match self.run {
+            None if is_in_use(shoes, &recording_file(self.target)).unwrap_or(false) => {
+                Err(already_profiled(pid))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Put the library in the first folder from which the JVM loads it, and see that it is idle.
+    fn stage_and_load(&self, bases: &[String]) -> Result<Option<Held>, Failure> {
+        let (shoes, library) = (&self.looked.shoes, self.looked.library);
+        let musl = self.findings.loaded.musl;
+        let mut tried = Vec::new();
+        for base in bases {
+            let hash = &library.sha256;
+            let Some(run) = self.run else {
+                match could_stage(shoes, &ASYNC_PROFILER, base, hash) {
+                    Ok(()) => return Attach::new(self.target, shoes).foresee().map(|()| None),
+                    Err(reason) => tried.push(reason),
+                }
+                continue;
+            };
+            let held = match stage_library(shoes, &ASYNC_PROFILER, base, hash, &library.bytes) {
+                Ok(held) => held,
+                Err(reason) => {
+                    tried.push(reason);
+                    continue;
+                }
+            };
+            match self.status(&format!("{}/{}", held.path, ASYNC_PROFILER.file), run) {
+                Ok(text) if commands::is_idle(&text) => return Ok(Some(held)),
+                Ok(_) => {
+                    let _ = let_library_go(held, musl);
+                    return Err(already_profiled(self.target.pid));
+                }
+                Err(Load::Failed(failure)) => {
+                    let _ = let_library_go(held, musl);
+                    return Err(failure);
+                }
+                Err(Load::Refused(text)) => {
+                    tried.push(format!("{}: {text}", held.path));
+                    let _ = held.release(is_library_file);
+                }
+            }
+        }
+        Err(Failure::new(
+            format!(
+                "process {} cannot load async-profiler: {}",
+                self.target.pid,
+                tried.join("; ")
+            ),
+            "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
+        )
+        .coded(Code::CannotLoad))
+    }
+
+    /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
+    fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
+        let name = status_file(self.target);
+        let command = commands::status(&format!("{}/{name}", run.path));
+        let shoes = &self.looked.shoes;
+        let reply = Attach::new(self.target, shoes)
+            .load(library, &command, ANSWER)
+            .map_err(Load::Failed)?;
+        match reply {
+            Reply::Returned(0) => {}
+            Reply::Returned(code) => {
+                return Err(Load::Refused(format!("async-profiler returned {code}")))
+            }
+            Reply::Refused(text) if text.contains("not enabled") => {
+                return Err(Load::Failed(Failure::plain(text)))
+            }
+            Reply::Refused(text) if text.is_empty() => {
+                return Err(Load::Refused("the JVM cannot load it".into()))
+            }
+            Reply::Refused(text) => return Err(Load::Refused(text)),
+        }
+        let text = read_regular(run.dir.as_fd(), &name, Some(shoes.uid), MAX_LOG);
+        let text =
+            text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+fn others_profile(pid: i32, library: &str) -> Failure {
     Failure::new(
         format!("another async-profiler ({library}) is active in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
@@ -137,14 +249,14 @@ pub fn others_profile(pid: i32, library: &str) -> Failure {
     .coded(Code::OtherProfiler)
 }
 
-pub fn out_of_reach(pid: i32, library: &str) -> Failure {
+fn out_of_reach(pid: i32, library: &str) -> Failure {
     Failure::new(
         format!("process {pid} is sampled, or was, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
         "wait for its end, or restart the JVM",
     ).coded(Code::OtherProfiler)
 }
 
-pub fn already_profiled(pid: i32) -> Failure {
+fn already_profiled(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} is being profiled by another hprofiler session"),
         "wait for its end; if that session was killed, run `hprofiler cleanup`",
@@ -158,29 +270,4 @@ enum Load {
     Refused(String),
     /// Nothing would, in this JVM.
     Failed(Failure),
-}
-
-/// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
-fn status(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<String, Load> {
-    let name = status_file(target);
-    let command = commands::status(&format!("{}/{name}", run.path));
-    let reply = Attach::new(target, shoes)
-        .load(library, &command, ANSWER)
-        .map_err(Load::Failed)?;
-    match reply {
-        Reply::Returned(0) => {}
-        Reply::Returned(code) => {
-            return Err(Load::Refused(format!("async-profiler returned {code}")))
-        }
-        Reply::Refused(text) if text.contains("not enabled") => {
-            return Err(Load::Failed(Failure::plain(text)))
-        }
-        Reply::Refused(text) if text.is_empty() => {
-            return Err(Load::Refused("the JVM cannot load it".into()))
-        }
-        Reply::Refused(text) => return Err(Load::Refused(text)),
-    }
-    let text = read_regular(run.dir.as_fd(), &name, Some(shoes.uid), MAX_LOG);
-    let text = text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
 }

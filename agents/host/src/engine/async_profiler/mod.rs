@@ -4,26 +4,23 @@ pub mod commands;
 pub mod jvm;
 
 pub mod able;
-pub mod budget;
 mod events;
-pub mod foresee;
+mod expected;
 mod loading;
 mod pieces;
 mod place;
 pub mod plan;
 mod rate;
 pub mod results;
+pub mod sampled;
 
 use std::time::{Duration, Instant};
 
-pub use self::foresee::foresee;
-
-use self::foresee::is_sampled;
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
-use crate::engine::api::{Engine, Folded, Note, Raw, Started, Stopped};
-use crate::engine::api::{Job, Library};
+use self::sampled::is_sampled;
+use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
 use crate::jvm::version::jvm_version;
@@ -42,6 +39,8 @@ struct Looked<'a> {
     sampled: bool,
     events: Vec<String>,
     left_out: Vec<Failure>,
+    /// Whether the agent's own system calls are filtered.
+    agent_filtered: bool,
 }
 
 /// Everything that speaks against recording it, and that can be seen from outside.
@@ -58,7 +57,9 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
+    // What only root may see is read before the thread takes the JVM's user.
     let sampled = is_sampled(target);
+    let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let shoes = Shoes::put_on(target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
@@ -76,51 +77,38 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
             sampled,
             events,
             left_out,
+            agent_filtered,
         }),
     }
 }
 
 /// Make a JVM ready to be recorded: everything that speaks against it is looked at before it is touched.
-pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let looked = look(job, &target, findings)?;
-    let data = &findings.performance_data;
-    let rate = Rate::begin(&looked.shoes.named, data);
-    let threads = target.status.threads;
-    let (shoes, sampled) = (looked.shoes, looked.sampled);
-    let jvm = Jvm::enter(target, shoes, findings, sampled, looked.library, job)?;
-    let alloc = || rate.interval(jvm.named(), data);
-    let (plan, notes) = plan(
-        job,
-        looked.events,
-        looked.left_out,
-        threads,
-        findings,
-        alloc,
-    );
-    Ok(Box::new(AsyncProfiler {
+    let (named, data) = (&looked.shoes.named, &findings.performance_data);
+    let rate = Rate::begin(named, data);
+    let entered = loading::enter(job, &target, &looked, findings)?;
+    let alloc = || rate.interval(named, data);
+    let events = looked.events;
+    let (intervals, chosen) =
+        Intervals::choose(&job.sampling, &events, target.status.threads, alloc);
+    let mut notes: Vec<Note> = looked.left_out.into_iter().map(Note::of).collect();
+    notes.extend(chosen);
+    let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
+    let Some(entered) = entered else {
+        let filtered = looked.agent_filtered;
+        let started = expected::start(&target, &plan, notes, findings.privileged, filtered);
+        return Ok(Prepared::DryRun(started));
+    };
+    let (musl, shared) = (findings.loaded.musl, job.shared.clone());
+    Ok(Prepared::Ready(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
         plan,
-        jvm,
+        jvm: Jvm::new(target, looked.shoes, entered, musl, shared),
         notes,
         begin: Instant::now(),
         seconds: 0.0,
-    }))
-}
-
-/// How to record these events, and what the user should know of it.
-fn plan(
-    job: &Job,
-    events: Vec<String>,
-    left_out: Vec<Failure>,
-    threads: u64,
-    findings: &Findings,
-    alloc: impl FnOnce() -> (u64, Note),
-) -> (Plan, Vec<Note>) {
-    let (intervals, chosen) = Intervals::choose(&job.sampling, &events, threads, alloc);
-    let mut notes: Vec<Note> = left_out.into_iter().map(Note::of).collect();
-    notes.extend(chosen);
-    let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
-    (plan, notes)
+    })))
 }
 
 fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {
@@ -169,12 +157,7 @@ impl Engine for AsyncProfiler {
         if !refused.is_empty() {
             notes.push(Note::plain(refused));
         }
-        let sources = self
-            .plan
-            .events
-            .iter()
-            .map(|event| (event.clone(), self.plan.source(event, &choice)));
-        let sources = sources.collect();
+        let sources = self.plan.sources(&choice);
         self.used = choice;
         Ok(Started { sources, notes })
     }

@@ -1,5 +1,7 @@
 //! Which commands record the events that are asked for.
 
+use std::collections::BTreeMap;
+
 use super::events::counted;
 use crate::engine::api::{Note, USER_CODE};
 use crate::wire::outcome::{Code, Failure};
@@ -178,6 +180,13 @@ impl Plan {
             Some(counted) if counted == event => choice.source.clone(),
             _ => event.to_owned(),
         }
+    }
+
+    pub fn sources(&self, choice: &Choice) -> BTreeMap<String, String> {
+        let events = self.events.iter();
+        events
+            .map(|event| (event.clone(), self.source(event, choice)))
+            .collect()
     }
 
     /// What one sample of an event stands for, in its own unit; 0 where that means nothing.

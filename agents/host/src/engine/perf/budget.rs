@@ -3,7 +3,7 @@
 //! perf takes a buffer of each processor and a counter of each thread on each processor, for every process: on a host
 //! of many processors a few hundred processes would take gigabytes of what applications need.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::param::page_size;
 
@@ -16,48 +16,30 @@ const BOUNDS: (u64, u64) = (64 << 20, 1 << 30);
 /// What the kernel keeps of one counter, roughly.
 const COUNTER: u64 = 2 << 10;
 
-/// What all may take, and what they have taken.
-pub struct Budget {
+/// What all may take, and what they have taken. Nothing is given back: all of a session are recorded at once.
+pub struct KernelMemory {
     most: u64,
-    taken: Mutex<Taken>,
+    taken: Mutex<(u64, usize)>,
 }
 
-#[derive(Default)]
-struct Taken {
-    bytes: u64,
-    processes: usize,
-}
-
-/// What one process has taken, until this is dropped.
-pub struct Share {
-    budget: Arc<Budget>,
-    bytes: u64,
-}
-
-impl Budget {
-    pub fn of_host() -> Arc<Self> {
+impl KernelMemory {
+    pub fn of_host() -> Self {
         Self::new((host::memory_bytes() / SHARE).clamp(BOUNDS.0, BOUNDS.1))
     }
 
-    fn new(most: u64) -> Arc<Self> {
+    fn new(most: u64) -> Self {
         let taken = Mutex::default();
-        Arc::new(Self { most, taken })
+        Self { most, taken }
     }
 
     /// Take so many bytes for one more process, if there is room.
-    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Share, Failure> {
-        let mut taken = self.taken();
-        if bytes > self.most - taken.bytes {
-            return Err(self.full(bytes, taken.processes));
+    pub fn take(&self, bytes: u64) -> Result<(), Failure> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes > self.most - taken.0 {
+            return Err(self.full(bytes, taken.1));
         }
-        taken.bytes += bytes;
-        taken.processes += 1;
-        let budget = self.clone();
-        Ok(Share { budget, bytes })
-    }
-
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        *taken = (taken.0 + bytes, taken.1 + 1);
+        Ok(())
     }
 
     fn full(&self, bytes: u64, processes: usize) -> Failure {
@@ -76,14 +58,6 @@ impl Budget {
     }
 }
 
-impl Drop for Share {
-    fn drop(&mut self) {
-        let mut taken = self.budget.taken();
-        taken.bytes -= self.bytes;
-        taken.processes -= 1;
-    }
-}
-
 /// What the kernel keeps for a process of so many threads: buffers of `pages` and a counter of each event.
 pub fn bytes(pages: u64, threads: u64, events: usize) -> u64 {
     let buffer = (pages + 1).saturating_mul(page_size() as u64);
@@ -97,17 +71,15 @@ mod tests {
 
     #[test]
     fn no_more_than_there_is_room_for() {
-        let budget = Budget::new(100 << 20);
-        let shares: Vec<_> = (0..4).map(|_| budget.take(30 << 20)).collect();
-        let refused = shares[3].as_ref().err().unwrap();
+        let memory = KernelMemory::new(100 << 20);
+        let taken: Vec<_> = (0..4).map(|_| memory.take(30 << 20)).collect();
+        let refused = taken[3].as_ref().err().unwrap();
         assert!(
             refused.reason.contains("room for 3 processes"),
             "{refused:?}"
         );
         assert!(refused.remedy.contains("narrower selector"));
-        drop(shares);
-        assert!(budget.take(100 << 20).is_ok());
-        let alone = budget.take(u64::MAX).err().unwrap();
+        let alone = KernelMemory::new(1).take(u64::MAX).err().unwrap();
         assert!(alone.reason.contains("for this process alone"));
     }
 

@@ -7,9 +7,7 @@ use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted}
 use flamegraph::{GoOn, SymbolOptions};
 
 use super::heard::Heard;
-use super::java_map::{Asked, Java, NO_NAMES};
-use super::placeholder::Late;
-use super::written::Written;
+use super::java_map::{Asked, Java, MapFile, NO_NAMES};
 use crate::engine::api::{Job, Library};
 use crate::engine::api::{Note, Shared};
 use crate::jvm::preflight::{self, Findings};
@@ -32,8 +30,7 @@ pub struct Companion {
     perfmap: Option<Arc<Library>>,
     java: Java,
     live: Option<Live>,
-    map: Option<Written>,
-    late: Option<Late>,
+    map: Option<MapFile>,
     left: Vec<String>,
 }
 
@@ -54,7 +51,6 @@ impl Companion {
             perfmap: job.libraries.perfmap.clone(),
             live: None,
             map: None,
-            late: None,
             left: Vec::new(),
         })
     }
@@ -100,7 +96,7 @@ impl Companion {
     /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
     pub fn ask_for_map(&mut self) -> Vec<Note> {
         let answer = self.asked().map();
-        (self.map, self.late) = (answer.map, answer.late);
+        self.map = answer.map;
         self.left.extend(answer.left);
         answer.notes
     }
@@ -109,7 +105,7 @@ impl Companion {
     pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<(Recorded, Option<Note>), String> {
         let mut live = self.live.take().ok_or("nothing was recorded")?;
         let pid = self.target.pid as u32;
-        let (maps, unnamed) = match self.map.take().map(Written::read) {
+        let (maps, unnamed) = match self.map.take().map(MapFile::read) {
             Some(Ok(map)) => (JitMaps::from_iter([(pid, map)]), None),
             Some(Err(reason)) if self.java.is_hotspot => {
                 let unnamed = Note::degraded(NO_NAMES)
@@ -147,9 +143,6 @@ impl Companion {
 
     /// The paths that could not be deleted.
     pub fn left(&mut self) -> Vec<String> {
-        let lives = self.target.stat().is_some();
-        let late = self.late.take().and_then(|late| late.leave(lives));
-        self.left.extend(late);
         std::mem::take(&mut self.left)
     }
 }

@@ -110,7 +110,7 @@ mod tests {
         command.args(["-c", "printf 12345678; exec sleep 600"]);
         let mut program = command.stdout(Stdio::piped()).spawn().unwrap();
         let (cut, until) = UnixStream::pair().unwrap();
-        let shared = Arc::new(Shared::within(&AgentLimits::default()));
+        let shared = Arc::new(Shared::within(&AgentLimits::default(), 1));
         let (began, begin) = channel();
         let stream = program.stdout.take().unwrap();
         let mut heard = Heard::new(stream, until, shared, began, Arc::default());

@@ -1,22 +1,22 @@
-//! Which code a JVM has where: asked of the JVM itself while it lives.
+//! The names of a JVM's compiled code, which the JVM itself has to list while it lives.
 //!
-//! Our own agent tells most (inlined methods too). Where a JVM takes no agents its own command writes a map, and where
-//! it cannot be asked at all there may be a map that it was told to write.
+//! Our own agent lists most, inlined methods too. A JVM that takes no agents writes a map by its own command, and a JVM
+//! that cannot be asked may have a map already.
 
-use std::path::Path;
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::time::{Duration, SystemTime};
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{openat, Mode, OFlags, CWD};
+use flamegraph::perf_data::JitMap;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
 
-use super::placeholder::{self, Late, Placeholder};
-use super::written::{Form, Written};
-use crate::engine::api::Library;
-use crate::engine::api::Note;
+use crate::engine::api::{Library, Note};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
+use crate::os::files::open_regular;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{
@@ -24,18 +24,21 @@ use crate::staging::folders::{
 };
 use crate::wire::outcome::{Code, Failure};
 
-/// How long a JVM may take to tell its code, to open its socket and all answers together.
+/// How long a JVM may take to open its socket and answer everything.
 const ANSWER: Duration = Duration::from_secs(10);
-const MAP: &str = "map";
-/// Where there is no map.
+/// The largest map that is read, in bytes: less than the format's 256 MiB. A map of 100,000 methods is half as large.
+const MOST: u64 = 64 << 20;
+/// What to say where there is no map.
 pub const NO_NAMES: &str = "Java methods have no names";
+/// A file that we make and the JVM writes to.
+const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::CLOEXEC);
 
-/// What the JVM's options say of it.
+/// What a JVM's options allow.
 #[derive(Debug, Clone)]
 pub struct Java {
-    /// Whether it is a JVM that may be asked.
+    /// Whether it is a HotSpot JVM.
     pub is_hotspot: bool,
-    /// Why it cannot be attached to at all, or why it takes no agents.
+    /// Why nothing can attach to it, or why it takes no agents.
     pub no_attach: Option<Failure>,
     pub no_agents: Option<String>,
     pub frame_pointers: bool,
@@ -43,10 +46,10 @@ pub struct Java {
 }
 
 impl Java {
-    /// To be called by a thread that has no more rights than the JVM's user.
+    /// The calling thread must have no more rights than the JVM's user.
     pub fn look(findings: &Findings, shoes: &Shoes, pid: i32) -> Self {
         let mut options = findings.launched.options(&shoes.named);
-        // What it publishes is what came of all options, so it counts last.
+        // The JVM publishes the values in force, so they count last.
         options.extend(hsperf::options(&shoes.named, &findings.performance_data));
         let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
         let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
@@ -55,7 +58,7 @@ impl Java {
         Self {
             is_hotspot: findings.library.is_some(),
             no_attach: refuse_disabled(pid, &options).err().filter(|_| disabled),
-            no_agents: no_agents.or_else(|| taken(findings, shoes)),
+            no_agents: no_agents.or_else(|| other_profiler(findings, shoes)),
             frame_pointers: last_set(&options, "PreserveFramePointer") == Some(true),
             debug_non_safepoints: last_set(&options, "DebugNonSafepoints") == Some(true),
         }
@@ -66,8 +69,8 @@ impl Java {
     }
 }
 
-/// Into a JVM that another profiler has nothing is loaded. What it is asked by its own commands loads nothing.
-fn taken(findings: &Findings, shoes: &Shoes) -> Option<String> {
+/// Nothing is loaded into a JVM that has another profiler. The JVM's own command loads nothing.
+fn other_profiler(findings: &Findings, shoes: &Shoes) -> Option<String> {
     findings.library.as_ref()?;
     let other = findings
         .refusal
@@ -84,7 +87,7 @@ fn taken(findings: &Findings, shoes: &Shoes) -> Option<String> {
     })
 }
 
-/// A JVM that may be asked, and where.
+/// A JVM to ask.
 pub struct Asked<'a> {
     pub target: &'a Target,
     pub shoes: &'a Shoes,
@@ -94,13 +97,12 @@ pub struct Asked<'a> {
     pub library: Option<&'a Library>,
 }
 
-/// What was found out, and what could not be deleted.
+/// The map, what to say of it, and the paths that could not be deleted.
 #[derive(Default)]
 pub struct Answer {
-    pub map: Option<Written>,
+    pub map: Option<MapFile>,
     pub notes: Vec<Note>,
     pub left: Vec<String>,
-    pub late: Option<Late>,
 }
 
 impl Asked<'_> {
@@ -186,7 +188,7 @@ impl Asked<'_> {
         }
     }
 
-    fn by_agent(&self, attach: &Attach, answer: &mut Answer) -> Result<Written, Failure> {
+    fn by_agent(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
         if let Some(reason) = &self.java.no_agents {
             return Err(Failure::plain(reason));
         }
@@ -212,7 +214,7 @@ impl Asked<'_> {
         library: &Library,
         run: &Held,
         answer: &mut Answer,
-    ) -> Result<Written, Failure> {
+    ) -> Result<MapFile, Failure> {
         let mut tried = Vec::new();
         for base in bases(self.shoes) {
             let staged =
@@ -240,8 +242,7 @@ impl Asked<'_> {
     }
 
     fn load(&self, attach: &Attach, held: &Held, run: &Held) -> Result<Reply, Failure> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = NEW | OFlags::TRUNC | OFlags::NOFOLLOW;
         let name = self.file();
         openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| {
             Failure::plain(format!("no file for the map: {error}")).coded(Code::NoWritableFolder)
@@ -252,12 +253,12 @@ impl Asked<'_> {
     }
 
     fn file(&self) -> String {
-        format!("{}.{MAP}", self.target.file_stem())
+        format!("{}.map", self.target.file_stem())
     }
 
     /// The map that the agent wrote, whole if it returned 0; else its reason why not is in the file.
-    fn written(&self, run: &Held, code: i32) -> Result<Written, String> {
-        let written = Written::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
+    fn written(&self, run: &Held, code: i32) -> Result<MapFile, String> {
+        let written = MapFile::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
         if code == 0 {
             return Ok(written);
         }
@@ -265,68 +266,64 @@ impl Asked<'_> {
         Err(reason.unwrap_or_else(|| format!("the agent in the JVM returned {code}")))
     }
 
-    /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
-    fn by_command(&self, attach: &Attach, answer: &mut Answer) -> Result<Written, Failure> {
+    /// A map by the JVM's own command, which JDK 17 and later have. JDK 25 writes it to the path it is given.
+    fn by_command(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
         let run = self.run_folder()?;
         let path = format!("{}/{}", run.path, self.file());
-        let asked = attach.command(&format!("Compiler.perfmap {path}"), ANSWER);
-        let mut late = None;
-        let map = match asked {
+        let map = match attach.command(&format!("Compiler.perfmap {path}"), ANSWER) {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
                 Failure::plain("this version has no Compiler.perfmap (JDK 17 and later have it)")
                     .coded(Code::JdkTooOld),
             ),
-            Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
+            Ok((false, _)) => self.by_command_in_tmp(attach, answer),
         };
-        match late {
-            Some(placeholder) => answer.late = Some(Late::new(placeholder, run)),
-            None => drop(run.release(|_| true)),
+        answer.left.extend(run.release(|_| true).err());
+        map
+    }
+
+    /// JDK 17 to 24 write `/tmp/perf-PID.map`. We make that file first, so that the JVM neither follows a link nor
+    /// writes over a map of its user's.
+    fn by_command_in_tmp(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
+        let tmp = self.tmp().map_err(Failure::plain)?;
+        let (name, path) = (self.usual_name(), self.usual_path());
+        let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
+        made.map_err(|_| {
+            let reason = format!("{path} is there, and the JVM would write over it");
+            Failure::new(reason, format!("remove {path} if nobody needs it"))
+                .coded(Code::NoWritableFolder)
+        })?;
+        audit::note("file", || path.clone());
+        let answered = attach.command("Compiler.perfmap", ANSWER);
+        let map = match answered {
+            Ok((true, _)) => self.text(&tmp, &name).map_err(Failure::plain),
+            Ok((false, words)) => {
+                let words: String = words.chars().take(200).collect();
+                Err(Failure::plain(format!("Compiler.perfmap: {words}")))
+            }
+            Err(failure) => {
+                answer
+                    .left
+                    .push(format!("{path}, which the JVM may still write"));
+                return Err(failure);
+            }
+        };
+        match unlinkat(&tmp, &name, AtFlags::empty()) {
+            Ok(()) => audit::note("removed", || path.clone()),
+            Err(error) => answer.left.push(format!("{path}: {error}")),
         }
         map
     }
 
-    /// Versions that are told no path write to `/tmp`. A map that is there is not ours to have written over.
-    fn by_command_in_tmp(
-        &self,
-        attach: &Attach,
-        run: &Held,
-        late: &mut Option<Placeholder>,
-    ) -> Result<Written, Failure> {
-        let tmp = self.tmp().map_err(Failure::plain)?;
-        self.remove_left(&tmp);
-        let stem = self.target.file_stem();
-        let placeholder = Placeholder::make(run, &stem, tmp, self.usual_name())?;
-        match attach.command("Compiler.perfmap", ANSWER) {
-            Ok((true, _)) => placeholder.written(self.shoes.uid).map_err(Failure::plain),
-            Ok((false, words)) => Err(Failure::plain(format!(
-                "Compiler.perfmap: {}",
-                words.chars().take(200).collect::<String>()
-            ))),
-            Err(failure) => {
-                // The JVM has the command all the same, and writes once it goes on.
-                *late = Some(placeholder);
-                Err(failure)
-            }
-        }
-    }
-
-    /// One that was there before the process is of another one that had its number.
-    fn existing(&self) -> Option<Written> {
-        let tmp = self.tmp().ok()?;
-        self.remove_left(&tmp);
-        let map = self.text(&tmp, &self.usual_name()).ok()?;
+    /// A map that was there before. A file older than the process belonged to another process with its pid.
+    fn existing(&self) -> Option<MapFile> {
+        let map = self.text(&self.tmp().ok()?, &self.usual_name()).ok()?;
         map.is_since(self.target.began()).then_some(map)
     }
 
-    fn remove_left(&self, tmp: &OwnedFd) {
-        let base = self.shoes.path("/tmp");
-        placeholder::remove_left(&base, tmp, &self.usual_name(), self.shoes.uid);
-    }
-
-    fn text(&self, dir: &OwnedFd, name: &str) -> Result<Written, String> {
-        Written::open(dir, name, self.shoes.uid, Form::Text)
+    fn text(&self, dir: &OwnedFd, name: &str) -> Result<MapFile, String> {
+        MapFile::open(dir, name, self.shoes.uid, Form::Text)
     }
 
     fn tmp(&self) -> Result<OwnedFd, String> {
@@ -340,13 +337,114 @@ impl Asked<'_> {
     }
 
     fn usual_path(&self) -> String {
-        Path::new("/tmp")
-            .join(self.usual_name())
-            .display()
-            .to_string()
+        format!("/tmp/{}", self.usual_name())
     }
 }
 
 fn no_inlined(why: &str) -> Note {
     Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
+}
+
+/// The format of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Our own agent's.
+    Binary,
+    /// `perf-PID.map`.
+    Text,
+}
+
+/// A map as the JVM wrote it: an open file, which may have no name any more. It is read when the recording is folded, so
+/// that the agent holds one map in memory, however many JVMs end together.
+pub struct MapFile {
+    file: File,
+    form: Form,
+}
+
+impl MapFile {
+    /// The map of that name, which must belong to the owner. Err says why there is none.
+    pub fn open(dir: impl AsFd, name: &str, owner: u32, form: Form) -> Result<Self, String> {
+        match open_regular(dir, name, Some(owner), MOST) {
+            Ok((_, 0)) => Err("the map is empty".to_owned()),
+            Ok((file, _)) => Ok(Self { file, form }),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+
+    /// Whether it was last written at that time or later.
+    pub fn is_since(&self, time: SystemTime) -> bool {
+        let written = self.file.metadata().and_then(|file| file.modified());
+        written.is_ok_and(|written| written >= time)
+    }
+
+    /// Its content by now; its owner may have changed it.
+    pub fn read(mut self) -> Result<JitMap, String> {
+        self.file.rewind().map_err(|error| unreadable(&error))?;
+        let bytes = self.file.take(MOST);
+        let read = match self.form {
+            Form::Binary => JitMap::binary(bytes),
+            Form::Text => JitMap::text(bytes),
+        };
+        match read {
+            Ok(map) if map.is_empty() => Err("the map is empty".to_owned()),
+            read => read.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("the map cannot be read: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::proc::target::Target;
+    use rustix::process::geteuid;
+    use std::fs::{create_dir, remove_dir_all, remove_file, write};
+    use std::time::Duration;
+
+    #[test]
+    fn a_map_of_before_the_process_is_told_from_its_own() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-since-{}", std::process::id()));
+        create_dir(&folder).unwrap();
+        let (dir, path) = (File::open(&folder).unwrap(), folder.join("map"));
+        write(&path, "1000 10 a.b\n").unwrap();
+        let began = Target::own().began();
+        let is_since = || {
+            let map = MapFile::open(&dir, "map", geteuid().as_raw(), Form::Text);
+            map.unwrap().is_since(began)
+        };
+        assert!(is_since());
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(began - Duration::from_millis(1)).unwrap();
+        assert!(!is_since());
+        remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_map_is_read_once_its_turn_has_come() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-map-{}", std::process::id()));
+        create_dir(&folder).unwrap();
+        let dir = File::open(&folder).unwrap();
+        let owner = geteuid().as_raw();
+        let written = |content: &str, form| {
+            let path = folder.join("map");
+            write(&path, content).unwrap();
+            let written = MapFile::open(&dir, "map", owner, form);
+            remove_file(path).unwrap();
+            written
+        };
+        let map = written("1000 10 a.b\n", Form::Text).unwrap();
+        let refused = written("error: no memory\n", Form::Binary).unwrap();
+        let nothing = written("no map\n", Form::Text).unwrap();
+        assert!(written("", Form::Text).is_err());
+        assert!(MapFile::open(&dir, "map", owner, Form::Text).is_err());
+        assert_eq!(map.read().unwrap().find(0x1000)[0].0, "a.b");
+        assert!(refused.read().unwrap_err().contains("no memory"));
+        assert_eq!(nothing.read().unwrap_err(), "the map is empty");
+        let theirs = MapFile::open(&dir, ".", owner + 1, Form::Text);
+        assert!(theirs.is_err());
+        remove_dir_all(folder).unwrap();
+    }
 }

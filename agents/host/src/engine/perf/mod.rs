@@ -9,7 +9,6 @@ pub mod find;
 mod heard;
 mod java_map;
 mod often;
-pub mod placeholder;
 mod quality;
 mod record;
 mod recording;
@@ -18,8 +17,8 @@ pub mod shared;
 pub mod stream;
 mod together;
 pub mod words;
-mod written;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,6 @@ use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
 use self::beside::Beside;
-pub use self::budget::Share;
 pub use self::command::PROGRAM_MARK;
 use self::companion::Companion;
 use self::events::Event;
@@ -37,13 +35,11 @@ use self::recording::Recording;
 use self::rights::Rights;
 use crate::engine::api::Job;
 use crate::engine::api::{
-    Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped,
+    Engine, EventProfile, Folded, Note, Prepared, Raw, Shared, Started, Stopped,
 };
 use crate::engine::counters::refuse_missing;
 use crate::engine::tracepoints::refuse_unmounted;
-use crate::jvm::attach::Attach;
 use crate::jvm::preflight::Findings;
-use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::wire::outcome::{Code, Failure};
@@ -58,7 +54,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What perf can do for a process.
 struct Looked {
-    share: Share,
     beside: Beside,
     command: Command,
     events: Vec<Event>,
@@ -70,10 +65,21 @@ struct Looked {
 }
 
 /// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
-pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
-    let looked = look(job, &target, findings)?;
-    Ok(Box::new(PerfRecord {
-        _share: looked.share,
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
+    let mut looked = look(job, &target, findings)?;
+    if job.dry_run {
+        let unnamed = |companion: &mut Companion| companion.foresee();
+        let unnamed = looked.beside.do_now(FAREWELL, unnamed)?;
+        looked.notes.extend(unnamed);
+        looked
+            .notes
+            .extend(quality::foreseen(&looked.java, looked.better));
+        return Ok(Prepared::DryRun(Ok(Started {
+            sources: sources(&looked.events, &looked.rights),
+            notes: looked.notes,
+        })));
+    }
+    Ok(Prepared::Ready(Box::new(PerfRecord {
         shared: job.shared.clone(),
         target,
         beside: looked.beside,
@@ -85,27 +91,12 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         notes: looked.notes,
         recording: None,
         attached: None,
-    }))
+    })))
 }
 
-/// What `prepare` would make of a process, and what would be said of its names.
-pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
-    let mut looked = look(job, &target, findings)?;
-    let unnamed = |companion: &mut Companion| companion.foresee();
-    looked
-        .notes
-        .extend(looked.beside.do_now(FAREWELL, unnamed)?);
-    looked
-        .notes
-        .extend(quality::foreseen(&looked.java, looked.better));
-    let events = looked.events.iter();
-    let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
-    Ok(Foreseen {
-        sources: sources.collect(),
-        notes: looked.notes,
-        unable: None,
-        share: Some(looked.share),
-    })
+fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
+    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
+    events.iter().map(source).collect()
 }
 
 /// What can be recorded of a process, and why not the rest.
@@ -125,7 +116,7 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
     let (events, apart) = together::possible(events, rights.kernel);
     refused.extend(apart);
-    let (events, share) = fitting(job, target, &mut command, events, &mut refused)?;
+    let events = fitting(job, target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
@@ -134,7 +125,6 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
     Ok(Looked {
-        share,
         beside,
         command,
         events,
@@ -152,19 +142,19 @@ fn fitting(
     command: &mut Command,
     events: Vec<Event>,
     refused: &mut Vec<Failure>,
-) -> Result<(Vec<Event>, Share), Failure> {
+) -> Result<Vec<Event>, Failure> {
     let all_refused = |refused: &mut Vec<Failure>| Failure::all(refused.drain(..));
     if events.is_empty() {
         return Err(all_refused(refused));
     }
-    let bytes = command.memory(target.status.threads, events.len());
-    let share = job.shared.perf.budget.take(bytes)?;
     let (events, impossible) = command.possible(events, &job.shared.perf);
     refused.extend(impossible);
-    match events.is_empty() {
-        true => Err(all_refused(refused)),
-        false => Ok((events, share)),
+    if events.is_empty() {
+        return Err(all_refused(refused));
     }
+    let bytes = command.memory(target.status.threads, events.len());
+    job.shared.perf.memory.take(bytes)?;
+    Ok(events)
 }
 
 /// Options that mean nothing to perf, unless the refusal of an event says so already.
@@ -203,13 +193,6 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
         )
         .coded(Code::OptionIgnored)
     })
-}
-
-/// Whether the JVM would be asked to load the agent that names its code. To be called by a thread that has no more
-/// rights than the JVM's user.
-pub fn would_load(findings: &Findings, shoes: &Shoes, target: &Target) -> bool {
-    let java = Java::look(findings, shoes, target.pid);
-    java.is_hotspot && java.takes_agents() && Attach::new(target, shoes).foresee().is_ok()
 }
 
 /// What a user should know of what the kernel shows the agent.
@@ -287,8 +270,6 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
 
 /// A process that is ready, and the recording once it is under way.
 struct PerfRecord {
-    /// Given back with the process.
-    _share: Share,
     shared: Arc<Shared>,
     target: Target,
     beside: Beside,
@@ -315,10 +296,8 @@ impl Engine for PerfRecord {
             self.shared.clone(),
         )?;
         self.recording = Some(recording);
-        let events = self.events.iter();
-        let sources = events.map(|event| (event.name.clone(), event.source(self.rights.kernel)));
         Ok(Started {
-            sources: sources.collect(),
+            sources: sources(&self.events, &self.rights),
             notes: std::mem::take(&mut self.notes),
         })
     }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::budget::Budget;
+use super::budget::KernelMemory;
 use super::find::{self, Perf};
 use super::record::Tried;
 use crate::wire::outcome::Failure;
 
 pub struct Shared {
-    pub budget: Arc<Budget>,
+    pub memory: KernelMemory,
     perf: OnceLock<Result<Perf, Failure>>,
     /// By what perf was asked for.
     trials: Mutex<HashMap<Vec<String>, Arc<OnceLock<Tried>>>>,
@@ -18,7 +18,7 @@ pub struct Shared {
 impl Shared {
     pub fn of_host() -> Self {
         Self {
-            budget: Budget::of_host(),
+            memory: KernelMemory::of_host(),
             perf: OnceLock::new(),
             trials: Mutex::default(),
         }

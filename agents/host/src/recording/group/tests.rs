@@ -22,7 +22,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600))),
-        shared: Arc::new(Shared::within(&AgentLimits::default())),
+        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
         worked: None,
         early: Vec::new(),
         left: Vec::new(),
@@ -128,7 +128,7 @@ fn one_that_was_given_up_is_not_heard_again() {
 fn each_that_is_folded_gives_time_to_the_next() {
     let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
     let outcome = Failure::plain("ended").at(1, Stage::Record);
-    let over = Report::Over(Box::new(Finished::failed(outcome)));
+    let over = Report::Over(Box::new(Finished::without_profiles(outcome)));
     recordings.handle_report(1, over, &mut Nobody);
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
@@ -167,7 +167,7 @@ fn waits(recordings: &Recordings, sender: Sender<(i32, Report)>) -> thread::Join
     thread::spawn(move || {
         let unwanted = folding.turn().is_none();
         let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
-        process::tagged(1, sender)(Report::Over(Box::new(Finished::failed(outcome))));
+        process::tagged(1, sender)(Report::Over(Box::new(Finished::without_profiles(outcome))));
         unwanted
     })
 }

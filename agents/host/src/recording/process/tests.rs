@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::api::{Foreseen, Libraries, Shared, Started};
+use crate::engine::api::{Libraries, Shared};
 use crate::os::proc::stat;
 use crate::os::threads::broken;
 use crate::resources::folding::Folding;
@@ -56,7 +56,8 @@ fn of_this_process() -> Job {
         session: "test".to_owned(),
         host: "test".to_owned(),
         folding: Arc::new(Folding::new(Duration::from_secs(1))),
-        shared: Arc::new(Shared::within(&AgentLimits::default())),
+        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+        dry_run: false,
     }
 }
 
@@ -64,8 +65,7 @@ fn of_this_process() -> Job {
 fn an_engine_that_breaks_leaves_all_the_same() {
     let way = Way {
         engine: "broken",
-        prepare: |_, target, _| Ok(Box::new(Broken(target))),
-        foresee: |_, _, _| Ok(Foreseen::default()),
+        prepare: |_, target, _| Ok(Prepared::Ready(Box::new(Broken(target)))),
     };
     let (orders, mut to_follow) = channel();
     orders.send(Order::Start).unwrap();

@@ -57,7 +57,7 @@ fn for_one_who_is_lost_more_is_folded() {
 fn what_waits_to_be_heard_is_not_given_up() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);
-    let good = Finished::failed(Outcome {
+    let good = Finished::without_profiles(Outcome {
         status: Status::Ok,
         ..Failure::plain("its result").at(7, Stage::Record)
     });
@@ -84,7 +84,7 @@ fn what_was_given_up_is_stayed_for() {
     let mut session = session(Recordings::hanging(7, true), output);
     assert!(session.overdue().is_ok());
     assert!(session.recordings.is_none() && session.has_work_left());
-    let late = Finished::failed(Failure::plain("it went on").at(7, Stage::Record));
+    let late = Finished::without_profiles(Failure::plain("it went on").at(7, Stage::Record));
     session.handle_report(7, Report::Over(Box::new(late)));
     assert!(!session.has_work_left());
     drop(session);

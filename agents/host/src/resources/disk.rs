@@ -1,0 +1,98 @@
+//! How much a recording may take of the disk, or of the memory, that its folder is on.
+//!
+//! There may be hundreds of recordings on one disk. They keep no account of each other: each looks at what is left.
+
+use std::sync::Arc;
+
+use rustix::fd::AsFd;
+
+use crate::os::free_space::{Memory, Room};
+use crate::wire::outcome::{Code, Failure};
+
+/// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.
+const MOST: u64 = 1 << 30;
+/// A recording ends when less than this is left, in bytes: others need it.
+const LEAST_FREE: u64 = 32 << 20;
+/// A folder without room for the first piece of a recording is not used, in bytes.
+const LEAST: u64 = 8 << 20;
+/// Of what is free, all recordings take this part of a disk, and this one of memory: processes need that.
+const PART_OF_DISK: u64 = 2;
+const PART_OF_MEMORY: u64 = 4;
+const MORE_ROOM: &str =
+    "give the JVM's user more room in /tmp or /var/tmp, or record for a shorter time or with longer intervals";
+
+/// The cap of one recording.
+pub struct DiskCap {
+    memory: Arc<Memory>,
+    /// A recording that is larger than this ends once all have taken their part, in bytes.
+    pub share: u64,
+    /// What is left when all have taken their part, in bytes.
+    floor: u64,
+}
+
+impl DiskCap {
+    /// Of an open folder that so many recordings may write to. Err where it has no room for one.
+    pub fn new(folder: impl AsFd, memory: &Arc<Memory>, recordings: usize) -> Result<Self, String> {
+        let room = memory.room(folder).unwrap_or(Room {
+            free: u64::MAX,
+            is_memory: false,
+        });
+        if room.free < LEAST_FREE + LEAST {
+            return Err(format!("has only {} MiB left", room.free >> 20));
+        }
+        let part = match room.is_memory {
+            true => room.free / PART_OF_MEMORY,
+            false => room.free / PART_OF_DISK,
+        };
+        Ok(Self {
+            memory: memory.clone(),
+            share: part / recordings.max(1) as u64,
+            floor: room.free - part,
+        })
+    }
+
+    /// Why a recording of this size in an open folder is ended, where it takes too much.
+    pub fn refuse(&self, size: u64, folder: impl AsFd, path: &str) -> Result<(), Failure> {
+        let room = self.memory.room(folder);
+        let free = room.map_or(u64::MAX, |room| room.free);
+        let what = match room.is_some_and(|room| room.is_memory) {
+            true => "memory",
+            false => "disk",
+        };
+        let reason = if size > MOST {
+            format!("the recording is larger than {} MiB", MOST >> 20)
+        } else if free < LEAST_FREE {
+            format!("the {what} of {path} is nearly full")
+        } else if size > self.share && free < self.floor {
+            let share = self.share >> 20;
+            format!("the recording is larger than {share} MiB, its part of the {what} of {path}")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(reason, MORE_ROOM).coded(Code::DiskLimit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_large_recording_ends_once_all_have_taken_their_part() {
+        let folder = || File::open("/").unwrap();
+        let memory = Arc::new(Memory::of_agent());
+        let free = memory.room(folder()).unwrap().free;
+        let [taken, left] = [u64::MAX, 0].map(|floor| DiskCap {
+            memory: memory.clone(),
+            share: 100,
+            floor,
+        });
+        let ended = |cap: &DiskCap, size| cap.refuse(size, folder(), "/").is_err();
+        assert!(free > LEAST_FREE && ended(&taken, 101) && !ended(&taken, 100));
+        assert!(!ended(&left, 101) && ended(&left, MOST + 1));
+        let one = DiskCap::new(folder(), &memory, 1).unwrap();
+        let four = DiskCap::new(folder(), &memory, 4).unwrap();
+        assert!(one.share <= free && four.share < one.share / 3);
+    }
+}

@@ -1,0 +1,130 @@
+"""How much of what was asked for was recorded, and how it was sampled, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.model import Outcome
+from hprofiler.model.measures import counted, duration, interval_in_words
+
+_SHORT_SHOWN = 3
+_OTHERS_SHOWN = 3
+# A recording that lasted for so much of its time lasted for all of it: clocks and stops are not that exact.
+_ALL_OF_IT = 0.98
+_IN_MINUTES = 120
+
+
+def host_covered(facts: RunFacts, host: HostFacts, problems: Sequence[Outcome]) -> str:
+    """ "3 of 4 processes, interrupted"."""
+    unreadable = sum(1 for problem in problems if problem.host == host.name)
+    recorded = f"{len(host.recordings) - unreadable} of {counted(host.processes, 'processes')}"
+    return recorded + cut_short(_alone(facts, host)) + interrupted(facts)
+
+
+def sampled(facts: RunFacts) -> str:
+    """How the event was sampled: "300 Hz for 60 s", "every 512 KiB for 24 of 60 s" where that ended early."""
+    recordings = [one for host in facts.hosts for one in host.recordings]
+    intervals = (one.interval for one in recordings)
+    how = f"{facts.frequency} Hz" if facts.event == "cpu" else interval_in_words(facts.event, intervals)
+    longest = max((one.seconds for one in recordings), default=0.0)
+    return f"{how} for {duration_in_words(longest, facts.duration)}".strip()
+
+
+def host_sampled(facts: RunFacts, host: HostFacts) -> str:
+    """The same of one host."""
+    return sampled(_alone(facts, host))
+
+
+def recorded_for(facts: RunFacts, recording: RecordingFacts) -> str:
+    """ "24 of 60 s" of a process that was not recorded for all of the time; else ""."""
+    told = duration_in_words(recording.seconds, facts.duration)
+    return told if " of " in told else ""
+
+
+def _alone(facts: RunFacts, host: HostFacts) -> RunFacts:
+    return replace(facts, hosts=(host,))
+
+
+class Coverage(NamedTuple):
+    """How much was recorded: "37 of 40 processes on 9 of 10 hosts"; `complete` where that is all.
+
+    `interrupted` is `text` and whether the run was interrupted.
+    """
+
+    text: str
+    complete: bool
+    interrupted: str
+
+
+def coverage(facts: RunFacts, unreadable: int = 0) -> Coverage:
+    """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
+
+    "no process matches on 3 hosts" where all were searched, and had none.
+    Idle hosts are not missed: they had nothing to record; nor are containers that nobody named and that
+    have no shell. `unreadable` processes do not count as recorded. Of hosts that were recorded for less
+    time than was asked for it says for how much.
+    """
+    recorded = sum(host.recorded for host in facts.hosts) - unreadable
+    found = sum(host.processes for host in facts.hosts)
+    busy = [host for host in facts.hosts if not host.idle and not host.needless]
+    idle = sum(host.idle for host in facts.hosts)
+    needless = len(facts.hosts) - len(busy) - idle
+    reached = sum(1 for host in busy if host.recordings)
+    preposition, places = facts.places.split()
+    if not found and not busy and idle:
+        none = f"no process matches {preposition} {counted(idle, places)}"
+        none += f", {needless} without a shell" if needless else ""
+        return Coverage(none, True, none + interrupted(facts))
+    text = (
+        f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
+    )
+    text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
+    short = cut_short(facts)
+    complete = recorded == found and reached == len(busy) and not short
+    return Coverage(text + short, complete, text + short + interrupted(facts))
+
+
+def others_missing(facts: RunFacts) -> str:
+    """ "heep: not recorded, wall: 1 of 2 processes" of other events, of which less was recorded."""
+    found = sum(host.processes for host in facts.hosts)
+    less = {event: n for event, n in facts.recorded.items() if n < facts.recorded.get(facts.event, 0)}
+    of_all = f"of {counted(found, 'processes')}"
+    told = [f"{event}: {f'{n} {of_all}' if n else 'not recorded'}" for event, n in less.items()]
+    more = len(told) - _OTHERS_SHOWN
+    return ", ".join(told[:_OTHERS_SHOWN]) + (f", {counted(more, 'more events')}" if more > 0 else "")
+
+
+def interrupted(facts: RunFacts) -> str:
+    return ", interrupted" if facts.interrupted else ""
+
+
+def cut_short(facts: RunFacts) -> str:
+    """ ", n3: 24 of 60 s" of hosts that were not recorded for all of the time."""
+    told: list[str] = []
+    for host in facts.hosts:
+        if host.short:
+            who = host.name if len(host.short) == host.recorded else host.short[0].where
+            least = min(one.seconds or 0.0 for one in host.short)
+            told.append(f", {who}: {part_of_time(least, facts.duration)}")
+    more = len(told) - _SHORT_SHOWN
+    return "".join(told[:_SHORT_SHOWN]) + (f", {more} more cut short" if more > 0 else "")
+
+
+def duration_in_words(seconds: float, asked: float) -> str:
+    """ "60 s", or "24 of 60 s" where less was recorded than was asked for; of 0 seconds nobody knows."""
+    if 0 < seconds < asked * _ALL_OF_IT:
+        return part_of_time(seconds, asked)
+    return duration(asked)
+
+
+def part_of_time(seconds: float, asked: float) -> str:
+    """ "24 of 60 s", "3.2 of 10.0 min", "24 s of 10.0 min"; never as if it were all."""
+    part, whole = duration(seconds), duration(asked)
+    if asked < _IN_MINUTES or part == whole:
+        rough = asked < _IN_MINUTES and f"{seconds:.3g}" != f"{asked:.3g}"
+        return f"{seconds:.{3 if rough else 6}g} of {asked:.6g} s"
+    unit = whole.partition(" ")[2]
+    return f"{part.removesuffix(f' {unit}')} of {whole}"

@@ -1,0 +1,358 @@
+"""Two runs, or two profiles, compared: what costs more, what less, and what of it is chance; docs/diff.md."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from hprofiler._flamegraph import Change, Diff, Profile
+from hprofiler.analysis.diff_sides import Listener, RunSource, Side, Source, open_side
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.base.errors import UsageError
+from hprofiler.model.event_names import known_as
+from hprofiler.model.measures import Column
+
+_EVERYTHING = 2**31 - 1
+# A total that changed by as much as the own cost did, but for so small a part of the whole.
+_SAME = 1e-9
+# Of so many samples a share tells how much larger or smaller it became; where nobody knows how many there
+# were, a share of so much.
+_SAMPLES = 20
+_SHARE = 0.005
+# One method does not speak for all others.
+_MOST = 0.05
+# Methods that tell speak for the others where they are so much of these.
+_ENOUGH = 0.5
+# Of fewer methods nobody speaks as of most.
+_FEWEST_METHODS = 3
+# How much more the median of many varies than their mean.
+_OF_A_MEDIAN = math.sqrt(math.pi / 2)
+FEWEST = 3
+WHY = f"fewer than {FEWEST} processes of a role on a side"
+
+
+class Page(Protocol):
+    """Takes all profiles of a comparison as they are read; `run` is 0 for before, 1 for after."""
+
+    def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None: ...
+
+    def take(
+        self,
+        run: int,
+        profile: Profile,
+        host: HostFacts | None = None,
+        recording: RecordingFacts | None = None,
+    ) -> None: ...
+
+
+def compare_paths(
+    before: Path,
+    after: Path,
+    event: str | None,
+    absolute: bool,
+    listener: Listener,
+    page: Page | None = None,
+) -> Changes:
+    """Compare two run folders or files in one event; None is the first that both have.
+
+    A `page` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
+    can be compared; ProfileError where there are no samples.
+    """
+    sources = (open_side(before), open_side(after))
+    chosen = _event(sources, event)
+    if page is not None:
+        facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
+        page.begin(chosen, sources[0].events[chosen], facts)
+    takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
+    columns = [one.column(chosen, absolute) for one in sources]
+    # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
+    column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
+    first, second = (
+        one.read(chosen, column, listener, taker) for one, taker in zip(sources, takers, strict=True)
+    )
+    return compare(chosen, first, second, absolute)
+
+
+def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
+    before, after = sources
+    both = [event for event, column in before.events.items() if after.events.get(event) == column]
+    for name in filter(None, (wanted, known_as(wanted or ""))):  # a file may call a value of its own so
+        if name in both:
+            return name
+    if wanted is None and both:
+        return next((event for event in both if before.has(event) and after.has(event)), both[0])
+    what = "they have no event in common" if wanted is None else f"not both have the event {wanted!r}"
+    has = "; ".join(f"{one.name} has {', '.join(one.events) or 'none'}" for one in sources)
+    raise UsageError(f"{before.name} and {after.name} cannot be compared: {what}", has)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A cost before and after: shares of the whole (0 to 1), or amounts; `noise` is what chance may make."""
+
+    before: float
+    after: float
+    noise: float | None
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+    @property
+    def beyond(self) -> bool:
+        """It is no chance; where nobody knows, no change is said to be."""
+        return self.noise is not None and abs(self.change) > self.noise
+
+    @property
+    def which(self) -> str:
+        """ "new", "gone" or ""."""
+        return "new" if not self.before and self.after else "gone" if self.before and not self.after else ""
+
+
+@dataclass(frozen=True)
+class MethodChange:
+    """What became of a method: of its own cost, and of its total with all it calls."""
+
+    name: str
+    own: Moved
+    total: Moved
+
+    def of(self, kind: str) -> Moved:
+        moved: Moved = getattr(self, kind)
+        return moved
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
+
+    `methods` are all that there are, by the size of their own change.
+    """
+
+    event: str
+    before: Side
+    after: Side
+    absolute: bool
+    methods: tuple[MethodChange, ...]
+    noise: Noise
+    diff: Diff
+
+    @property
+    def whole(self) -> float:
+        """What 100 % is: 1 for shares, the amount before for amounts."""
+        return float(self.before.spread.total) if self.absolute else 1.0
+
+    def grew(self, kind: str) -> list[MethodChange]:
+        """Methods whose own cost ("own"), or total, grew beyond noise, the most first.
+
+        Of totals only those that tell more than the own cost does.
+        """
+        return self._beyond(kind, lambda moved: moved.change)
+
+    def shrank(self, kind: str) -> list[MethodChange]:
+        return self._beyond(kind, lambda moved: -moved.change)
+
+    def _beyond(self, kind: str, size: Callable[[Moved], float]) -> list[MethodChange]:
+        found = [one for one in self.methods if one.of(kind).beyond and size(one.of(kind)) > 0]
+        if kind == "total":
+            found = [one for one in found if abs(one.total.change - one.own.change) > _SAME * self.whole]
+        return sorted(found, key=lambda one: (-size(one.of(kind)), one.name))
+
+    def largest(self, kind: str) -> list[MethodChange]:
+        """Every method that changed, chance or not, the most first."""
+        changed = [one for one in self.methods if one.of(kind).change]
+        return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
+
+    @cached_property
+    def room(self) -> UnchangedShares:
+        """How many times its share before a method has that costs what it did."""
+        methods = () if self.absolute else self.methods
+        shares = [Share(one.name, one.own.before, one.own.after, one.own.noise) for one in methods]
+        return UnchangedShares(shares, self.before.spread.samples, self.after.spread.samples)
+
+    def grew_over(self, limit: float) -> list[MethodChange]:
+        """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
+
+        What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
+        alone counts.
+        """
+        return self._over(limit, lambda moved: moved.noise is None or moved.beyond)
+
+    def may_have_grown_over(self, limit: float) -> list[MethodChange]:
+        """Methods that would have grown by more than this part of the whole if it were not within noise."""
+        return self._over(limit, lambda moved: moved.noise is not None and not moved.beyond)
+
+    def _over(self, limit: float, counts: Callable[[Moved], bool]) -> list[MethodChange]:
+        def over(moved: Moved, room: float = 1.0) -> bool:
+            return counts(moved) and moved.after - moved.before * room > limit * self.whole
+
+        def grew(one: MethodChange) -> bool:
+            if not over(one.own) and not over(one.total):
+                return False
+            room = max(1.0, self.room.without(one.name))
+            return over(one.own, room) or over(one.total, room)
+
+        found = [one for one in self.methods if grew(one)]
+        return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
+
+    def appeared(self, limit: int) -> list[Change]:
+        """Paths that are only after, and more than chance, the largest first."""
+        return list(islice(filter(self._is_no_chance, self.diff.appeared(_EVERYTHING)), limit))
+
+    def vanished(self, limit: int) -> list[Change]:
+        """Paths that are only before; where shares are compared their amounts are of the whole after."""
+        return list(islice(filter(self._is_no_chance, self.diff.vanished(_EVERYTHING)), limit))
+
+    def _is_no_chance(self, path: Change) -> bool:
+        whole = 1 if self.absolute else self.diff.after_total
+        before, after = path.total_before / whole, path.total_after / whole
+        return Moved(before, after, self.noise.of_path(path.name, (before, after))).beyond
+
+
+def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Changes:
+    """Both sides have samples, and the same value."""
+    noise = Noise(before.spread, after.spread, absolute)
+    sides = (before.spread, after.spread)
+    methods = [
+        MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
+        for name in sorted(before.spread.names() | after.spread.names())
+    ]
+    methods.sort(key=lambda one: -abs(one.own.change))
+    diff = before.profile.diff(after.profile, normalize=not absolute)
+    return Changes(event, before, after, absolute, tuple(methods), noise, diff)
+
+
+def _moved(name: str, which: str, sides: tuple[Spread, Spread], noise: Noise) -> Moved:
+    before, after = (side.cost(which, name) / (1 if noise.absolute else side.total) for side in sides)
+    return Moved(before, after, noise.of(which, name))
+
+
+class Share(NamedTuple):
+    """A method's share (0 to 1) before and after; `noise` is what chance makes of the change, if known."""
+
+    name: str
+    before: float
+    after: float
+    noise: float | None
+
+    @property
+    def middle(self) -> float:
+        return (self.before + self.after) / 2
+
+
+class UnchangedShares:
+    """How much larger or smaller the shares are of what did not change, where something else did.
+
+    Shares add up to one: where something costs less, all else has a larger share without costing more.
+    This says how many times its share before the usual method has: the median of those that tell, by their
+    shares.
+
+    `before` and `after` are how many samples there are, 0 where nobody knows.
+    """
+
+    def __init__(self, shares: Sequence[Share], before: int, after: int) -> None:
+        least = [_SAMPLES / samples if samples else _SHARE for samples in (before, after)]
+        telling = [one for one in shares if one.before >= least[0] and one.after >= least[1]]
+        telling.sort(key=lambda one: one.after / one.before)
+        self._shares: dict[str, tuple[float, float]] = {one.name: (one.before, one.after) for one in shares}
+        self._times = [one.after / one.before for one in telling]
+        self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in telling}
+        self._upto: list[float] = list(accumulate(self._weights.values()))
+        self._sums = (sum(one.before for one in telling), sum(one.after for one in telling))
+        self._noise = math.hypot(self._of_the_median(telling), max(map(_pushed_by, shares), default=0.0))
+
+    @property
+    def told(self) -> float:
+        """Of all methods; 1 where too few of them tell, and where it may be chance."""
+        times = self.without("")
+        sure = len(self._times) >= _FEWEST_METHODS and abs(math.log(times)) > self._noise
+        return times if sure else 1.0
+
+    def _of_the_median(self, telling: Sequence[Share]) -> float:
+        """What each one's own chance makes of the median's logarithm; 0 where nobody knows.
+
+        A median is as exact as those beside it are close together, which their noise tells.
+        """
+        known = [(self._weights[one.name], one.noise / one.middle) for one in telling if one.noise]
+        if not known:
+            return 0.0
+        spread = math.sqrt(sum(weight**2 for weight, _ in known))
+        return _OF_A_MEDIAN * spread / sum(weight / noise for weight, noise in known)
+
+    def without(self, name: str) -> float:
+        """As all methods but this one have it, chance or not; 1 where too few of them tell."""
+        own, weight = self._shares.get(name, (0.0, 0.0)), self._weights.get(name, 0.0)
+        for whole, share in zip(self._sums, own, strict=False):
+            if whole - (share if weight else 0.0) < _ENOUGH * (1 - share):
+                return 1.0
+        left = self._upto[-1] - weight if self._upto else 0.0
+        if left <= 0:
+            return 1.0
+        return self._median(left / 2, name, weight)
+
+    def _median(self, half: float, name: str, weight: float) -> float:
+        """Where those below have half of the weight, the one that is left out apart."""
+        place = bisect_left(self._upto, half)
+        if weight and self._times[place] >= self._shares[name][1] / self._shares[name][0]:
+            place = bisect_left(self._upto, half + weight)
+        return self._times[min(place, len(self._times) - 1)]
+
+
+def _pushed_by(one: Share) -> float:
+    """By how much the shares of all others become larger or smaller together, by this one's noise."""
+    rest = 1 - one.middle
+    return (one.noise or 0.0) / rest if rest > 0 else 0.0
+
+
+def split_by_certainty(
+    changes: Changes, grown: Sequence[MethodChange]
+) -> tuple[list[MethodChange], list[MethodChange]]:
+    """Methods that surely grew, and those for which that cannot be said.
+
+    One JVM compiles and inlines otherwise than the next: between two processes of the same program some
+    methods move by more than counting samples explains. It can be said where half or more of what the method
+    costs after is of roles with `FEWEST` processes on both sides. A file does not say of how many processes
+    it is: what grew there is taken at its word.
+    """
+    if changes.before.facts is None or changes.after.facts is None:
+        return list(grown), []
+    sure = [one for one in grown if _of_several(changes, one.name)]
+    return sure, [one for one in grown if one not in sure]
+
+
+def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:
+    """The method that grew the most by more than `limit`, and the noise that hides it, as parts of the whole.
+
+    Only where a run has fewer than `FEWEST` processes: the spread of more than that tells what is chance.
+    """
+    if changes.before.facts is None or changes.after.facts is None or fewest(changes) >= FEWEST:
+        return None
+    for one in changes.may_have_grown_over(limit):
+        moved = max(one.own, one.total, key=lambda moved: moved.change)
+        return one, (moved.noise or 0.0) / changes.whole
+    return None
+
+
+def fewest(changes: Changes) -> int:
+    """How many processes the side has that has fewer."""
+    return min(changes.before.spread.parts, changes.after.spread.parts)
+
+
+def _of_several(changes: Changes, name: str) -> bool:
+    """Whether at least half of the method is of roles that tell."""
+    before, after = changes.before.spread.kinds, changes.after.spread.kinds
+    told = whole = 0
+    for role, kind in after.items():
+        sums = kind.sums("all", name)
+        cost = sums.cost if sums is not None else 0
+        whole += cost
+        if kind.parts >= FEWEST and role in before and before[role].parts >= FEWEST:
+            told += cost
+    return 2 * told >= whole

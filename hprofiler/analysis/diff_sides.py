@@ -1,0 +1,228 @@
+"""The two sides of a comparison: a run folder's processes, or one file, read one profile at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.coverage import coverage, sampled
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.noise import Spread
+from hprofiler.analysis.profiles import Names, Reader, unreadable
+from hprofiler.base.background import interruptibly
+from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.paths import is_folder, is_there
+from hprofiler.base.text import printable
+from hprofiler.model import Outcome
+from hprofiler.model.measures import Column, amount, counted, measure_of
+from hprofiler.runfolder import RunFolder, is_run_file
+from hprofiler.runfolder.input_checks import refuse_no_profile
+
+# Told the side, how many profiles of it were read, and of how many.
+Listener = Callable[[str, int, int], None]
+# Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
+Taker = Callable[[Profile, HostFacts | None, RecordingFacts | None], None]
+_NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
+# Of these the first value counts samples, and the second is the time that they stand for.
+_TIMES = ("cpu", "wall", "offcpu")
+_EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
+# What is counted in these stands for more than the samples were.
+_ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
+
+
+@dataclass
+class Side:
+    """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
+
+    `problems` are stored profiles that could not be used.
+    """
+
+    name: str
+    merged: Profile | None = None
+    facts: RunFacts | None = None
+    spread: Spread = field(default_factory=Spread)
+    problems: list[Outcome] = field(default_factory=list)
+
+    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
+        """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
+        self.spread.add(profile, samples, kind)
+        if self.merged is None:
+            self.merged = profile
+        else:
+            self.merged.merge(profile)
+
+    @property
+    def profile(self) -> Profile:
+        if self.merged is None:
+            raise ProfileError(f"no profile in {self.name} can be used")
+        return self.merged
+
+    @property
+    def column(self) -> Column:
+        return self.profile.values[0]
+
+    @property
+    def seconds(self) -> float:
+        """How long the longest recording took, which an interrupt may have ended; 0 where nobody knows."""
+        if self.facts is None:
+            return 0.0
+        recorded = (one.seconds for host in self.facts.hosts for one in host.recordings)
+        return max(recorded, default=0.0) or self.facts.duration
+
+    @property
+    def partial(self) -> str:
+        """ "1 of 40 processes on 1 of 10 hosts, interrupted"; "" for all that there was."""
+        if self.facts is None:
+            return ""
+        known = coverage(self.facts, len(self.problems))
+        return "" if known.complete and not self.facts.interrupted else known.interrupted
+
+    def in_words(self) -> str:
+        """ "results (39,123 samples, 4 processes)"."""
+        told = self._amounts()
+        if self.facts is not None:
+            told.append(counted(self.spread.parts, "processes"))
+        return f"{self.name} ({', '.join(told)})"
+
+    def in_picture(self) -> str:
+        """ "results (39,123 samples, 3 of 4 processes on 1 of 1 host, 99 Hz for 60 s)"."""
+        return f"{self.name} ({', '.join([*self._amounts(), *self.covered])})"
+
+    @property
+    def covered(self) -> list[str]:
+        """ "3 of 4 processes on 1 of 1 host" and "99 Hz for 60 s"; of a file nothing is known."""
+        if self.facts is None:
+            return []
+        return [coverage(self.facts, len(self.problems)).interrupted, sampled(self.facts)]
+
+    def _amounts(self) -> list[str]:
+        told = [amount(self.spread.total, self.column)]
+        if self.column[1] != "count" and self.spread.samples:
+            told.append(counted(self.spread.samples, "samples"))
+        return told
+
+
+class RunSource:
+    """A run folder as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = RunFolder.open(path)
+        self.name = printable(str(self._folder.path))
+        self.facts = read_facts(self._folder.record)
+        self.events: dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
+
+    def has(self, event: str) -> bool:
+        """There are recordings of it, which may be without a sample."""
+        return any(host.recordings for host in self.facts.of(event).hosts)
+
+    def column(self, event: str, in_time: bool) -> Column | None:
+        """What of an event is compared; None where it is not known in time."""
+        return _column(event, in_time)
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+        """Everything of an event. Raises ProfileError where there is not one sample."""
+        facts = self.facts.of(event)
+        reader = Reader(self._folder, facts, Names(threads=taker is not None))
+        side = Side(self.name, None, facts)
+        _read_run(side, reader, column, listener, taker)
+        return _with_samples(side, event)
+
+
+def _column(event: str, in_time: bool) -> Column:
+    return measure_of(event).columns[1] if in_time and event in _TIMES else measure_of(event).column
+
+
+def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, taker: Taker | None) -> None:
+    facts = side.facts
+    assert facts is not None
+    recordings = [(host, one) for host in facts.hosts for one in host.recordings]
+    for number, (host, recording) in enumerate(recordings):
+        listener(side.name, number, len(recordings))
+        try:
+            profile = reader.read(host, recording)
+            if taker is not None:
+                taker(profile, host, recording)
+                profile = profile.without_threads()
+            part = profile.select(column[0])
+            side.add(part, _behind(facts.event, recording, profile), _kind(recording))
+        except (OSError, ValueError, RuntimeError) as error:
+            side.problems.append(unreadable(recording, error))
+    listener(side.name, len(recordings), len(recordings))
+
+
+def _kind(recording: RecordingFacts) -> str:
+    """What is said of all processes of a role, whatever is numbered: "executor N"."""
+    return f"{recording.main_class} {_NUMBERED.sub('N', recording.label)}"
+
+
+def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:
+    """How many samples stand behind a process's profile."""
+    counts = measure_of(event).columns[0][0]
+    return profile.total(counts) if event in _TIMES else recording.samples.taken
+
+
+class FileSource:
+    """One file of any format that the core reads, as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = printable(str(path))
+        try:
+            refuse_no_profile(path)
+            self._profile = interruptibly(lambda: Profile.open(path))
+        except ValueError as error:
+            raise ProfileError(f"cannot read: {error}") from error
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        values = [column for column in self._profile.values if self._profile.total(column[0])]
+        known = {event: measure_of(event).column for event in _EVENTS}
+        self.events = {event: column for event, column in known.items() if column in values}
+        for column in values:
+            self.events.setdefault(column[0], column)
+
+    def has(self, event: str) -> bool:
+        return event in self.events
+
+    def column(self, event: str, in_time: bool) -> Column | None:
+        """What of an event is compared; None where it is not known in time."""
+        if not in_time or event not in _TIMES:
+            return self.events[event]
+        column = _column(event, in_time)
+        return column if self._profile_has(column) else None
+
+    def _profile_has(self, column: Column) -> bool:
+        return column in self._profile.values and self._profile.total(column[0]) > 0
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+        """The file's value of an event, whose name may be the value's own."""
+        side = Side(self.name)
+        profile = self._profile.canonical()
+        if taker is not None:
+            taker(profile.select(self.events[event][0]), None, None)
+        side.add(profile.select(column[0]), self._samples(event))
+        return _with_samples(side, event)
+
+    def _samples(self, event: str) -> int:
+        """Times stand for as many samples as were counted beside them; objects and bytes are estimates."""
+        column = measure_of(event).columns[0] if event in _TIMES else self.events[event]
+        known = column[1] == "count" and column not in _ESTIMATES and column in self._profile.values
+        return self._profile.total(column[0]) if known else 0
+
+
+Source = RunSource | FileSource
+
+
+def open_side(path: Path) -> Source:
+    """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
+    if not is_there(path):
+        raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
+    return RunSource(path) if is_folder(path) or is_run_file(path) else FileSource(path)
+
+
+def _with_samples(side: Side, event: str) -> Side:
+    if not side.spread.total:
+        why = f": {side.problems[0].reason}" if side.problems else ""
+        raise ProfileError(f"no samples of {event} in {side.name}{why}", "there is nothing to compare")
+    return side

@@ -1,0 +1,219 @@
+"""A run's record as the report needs it: the recordings of one event, what they have in common, coverage."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hprofiler.model import Outcome, Process, Recording, Samples, Status
+from hprofiler.runfolder import HostRecord, RunRecord
+
+ASYNC_PROFILER = "async-profiler"
+PERF = "perf"
+"""The engines of recordings."""
+# What a thread's own code begins with, where nothing better is known.
+ANY_ROOT = ("*.run", "*.main")
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_")
+_MOST_LABELS = 20
+_MOST_TIMINGS = 20
+_LONGEST_LABEL = 500
+
+
+@dataclass(frozen=True)
+class RecordingFacts:
+    """One event of one process that was recorded; `totals` are the profile's sums by value name.
+
+    `labels` are what the selector and the resolver know of the process, and its user.
+    """
+
+    host: str
+    pid: int
+    label: str
+    labels: Mapping[str, str]
+    main_class: str
+    jvm_version: str
+    event: str
+    engine: str
+    source: str
+    interval: int
+    samples: Samples
+    seconds: float
+    cpu_seconds: float
+    totals: Mapping[str, int]
+    attach_seconds: float | None
+    bytes_received: int | None
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """One host of the run: `name` for people, `key` as run.json and the folder know it.
+
+    `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
+    known to be there, on a host that nobody could look at. `timings` are seconds by stage.
+    """
+
+    key: str
+    name: str
+    pids: frozenset[int]
+    recordings: tuple[RecordingFacts, ...]
+    outcomes: tuple[Outcome, ...]
+    unseen: int = 0
+    timings: Mapping[str, float] = field(default_factory=dict)
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Reached, and nothing there matched the selector."""
+        return not self.pids and any(one.status is Status.IDLE for one in self.outcomes)
+
+    @property
+    def needless(self) -> bool:
+        """Not looked into, and nothing is missing: the ledger has a note, and speaks of no failure."""
+        told = {one.status for one in self.outcomes}
+        return not self.processes and not self.idle and told == {Status.DEGRADED}
+
+    @property
+    def recorded(self) -> int:
+        """How many processes have a recording."""
+        return len({one.pid for one in self.recordings})
+
+    @property
+    def short(self) -> tuple[Outcome, ...]:
+        """The ledger lines of processes that were recorded, and not for all of the time."""
+        recorded = {one.pid for one in self.recordings}
+        return tuple(one for one in self.outcomes if one.seconds is not None and one.pid in recorded)
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are."""
+        return len(self.pids) + self.unseen
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The run: what was asked for, when, and how it went on each host.
+
+    `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
+    at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
+    is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
+    """
+
+    version: str
+    command: tuple[str, ...]
+    target: str
+    selector: str
+    engine: str
+    events: tuple[str, ...]
+    event: str
+    frequency: int
+    duration: float
+    started: str
+    finished: str
+    interrupted: bool
+    hosts: tuple[HostFacts, ...]
+    roots: tuple[str, ...]
+    trimmed: bool = False
+    places: str = "on hosts"
+    recorded: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def recordings(self) -> list[RecordingFacts]:
+        return [one for host in self.hosts for one in host.recordings]
+
+    @property
+    def expected(self) -> int:
+        """How many samples the CPU time of all recordings stands for."""
+        return sum(one.samples.expected for one in self.recordings)
+
+    def of(self, event: str) -> RunFacts:
+        """The facts of one event: only its recordings, and all outcomes."""
+        return replace(self, event=event, hosts=tuple(_only(host, event) for host in self.hosts))
+
+
+def _only(host: HostFacts, event: str) -> HostFacts:
+    return replace(host, recordings=tuple(one for one in host.recordings if one.event == event))
+
+
+def read_facts(record: RunRecord) -> RunFacts:
+    """The facts of a run's record."""
+    events = tuple(dict.fromkeys(record.sampling.events)) or ("cpu",)
+    hosts = tuple(map(_host, record.hosts))
+    return RunFacts(
+        version=record.hprofiler,
+        command=record.command,
+        target=record.target.name or record.target.kind,
+        selector=record.selector,
+        engine=record.sampling.engine,
+        events=events,
+        event=events[0],
+        frequency=record.sampling.frequency,
+        duration=record.sampling.duration,
+        started=record.started,
+        finished=record.finished,
+        interrupted=record.interrupted,
+        hosts=hosts,
+        roots=tuple(filter(None, record.roots)) or ANY_ROOT,
+        places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
+        recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
+    )
+
+
+def _host(host: HostRecord) -> HostFacts:
+    return HostFacts(
+        key=host.name,
+        name=host.name,
+        pids=host.found,
+        recordings=tuple(_recording(host, one) for one in host.recordings),
+        outcomes=tuple(replace(one, host=host.name) for one in host.outcomes),
+        unseen=len(host.unseen),
+        timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
+        bytes_sent=host.bytes_sent,
+        bytes_received=host.bytes_received,
+    )
+
+
+def _recording(host: HostRecord, recording: Recording) -> RecordingFacts:
+    process = recording.process
+    return RecordingFacts(
+        host=host.name,
+        pid=process.pid,
+        label=process.label,
+        labels=_labels(process, host.labels),
+        main_class=process.main_class,
+        jvm_version=process.jvm_version,
+        event=recording.event,
+        engine=recording.engine,
+        source=recording.source,
+        interval=recording.interval,
+        samples=recording.samples,
+        seconds=recording.seconds,
+        cpu_seconds=recording.cpu_seconds,
+        totals=recording.totals,
+        attach_seconds=recording.attach_seconds,
+        bytes_received=recording.bytes_received,
+    )
+
+
+def _labels(process: Process, host: Mapping[str, str]) -> dict[str, str]:
+    own = process.labels
+    given = list({**own, **host, **own}.items())[:_MOST_LABELS]
+    labels = {key[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for key, value in given}
+    labels.setdefault("user", process.user[:_LONGEST_LABEL])
+    return {key: value for key, value in labels.items() if key and value}
+
+
+def root_patterns(roots: Sequence[str]) -> list[str]:
+    """Regular expressions that find a frame which is one of the roots.
+
+    A root is a whole name, with `*` for any text; slashes and dots are one, as engines write both, and a
+    name of native code may have its arguments behind it.
+    """
+    return [f"^{''.join(map(_root_part, re.split(r'([*./])', root)))}(?:\\(.*)?$" for root in roots]
+
+
+def _root_part(text: str) -> str:
+    known = {"*": ".*", ".": "[./]", "/": "[./]"}.get(text)
+    return known or "".join(letter if letter in _PLAIN else f"\\x{{{ord(letter):x}}}" for letter in text)

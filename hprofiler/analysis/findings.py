@@ -1,0 +1,423 @@
+"""What stands out, in sentences with figures. A rule speaks only where it matters, and beyond chance.
+
+A rule is a function here and a place in `RULES`, below; it takes what is known of an event and gives its
+findings, or none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
+from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
+from hprofiler.analysis.words import percent, short_name
+from hprofiler.base.text import without_pids
+from hprofiler.model import Outcome, Status
+from hprofiler.model.event_names import is_method
+from hprofiler.model.measures import counted
+
+# More are not read. The first is the answer; the others are in the order of `RULES`, the most important
+# first.
+MOST = 5
+# Names come from hosts; a sentence stays one.
+_LONGEST = 500
+# With fewer samples no share is worth a headline.
+_FEWEST = 10
+_WORTH_A_HEADLINE = 0.03
+_FAMILY = 0.1
+_DOER = 0.1
+_LONGEST_NAME = 200
+# Where stacks end in a class: who is behind it.
+_DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Waited for most in"}
+_FEW = 100
+_GARBAGE = 0.1
+_COMPILERS = 0.15
+_KERNEL = 0.4
+_LEFT_OUT = "left out of sentences and tables, not of the graph"
+# What the core calls them: flamegraph/src/formats/jfr/waits.rs.
+_KINDS_OF_WAIT = (
+    "[lock]",
+    "[park]",
+    "[sleep]",
+    "[network]",
+    "[disk]",
+    "[idle pool thread]",
+    "[wait]",
+    "[other]",
+)
+_CORES = 0.05
+# A host's share of the JVM's own work that explains why it is unlike the others.
+_TIMES = 2.0
+_POINTS = 0.05
+_LONGEST_REASON = 200
+
+_WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
+
+
+def findings(
+    facts: RunFacts,
+    cluster: Profile,
+    attribution: Attribution,
+    compared: Compared,
+    evidence: Evidence,
+    problems: Sequence[Outcome] = (),
+) -> list[Finding]:
+    """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
+
+    `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
+    not be used.
+    """
+    subject = Subject(facts, cluster, compared, evidence, problems, attribution)
+    found = [answer(subject)]
+    for rule in RULES:
+        found += _told_by(rule, subject)
+    return [_bounded(one) for one in found[:MOST]]
+
+
+def _told_by(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
+    """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
+    try:
+        return rule(subject)
+    except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        return []
+
+
+def findings_of_file(attribution: Attribution) -> list[Finding]:
+    """What stands out in one profile with samples, of which nothing else is known."""
+    subject = Subject(None, attribution.original, Compared(), None, (), attribution)
+    if not subject.methods:
+        return [Finding("No stack has a frame.")]
+    found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
+    found += [*families(subject), *hottest_itself(subject)]
+    return [_bounded(one) for one in found]
+
+
+def _bounded(finding: Finding) -> Finding:
+    if len(finding.text) <= _LONGEST:
+        return finding
+    return replace(finding, text=f"{finding.text[:_LONGEST]}…")
+
+
+def answer(subject: Subject) -> Finding:
+    """The method of the job's own that takes most, and on what; else the hottest method."""
+    owner, hottest = subject.owner, subject.hottest
+    if subject.attribution.only_profiler:
+        return Finding(f"Nothing but the profiler’s own work was sampled{subject.attribution.besides}.")
+    if 0 < subject.samples < _FEWEST:
+        what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
+        return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
+    if owner is not None:
+        told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
+        points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
+        return about(f"{told} ", owner.method.name, f", of which {points}.", with_calls=True)
+    share = percent(hottest.self_value, subject.total)
+    if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
+        return about("No method stands out: the hottest, ", hottest.name, f", takes {share}{_of(subject)}.")
+    return about(f"{share}{_of(subject)} {_verb(subject)} ", hottest.name, f"{_for_whom(subject)}.")
+
+
+def _for_whom(subject: Subject) -> str:
+    """ ", most of it for Job.run", where the hottest method serves others."""
+    owner = subject.walk.owner_of(subject.hottest.name) if subject.of_doing else ""
+    if owner in ("", subject.hottest.name) or subject.of_classes:
+        return ""
+    return f", most of it for {shown(owner)}"
+
+
+def who_does_it(subject: Subject) -> list[Finding]:
+    """The method of the job's own that allocates or waits most, where the answer is a class."""
+    if subject.event not in _DOES or subject.owner is not None or not subject.walk.owners:
+        return []
+    ((name, cost),) = subject.walk.owners.most_common(1)
+    share = cost / subject.total
+    if subject.surely(share) < _DOER:
+        return []
+    return [about(f"{_DOES[subject.event]} ", name, f": {percent(share, 1)}.")]
+
+
+def families(subject: Subject) -> list[Finding]:
+    """Well-known code that takes much of the whole, and that the answer does not tell."""
+    if not subject.of_doing:
+        return []
+    told = subject.owner.family if subject.owner else None
+    for family, cost in subject.walk.families.most_common(2):
+        if family != told and subject.surely(cost / subject.total) >= _FAMILY:
+            return [Finding(f"{percent(cost, subject.total)}{_of(subject)} goes to {family.doing}.")]
+    return []
+
+
+def hottest_itself(subject: Subject) -> list[Finding]:
+    """The hottest method, where the answer tells another."""
+    hottest = subject.hottest
+    share = hottest.self_value / subject.total
+    told = subject.owner is None or subject.owner.method.name == hottest.name
+    if told or subject.surely(share) < _WORTH_A_HEADLINE:
+        return []
+    what = "class" if subject.of_classes else "method by itself"
+    return [about(f"The hottest {what} is ", hottest.name, f": {percent(share, 1)}.")]
+
+
+def about(before: str, name: str, after: str, with_calls: bool = False) -> Finding:
+    """A finding whose sentence has the method's name in it."""
+    return Finding(f"{before}{shown(name)}{after}", name, with_calls=with_calls, at=len(before))
+
+
+def shown(name: str) -> str:
+    """The name without its package, and not longer than a sentence bears."""
+    short = short_name(name)
+    return short if len(short) <= _LONGEST_NAME else f"{short[:_LONGEST_NAME]}…"
+
+
+def _of(subject: Subject) -> str:
+    return f" of {subject.attribution.share_of}" if subject.facts else ""
+
+
+def _verb(subject: Subject) -> str:
+    return subject.measure.verb if subject.facts else "is spent in"
+
+
+def few_samples(subject: Subject) -> list[Finding]:
+    """So few samples that shares say little."""
+    samples = subject.samples
+    if not 0 < samples < _FEW:
+        return []
+    points = 100 / samples**0.5
+    only = f"Only {counted(samples, subject.sampled)} {'was' if samples == 1 else 'were'}"
+    each = subject.sampled != "samples"
+    taken = (
+        "recorded" if each else "taken of threads that are not idle" if subject.attribution.idle else "taken"
+    )
+    more = "Record longer (-t)." if each else "Record longer (-t) or more often."
+    return [Finding(f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
+
+
+def kinds_of_wait(subject: Subject) -> list[Finding]:
+    """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
+    waits = [subject.methods[kind] for kind in _KINDS_OF_WAIT if kind in subject.methods]
+    if subject.event != "offcpu" or not waits:
+        return []
+    waits.sort(key=lambda one: -one.total_value)
+    told = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
+    return [Finding(f"By kind of wait{subject.attribution.besides}: {told}.")]
+
+
+def profiler(subject: Subject) -> list[Finding]:
+    """How much of what was sampled is the profiler's own work."""
+    own = subject.attribution.profiler
+    if not own:
+        return []
+    share = percent(own, subject.cluster.total())
+    return [Finding(f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}.")]
+
+
+def missing(subject: Subject) -> list[Finding]:
+    """Processes and hosts that are not in the profile, with the commonest reason."""
+    every = subject.facts.hosts if subject.facts else ()
+    hosts = [host for host in every if not host.idle and not host.needless]
+    found = sum(host.processes for host in hosts)
+    recorded = sum(host.recorded for host in hosts) - len(subject.problems)
+    silent = [host for host in hosts if _failed(host)]
+    what = []
+    if recorded < found:
+        what.append(f"{found - recorded} of {counted(found, 'processes')}")
+    if silent:
+        what.append(f"{len(silent)} of {counted(len(hosts), 'hosts')}")
+    if not what:
+        return []
+    one = len(silent) + found - recorded == 1
+    text = f"{' and '.join(what)} {'is' if one else 'are'} missing here{_because(subject)}."
+    return [Finding(text)]
+
+
+def _failed(host: HostFacts) -> bool:
+    """Nobody knows what is there."""
+    return not host.processes and any(
+        one.status is Status.FAILED and one.pid is None for one in host.outcomes
+    )
+
+
+def _told_missing(host: HostFacts) -> list[Outcome]:
+    """What failed there, and what is said of processes that are not recorded, were it a note.
+
+    Where processes are lost with their host they say why, and the host has nothing to add.
+    """
+    recorded = {one.pid for one in host.recordings}
+    lost = any(one.lost for one in host.outcomes)
+    return [
+        one
+        for one in host.outcomes
+        if (one.status is Status.FAILED and not (lost and one.pid is None))
+        or (one.status is Status.DEGRADED and one.pid is not None and one.pid not in recorded)
+    ]
+
+
+def _because(subject: Subject) -> str:
+    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
+    told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
+    reasons = Counter(map(without_pids, told))
+    if not reasons:
+        return ""
+    ((most, times),) = reasons.most_common(1)
+    reason = most if times > 1 else told[0]
+    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+    often = f" ({times} times)" if times > 1 else ""
+    return f": {_cut(reason)}{often}{others}"
+
+
+def _cut(reason: str) -> str:
+    """As many of its words as there is room for."""
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    return f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
+
+
+def unlike(subject: Subject) -> list[Finding]:
+    """A host or process that is unlike the others, and why."""
+    odd = subject.compared.odd_hosts
+    if odd:
+        work = _work_of(subject, odd[0])
+        return [
+            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].key)
+        ]
+    processes = subject.compared.odd_processes
+    if not processes:
+        return []
+    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].key)]
+
+
+def _method(one: Unlike) -> str | None:
+    telling = one.telling
+    return telling.name if telling and not telling.name.startswith("(rare ") else None
+
+
+def _work_of(subject: Subject, odd: Unlike) -> str:
+    """ "host7 spends 3.0 times the others' share in GC: 27 % against 9 %", where that is the difference."""
+    works = subject.evidence.hosts if subject.evidence else {}
+    if odd.key not in works or len(works) < 2:
+        return ""
+    others = summed(work for key, work in works.items() if key != odd.key)
+    for kind, name in _WORK.items():
+        here, there = works[odd.key].share(kind), others.share(kind)
+        if here >= _TIMES * there and here - there >= max(_POINTS, odd.distance.moved / 2):
+            times = f"{here / there:.1f} times the others’ share" if there else "time, unlike the others,"
+            return f"{who(odd)} spends {times} in {name}: {percent(here, 1)} against {percent(there, 1)}."
+    return ""
+
+
+def broken(subject: Subject) -> list[Finding]:
+    """Stacks of JVMs that perf could not follow."""
+    recordings = {
+        (host.name, one.pid): one
+        for host in (subject.facts.hosts if subject.facts else ())
+        for one in host.recordings
+    }
+    lost, off = 0.0, 0
+    for host in subject.facts.hosts if subject.facts else ():
+        for outcome in host.outcomes:
+            recording = recordings.get((host.name, outcome.pid or -1))
+            share = _broken_share(outcome, subject.event)
+            if recording is not None and share:
+                lost, off = lost + share * recording.samples.taken, off + 1
+    taken = sum(one.samples.taken for one in recordings.values())
+    if not off or lost < 0.02 * taken:
+        return []
+    text = f"About {100 * lost / taken:.0f}\u202f% of the stacks are broken: PreserveFramePointer is off"
+    return [Finding(f"{text} on {counted(off, 'processes')}.")]
+
+
+def _broken_share(outcome: Outcome, event: str) -> float:
+    """The share of the event's stacks that the agent found broken in a JVM without frame pointers, 0 to 1."""
+    for note in outcome.every_note:
+        share = note.parameters.get("share")
+        if note.code == "no-frame-pointers" and note.parameters.get("event") == event and share:
+            return min(float(share), 1.0)
+    return 0.0
+
+
+def garbage(subject: Subject) -> list[Finding]:
+    return _own_work(subject, "gc", _GARBAGE, "garbage collection takes {share} of CPU time.")
+
+
+def compilers(subject: Subject) -> list[Finding]:
+    text = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
+    return _own_work(subject, "jit", _COMPILERS, text)
+
+
+def kernel(subject: Subject) -> list[Finding]:
+    """Most time in the kernel, and who calls it."""
+    found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
+    if not found:
+        return []
+    # Of what pruning put together nobody knows who called it.
+    ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
+    named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
+    called = f", most of it called by {shown(caller)}" if named else ""
+    before, after = found[0].text.split("{caller}")
+    at = len(before) + len(called) - len(shown(caller))
+    return [Finding(f"{before}{called}{after}", caller, at=at) if named else Finding(before + after)]
+
+
+def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:
+    if subject.evidence is None:
+        return []
+    share = subject.evidence.cluster().share(kind)
+    if share == 0 or subject.surely(share) < least:
+        return []
+    told = text.replace("{share}", percent(share, 1))
+    return [Finding(told[:1].upper() + told[1:])]
+
+
+def idle_threads(subject: Subject) -> list[Finding]:
+    """How much of the time no sentence and no table is about, and of about how many threads that was."""
+    every, busy, left = subject.cluster, subject.attribution.profile, subject.attribution.idle
+    if not left:
+        return []
+    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    units = [unit for _, unit in every.values]
+    threads = ""
+    if "nanoseconds" in units and (seconds := _seconds(recordings)[0]):
+        value, each = units.index("nanoseconds"), 1e9 * seconds / len(recordings)
+        idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
+        threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
+    share = percent(left, every.total())
+    return [Finding(f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}.")]
+
+
+def idle(subject: Subject) -> list[Finding]:
+    """Processes that hardly use the CPU."""
+    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    seconds, cpu = _seconds(recordings)
+    if subject.event != "cpu" or not seconds or not cpu:
+        return []
+    if any(one.cpu_seconds > _CORES * one.seconds for one in recordings):
+        return []
+    average = " on average" if len(recordings) > 1 else ""
+    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{average}."
+    return [Finding(f"{text} What they wait for: -e offcpu.")]
+
+
+def _seconds(recordings: list[RecordingFacts]) -> tuple[float, float]:
+    return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)
+
+
+RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
+    kinds_of_wait,
+    few_samples,
+    missing,
+    idle_threads,
+    profiler,
+    unlike,
+    broken,
+    garbage,
+    compilers,
+    who_does_it,
+    families,
+    kernel,
+    hottest_itself,
+    idle,
+)

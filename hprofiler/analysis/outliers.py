@@ -1,0 +1,164 @@
+"""Which hosts and processes of an event are unlike the others, and in which methods; docs/outliers.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
+from hprofiler.analysis.facts import HostFacts, RecordingFacts
+from hprofiler.analysis.words import percent, short_name
+from hprofiler.model.measures import counted, measure_of
+
+# What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
+_COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}
+# Events whose first column counts samples: of others only the recording knows how many there were.
+_COUNTED = ("cpu", "wall", "offcpu")
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """How far a host, or with `pid` a process, is from the others; `key` is the host's in the run folder.
+
+    `distance` tells it in numbers; `samples` is how many samples stand behind them.
+    """
+
+    key: str
+    host: str
+    samples: int
+    distance: Distance
+    pid: int | None = None
+    label: str = ""
+
+    @property
+    def outlier(self) -> bool:
+        return self.distance.outlier
+
+    @property
+    def telling(self) -> Difference | None:
+        """The method that makes most of the difference; the rare ones only where there is no other."""
+        methods = self.distance.methods
+        return next((one for one in methods if not one.name.startswith("(rare ")), next(iter(methods), None))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Hosts and processes with samples; outliers first, then by how much farther than chance they are."""
+
+    hosts: tuple[Unlike, ...] = ()
+    processes: tuple[Unlike, ...] = ()
+
+    @property
+    def odd_hosts(self) -> tuple[Unlike, ...]:
+        return tuple(one for one in self.hosts if one.outlier)
+
+    @property
+    def odd_processes(self) -> tuple[Unlike, ...]:
+        return tuple(one for one in self.processes if one.outlier)
+
+    @property
+    def by_host(self) -> Mapping[str, Unlike]:
+        """Hosts by their key."""
+        return {one.key: one for one in self.hosts}
+
+
+class Comparison:
+    """Takes the profiles of an event one by one, and keeps their methods' samples only."""
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._value = _COMPARED.get(event, measure_of(event).columns[0][0])
+        self._hosts = _Ranking()
+        self._processes = _Ranking()
+
+    def add_process(self, host: HostFacts, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+        """A process's profile, of whose value `whole` this is left; gives the samples that are behind it."""
+        samples = self._samples(recording, profile, whole)
+        self._processes.add(profile, self._value, samples, host, recording)
+        return samples
+
+    def add_host(self, host: HostFacts, profile: Profile, samples: int) -> None:
+        """The profile of a host, all its processes together, and the sum of their samples."""
+        self._hosts.add(profile, self._value, samples, host, None)
+
+    def whole(self, profile: Profile) -> int:
+        """The total of what is compared."""
+        return profile.total(self._value)
+
+    def finish(self) -> Compared:
+        return Compared(self._hosts.ranked(), self._processes.ranked())
+
+    def _samples(self, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+        left = profile.total(self._value)
+        taken = recording.samples.taken
+        if self._event in _COUNTED or taken <= 0 or whole <= 0:
+            return left
+        return min(left, max(1, round(taken * left / whole))) if left else 0
+
+
+class _Ranking:
+    """Distances within one group."""
+
+    def __init__(self) -> None:
+        self._outliers = Outliers()
+        self._rows: list[tuple[HostFacts, RecordingFacts | None, int]] = []
+
+    def add(
+        self,
+        profile: Profile,
+        value: str,
+        samples: int,
+        host: HostFacts,
+        recording: RecordingFacts | None,
+    ) -> None:
+        self._outliers.add(profile, value, samples=samples)
+        self._rows.append((host, recording, samples))
+
+    def ranked(self) -> tuple[Unlike, ...]:
+        found = zip(self._rows, self._outliers.distances(), strict=False)
+        rows = [_unlike(row, distance) for row, distance in found if distance is not None]
+        return tuple(sorted(rows, key=_rank))
+
+
+def _unlike(row: tuple[HostFacts, RecordingFacts | None, int], distance: Distance) -> Unlike:
+    host, recording, samples = row
+    if recording is None:
+        return Unlike(host.key, host.name, samples, distance)
+    return Unlike(host.key, host.name, samples, distance, recording.pid, recording.label)
+
+
+def _rank(one: Unlike) -> tuple[bool, float]:
+    """A divergence says little without the one that chance makes: with few samples both are large."""
+    distance = one.distance
+    return not one.outlier, -distance.divergence / distance.noise if distance.noise else 0.0
+
+
+def who(one: Unlike) -> str:
+    """ "host7", "executor 3 on host7", "pid 4711 on host7"."""
+    if one.pid is None:
+        return one.host
+    return f"{one.label or f'pid {one.pid}'} on {one.host}"
+
+
+def what_differs(one: Unlike) -> str:
+    """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
+    telling = one.telling
+    if telling is None:
+        return ""
+    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
+    return f"{short_name(telling.name)} {shares}"
+
+
+def sentence(compared: Compared) -> str:
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
+
+    Hosts before processes: these are told where all hosts are alike.
+    """
+    odd = compared.odd_hosts or compared.odd_processes
+    if not odd:
+        return ""
+    others = "the others" if compared.odd_hosts else "the other processes"
+    if len(odd) == 1:
+        return f"{who(odd[0])} is unlike {others}: {what_differs(odd[0])}."
+    number, what = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes").split()
+    return f"{who(odd[0])} and {number} more {what} are unlike {others}; the first: {what_differs(odd[0])}."

@@ -1,0 +1,125 @@
+"""The stored profiles of a host, read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, root_patterns
+from hprofiler.analysis.outliers import Comparison
+from hprofiler.base.paths import is_file, is_there
+from hprofiler.model import Outcome, Status
+from hprofiler.model.measures import measure_of
+from hprofiler.runfolder import RunFolder
+
+
+@dataclass(frozen=True)
+class Names:
+    """What becomes of names: `raw` keeps apart what every JVM numbers anew; `threads` keeps thread groups."""
+
+    raw: bool = False
+    threads: bool = False
+
+
+# Takes each process's profile as it is shown, with groups of threads as outermost frames `[group]`.
+Taker = Callable[[HostFacts, RecordingFacts, Profile], None]
+
+
+@dataclass
+class HostProfile:
+    """A host's processes as one profile, the value shown first; `whole` was its total before trimming."""
+
+    profile: Profile
+    whole: int
+    samples: int
+
+
+class Reader:
+    """Reads the profiles of an event, and lets `comparison` and `taker` see them, trimmed if need be.
+
+    What cannot be read or added up becomes a line of the ledger, in `problems`.
+    """
+
+    def __init__(self, folder: RunFolder, facts: RunFacts, names: Names, taker: Taker | None = None) -> None:
+        self.comparison = Comparison(facts.event)
+        self.problems: list[Outcome] = []
+        self._folder = folder
+        self._facts = facts
+        self._names = names
+        self._taker = taker
+        self._roots = root_patterns(facts.roots) if facts.trimmed else []
+
+    def read_host(self, host: HostFacts) -> HostProfile | None:
+        """The host's processes as one profile; None when there is none."""
+        merged: HostProfile | None = None
+        for recording in host.recordings:
+            try:
+                merged = self._added(merged, host, recording)
+            except (OSError, ValueError, RuntimeError) as error:
+                self.problems.append(unreadable(recording, error))
+        if merged is not None and merged.profile.total():
+            self.comparison.add_host(host, merged.profile, merged.samples)
+        return merged
+
+    def _added(self, merged: HostProfile | None, host: HostFacts, recording: RecordingFacts) -> HostProfile:
+        profile = told = self._read(host, recording, self._names.threads or self._taker is not None)
+        shown, compared = profile.total(), self.comparison.whole(profile)
+        if self._roots:
+            profile = told = profile.below(self._roots)
+        if not self._names.threads and self._taker is not None:
+            profile = told.without_threads()
+        _check_frames(profile)
+        if self._taker is not None:
+            self._taker(host, recording, told)
+        samples = self.comparison.add_process(host, recording, profile, compared)
+        # Last: a process that cannot be told has no part in the sums either.
+        if merged is None:
+            return HostProfile(profile, shown, samples)
+        merged.profile.merge(profile)
+        merged.whole += shown
+        merged.samples += samples
+        return merged
+
+    def read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+        """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
+
+        Raises OSError, ValueError or RuntimeError for one that cannot be used.
+        """
+        profile = self._read(host, recording, self._names.threads)
+        _check_frames(profile.without_threads() if self._names.threads else profile)
+        return profile
+
+    def _read(self, host: HostFacts, recording: RecordingFacts, with_threads: bool) -> Profile:
+        measure = measure_of(self._facts.event)
+        path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
+        labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
+        threads: Literal["groups", False] = "groups" if with_threads else False
+        if is_there(path) and not is_file(path):
+            raise ValueError("it is not a regular file")
+        profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
+        if tuple(profile.values) != measure.columns:
+            raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
+        profile = profile if self._names.raw else profile.canonical()
+        return profile.select(measure.shown_first) if measure.shown else profile
+
+
+def _check_frames(profile: Profile) -> None:
+    if profile.total() and not profile.node_count():
+        raise ValueError("no stack in it has a frame")
+
+
+def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+    """The line of the ledger for a stored profile that cannot be used."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Outcome(
+        host=recording.host,
+        status=Status.FAILED,
+        stage="report",
+        reason=f"its profile in the run folder cannot be used: {reason}",
+        remedy="record again",
+        pid=recording.pid,
+        label=recording.label,
+        code="damaged-profile",
+    )

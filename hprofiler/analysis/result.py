@@ -1,0 +1,354 @@
+"""From a run folder to everything that its report says, one host in memory at a time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
+from operator import attrgetter
+from pathlib import Path
+from typing import Protocol
+
+from hprofiler._flamegraph import MeanMerger, Method, Profile
+from hprofiler.analysis.attribution import Attribution, attribute
+from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.findings import findings
+from hprofiler.analysis.outliers import Compared
+from hprofiler.analysis.profiles import HostProfile, Names, Reader
+from hprofiler.analysis.subject import Evidence, Finding
+from hprofiler.analysis.words import percent, short_name
+from hprofiler.base.errors import UsageError
+from hprofiler.model import Outcome
+from hprofiler.runfolder import RunFolder
+
+SHARE = re.compile(r"<?\d[\d.]*\u202f%")
+"""A share as sentences have it."""
+# How many of a host's methods are remembered to tell where a method of the cluster is hot.
+_REMEMBERED = 200
+_HOTTEST = 5
+_STANDS_OUT = 1.5
+
+
+@dataclass(frozen=True)
+class HostAnalysis:
+    """A host with samples: its total, and what its hottest methods cost.
+
+    `whole` is the total before trimming; `attributed` is that of which the methods are parts: the `hottest`
+    by themselves, and the `widest` with all they call. Only so many methods of a host are remembered.
+    """
+
+    key: str
+    name: str
+    total: int
+    whole: int
+    attributed: int
+    hottest: dict[str, int]
+    widest: dict[str, int]
+
+    def share(self, method: str) -> float:
+        """The method's own part of what is attributed; 0 for a method that is not remembered."""
+        return self.hottest.get(method, 0) / self.attributed
+
+    @property
+    def forgot(self) -> float:
+        """No method that is not remembered has more than this part; 0 where all are remembered."""
+        least = min(self.hottest.values()) if len(self.hottest) >= _REMEMBERED else 0
+        return least / self.attributed
+
+    def share_of(self, finding: Finding) -> float | None:
+        """What the finding's method takes here, by the finding's measure; None where that is not known."""
+        known = self.widest if finding.with_calls else self.hottest
+        value = known.get(finding.method or "", None if len(known) >= _REMEMBERED else 0)
+        return None if value is None else value / self.attributed
+
+
+@dataclass(frozen=True)
+class EventAnalysis:
+    """What a report says of one event, which `recorded` processes yielded.
+
+    `facts` are of this event. `totals` are the cluster's sums by value name, empty without one sample.
+    `total` is the sum of the value that is shown (`measures.Measure`), `whole` what it was before trimming.
+    `methods` are parts of `attributed`, hottest by self first; `besides` says what was left out of that.
+    `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
+    processes were recorded that were not for all of it.
+    """
+
+    facts: RunFacts
+    coverage: Coverage
+    compared: Compared
+    problems: tuple[Outcome, ...] = ()
+    hosts: tuple[HostAnalysis, ...] = ()
+    total: int = 0
+    whole: int = 0
+    totals: Mapping[str, int] = field(default_factory=dict)
+    methods: tuple[Method, ...] = ()
+    attributed: int = 0
+    share_of: str = ""
+    besides: str = ""
+    findings: tuple[Finding, ...] = ()
+    second: str = ""
+    short: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    @property
+    def event(self) -> str:
+        return self.facts.event
+
+    @property
+    def recorded(self) -> int:
+        return sum(host.recorded for host in self.facts.hosts) - len(self.problems)
+
+    @property
+    def expected(self) -> int:
+        """How many samples the CPU time stands for, 0 where the event is not taken by it."""
+        return self.facts.expected
+
+    @property
+    def hottest(self) -> tuple[Method, ...]:
+        """The methods that the terminal and scripts are given."""
+        return tuple(method for method in self.methods[:_HOTTEST] if method.self_value)
+
+    @property
+    def left_out(self) -> float:
+        """The part of the whole that trimming left out."""
+        return (self.whole - self.total) / self.whole if self.whole else 0.0
+
+
+@dataclass(frozen=True)
+class AnalysisResult:
+    """What a report says of a run; `events` are in the order in which they were asked for.
+
+    `coverage` is of the run: a process counts where one of its profiles can be used. `problems` are the
+    stored profiles that cannot be used.
+    """
+
+    facts: RunFacts
+    coverage: Coverage
+    events: tuple[EventAnalysis, ...]
+
+    @property
+    def problems(self) -> tuple[Outcome, ...]:
+        return tuple(problem for event in self.events for problem in event.problems)
+
+    @property
+    def cut_off(self) -> bool:
+        """The run ended before anything of it was written."""
+        return not self.facts.hosts
+
+    @property
+    def empty(self) -> bool:
+        """There was not one sample of any event; the page says why."""
+        return not any(event.total for event in self.events)
+
+
+class ProfileSink(Protocol):
+    """Takes the profiles of an event while they are in memory; the value that is shown comes first."""
+
+    def take_process(
+        self, facts: RunFacts, host: HostFacts, recording: RecordingFacts, profile: Profile
+    ) -> None:
+        """A process with samples, with groups of threads as outermost frames `[group]`."""
+
+    def take_host(
+        self,
+        facts: RunFacts,
+        host: HostFacts,
+        analysis: HostAnalysis | None,
+        attribution: Attribution | None,
+        problems: Sequence[Outcome],
+    ) -> None:
+        """A host; None for one without samples. `problems` are those so far."""
+
+    def take_cluster(
+        self, analysis: EventAnalysis, cluster: Attribution | None, mean: Profile | None
+    ) -> None:
+        """All hosts together, at the end of an event; None for an event without samples."""
+
+
+def open_facts(folder: Path, trim: bool) -> tuple[RunFolder, RunFacts]:
+    """Raises RunFolderError when it is not a run folder."""
+    run_folder = RunFolder.open(folder)
+    return run_folder, replace(read_facts(run_folder.record), trimmed=trim)
+
+
+def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
+    """Everything that a report says of a run. Events with samples are read first."""
+    by_name = {
+        event: analyze_event(folder, facts.of(event), names, sink)
+        for event in sorted(facts.events, key=lambda event: not _has_samples(facts.of(event)))
+    }
+    events = tuple(by_name[event] for event in facts.events)
+    broken = Counter((one.host, one.pid) for event in events for one in event.problems)
+    made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
+    lost = sum(1 for process, number in made.items() if broken[process] >= number)
+    return AnalysisResult(facts, coverage(facts, lost), events)
+
+
+def _has_samples(facts: RunFacts) -> bool:
+    return any(any(one.totals.values()) for one in facts.recordings)
+
+
+def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:
+    evidence = Evidence(facts)
+    short: dict[tuple[str, int], str] = {}
+
+    def take(host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+        evidence.add(host, recording, profile)
+        if profile.total():
+            sink.take_process(facts, host, recording, profile)
+            if part := recorded_for(facts, recording):
+                short[host.key, recording.pid] = part
+
+    reader = Reader(folder, facts, names, take)
+    merger = MeanMerger()
+    cluster: Profile | None = None
+    hosts: list[HostAnalysis] = []
+    whole = 0
+    for host in facts.hosts:
+        read = reader.read_host(host)
+        whole += read.whole if read else 0
+        if read is None or read.profile.total() == 0:
+            sink.take_host(facts, host, None, None, reader.problems)
+            continue
+        attribution = attribute(facts, read.profile)
+        hosts.append(_host_analysis(host, read, attribution))
+        sink.take_host(facts, host, hosts[-1], attribution, reader.problems)
+        merger.add(read.profile)
+        if cluster is None:
+            cluster = read.profile
+        else:
+            cluster.merge(read.profile)
+    problems, compared = tuple(reader.problems), reader.comparison.finish()
+    analysis = EventAnalysis(
+        facts, coverage(facts, len(problems)), compared, problems, whole=whole, short=short
+    )
+    of_cluster = attribute(facts, cluster) if cluster is not None else None
+    if cluster is not None and of_cluster is not None:
+        found = findings(facts, cluster, of_cluster, compared, evidence, problems)
+        analysis = replace(
+            analysis,
+            hosts=tuple(hosts),
+            total=cluster.total(),
+            totals=totals_of(cluster),
+            methods=of_cluster.methods,
+            attributed=of_cluster.attributed,
+            share_of=of_cluster.share_of,
+            besides=of_cluster.besides,
+            findings=tuple(found),
+            second=_second_line(of_cluster, found[0], hosts, compared),
+        )
+    sink.take_cluster(analysis, of_cluster, merger.finish() if cluster is not None else None)
+    return analysis
+
+
+def _host_analysis(host: HostFacts, read: HostProfile, attribution: Attribution) -> HostAnalysis:
+    methods = attribution.methods
+    widest = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
+    return HostAnalysis(
+        key=host.key,
+        name=host.name,
+        total=read.profile.total(),
+        whole=read.whole,
+        attributed=attribution.attributed,
+        hottest={one.name: one.self_value for one in methods[:_REMEMBERED] if one.self_value > 0},
+        widest={one.name: one.total_value for one in widest},
+    )
+
+
+def totals_of(profile: Profile) -> dict[str, int]:
+    """The sums of a profile by value name."""
+    return {name: profile.total(name) for name, _ in profile.values}
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The comparison of each event's hosts and processes, and what could not be read for it."""
+
+    events: tuple[tuple[str, Compared], ...]
+    problems: tuple[Outcome, ...]
+
+
+def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
+    """The comparison of each event of a run folder, or of this one, from what is stored there.
+
+    Raises RunFolderError when it is not a run folder, UsageError for an event that was not recorded.
+    """
+    run_folder, facts = open_facts(folder, trim)
+    if event is not None and event not in facts.events:
+        raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
+    compared: list[tuple[str, Compared]] = []
+    problems: list[Outcome] = []
+    for name in facts.events if event is None else (event,):
+        reader = Reader(run_folder, facts.of(name), Names())
+        for host in facts.of(name).hosts:
+            reader.read_host(host)
+        compared.append((name, reader.comparison.finish()))
+        problems += reader.problems
+    return Outliers(tuple(compared), tuple(problems))
+
+
+def _second_line(
+    attribution: Attribution, answer: Finding, hosts: Sequence[HostAnalysis], compared: Compared
+) -> str:
+    """Where the answer's method is, by the answer's measure; of one host, the methods that follow it."""
+    odd = compared.odd_hosts[0].telling if compared.odd_hosts else None
+    # What is said of the odd host says how the answer's method spreads over the hosts.
+    same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
+    if SHARE.search(answer.text) is None or same_matter:
+        return ""
+    if len(hosts) < 2:
+        return methods_that_follow(attribution, answer)
+    shares = {host.name: host.share_of(answer) for host in hosts}
+    known = {name: share for name, share in shares.items() if share is not None}
+    if len(known) < len(shares):
+        return ""
+    method = next((one for one in attribution.methods if one.name == answer.method), None)
+    cost = 0 if method is None else method.total_value if answer.with_calls else method.self_value
+    return over_hosts(cost / attribution.attributed, known)
+
+
+def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
+    """The methods after the answer's by their own cost; "" where the answer has another measure."""
+    hottest = attribution.methods[:3]
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not SHARE.search(answer.text):
+        return ""
+    shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
+    named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]
+    return f"Then {' and '.join(named)}." if named else ""
+
+
+def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:
+    """One sentence on how a method's share spreads over two or more hosts.
+
+    `cluster_share` and `shares` are fractions of all samples of the cluster and of each host.
+    """
+    ordered: list[tuple[float, str]] = sorted((share, host) for host, share in shares.items())
+    (least, coolest), (most, hottest) = ordered[0], ordered[-1]
+    if stands_out(most, cluster_share):
+        usual, where = ordered[len(ordered) // 2] if len(ordered) > 2 else ordered[0]
+        if len(ordered) > 2:
+            where = "the median host"
+        return (
+            f"Most on {hottest}, where it takes {percent(most, 1)}, against {percent(usual, 1)} on {where}."
+        )
+    if least >= most / 2:
+        return f"About the same on all {len(shares)} hosts: {percent(least, 1)} to {percent(most, 1)}."
+    return f"Between {percent(least, 1)} on {coolest} and {percent(most, 1)} on {hottest}."
+
+
+def stands_out(share: float, cluster_share: float) -> bool:
+    """Whether a host's share of a method is far above the cluster's."""
+    return share >= _STANDS_OUT * cluster_share
+
+
+def reasons_without_samples(
+    hosts: Iterable[HostFacts], problems: Sequence[Outcome]
+) -> dict[tuple[str, str], list[str]]:
+    """Each reason and remedy once, with the hosts it holds for."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for outcome in (*problems, *(outcome for host in hosts for outcome in host.outcomes)):
+        if outcome.status.value != "ok" and outcome.reason:
+            places.setdefault((outcome.reason, outcome.remedy), []).append(outcome.host)
+    return places

@@ -1,0 +1,257 @@
+"""What a rule of findings is given, and what it gives."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from hprofiler._flamegraph import Method, Profile
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.families import GC, JIT, Family, family_of, is_own
+from hprofiler.analysis.outliers import Compared
+from hprofiler.model import Outcome
+from hprofiler.model.event_names import is_each_one
+from hprofiler.model.measures import Measure, ends_in_classes, measure_of
+
+# How many standard deviations are no chance.
+SIGMAS = 4.5
+# Of a method's share, before what it is spent on is worth saying; and of the whole.
+_OF_WHICH = 0.25
+_POINTS = 0.03
+_OWNERS = 3
+# Events of which a method's cost is its own doing, and those of waits.
+_DOING = ("cpu", "alloc", "live")
+_WAITS = ("wall", "offcpu", "lock")
+# Frames that are looked at: thinner ones count as what is above them.
+_MOST_NODES = 50_000
+
+
+@dataclass
+class Work:
+    """Parts of `total`, in the value that is shown: garbage collection, the JIT compilers, kernel code."""
+
+    total: int = 0
+    gc: int = 0
+    jit: int = 0
+    kernel: int = 0
+
+    def share(self, kind: str) -> float:
+        part: int = getattr(self, kind)
+        return part / self.total if self.total else 0.0
+
+    def add(self, other: Work) -> None:
+        self.total += other.total
+        self.gc += other.gc
+        self.jit += other.jit
+        self.kernel += other.kernel
+
+
+class Evidence:
+    """Takes the profiles of an event's processes one by one, and keeps sums a host only.
+
+    Threads that wait are in garbage collection or compilers all the time: only CPU time tells.
+    """
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._tells = facts.event == "cpu"
+        self.hosts: dict[str, Work] = {}
+
+    def add(self, host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+        """A process's profile, the value shown first; groups of threads may be its outermost frames."""
+        if not self._tells or not profile.total():
+            return
+        kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
+        gc, jit = (profile.filter(include=patterns).total() for patterns in (GC, JIT))
+        self.hosts.setdefault(host.key, Work()).add(Work(profile.total(), gc, jit, kernel))
+
+    def cluster(self) -> Work:
+        return summed(self.hosts.values())
+
+
+def summed(works: Iterable[Work]) -> Work:
+    whole = Work()
+    for work in works:
+        whole.add(work)
+    return whole
+
+
+class _Place(NamedTuple):
+    """Where a node is: below which own method, in which family, called by which frame outside the kernel."""
+
+    owner: str = ""
+    family: Family | None = None
+    caller: str = ""
+
+
+_ROOT = _Place()
+
+
+class Walk:
+    """One pass over a call tree, root first. Costs below a callback into own code are that code's again.
+
+    With `classes` the last frame of a stack is the class of what was allocated, not a method.
+    """
+
+    def __init__(self, profile: Profile, classes: bool = False) -> None:
+        self.total = profile.total()
+        self.owners: Counter[str] = Counter()
+        self.families: Counter[Family] = Counter()
+        self.kernel_callers: Counter[str] = Counter()
+        # Name, parent, place and cost of each node; the root is the first.
+        self._tree: list[tuple[str, int, _Place, int]] = [("", 0, _ROOT, 0)]
+        self._known: dict[tuple[str, str], tuple[bool, Family | None]] = {}
+        self._walk(profile, classes)
+
+    def below(self, method: str) -> dict[Family, int]:
+        """What each family costs below a method."""
+        inside: list[bool] = []
+        costs: Counter[Family] = Counter()
+        for name, parent, place, cost in self._tree:
+            inside.append(name == method or (bool(inside) and inside[parent]))
+            if inside[-1] and place.family is not None:
+                costs[place.family] += cost
+        return costs
+
+    def owner_of(self, method: str) -> str:
+        """The own method that most of a method's own cost is for; "" where none has more than half of it."""
+        costs: Counter[str] = Counter()
+        for name, _, place, cost in self._tree:
+            if name == method:
+                costs[place.owner] += cost
+        owner, most = costs.most_common(1)[0] if costs else ("", 0)
+        return owner if 2 * most > sum(costs.values()) else ""
+
+    def _walk(self, profile: Profile, classes: bool) -> None:
+        places = [_ROOT]
+        for node in profile.pruned(frames=_MOST_NODES).nodes()[1:]:
+            cost, above = node.self_value, places[node.parent]
+            place = above if classes and cost else self._below(above, node.name, node.kind)
+            places.append(place)
+            self._tree.append((node.name, node.parent, place, cost))
+            if place.owner:
+                self.owners[place.owner] += cost
+            if place.family:
+                self.families[place.family] += cost
+            if node.kind == "kernel":
+                self.kernel_callers[place.caller] += cost
+
+    def _below(self, above: _Place, name: str, kind: str) -> _Place:
+        key = (name, kind)
+        if key not in self._known:
+            self._known[key] = (is_own(name, kind), family_of(name))
+        own, family = self._known[key]
+        caller = above.caller if kind == "kernel" else name
+        return _Place(name, None, caller) if own else _Place(above.owner, above.family or family, caller)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
+
+    A method stands in the text by its name without the package; `with_calls` says that its share is that of
+    all it calls, too, and `at` where in the text it stands: a word may be called like a method.
+    """
+
+    text: str
+    method: str | None = None
+    host: str | None = None
+    with_calls: bool = False
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A method of the job's own, and the well-known code below it that costs most, with that cost."""
+
+    method: Method
+    family: Family
+    cost: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An event with samples; without facts and evidence a profile of which nothing else is known."""
+
+    facts: RunFacts | None
+    cluster: Profile
+    compared: Compared
+    evidence: Evidence | None
+    problems: Sequence[Outcome]
+    attribution: Attribution
+
+    @property
+    def event(self) -> str:
+        return self.facts.event if self.facts else self.cluster.values[0][0]
+
+    @property
+    def measure(self) -> Measure:
+        return measure_of(self.event)
+
+    @cached_property
+    def methods(self) -> dict[str, Method]:
+        """All methods of what tells, hottest by self first."""
+        return {one.name: one for one in self.attribution.methods}
+
+    @cached_property
+    def walk(self) -> Walk:
+        return Walk(self.attribution.profile, self.of_classes)
+
+    @property
+    def of_classes(self) -> bool:
+        """The last frame of a stack is a class."""
+        return ends_in_classes(self.event)
+
+    @property
+    def of_doing(self) -> bool:
+        """A method's cost is its own doing, not somebody's it waits for."""
+        return self.event in _DOING or (self.facts is None and self.event not in _WAITS)
+
+    @property
+    def hottest(self) -> Method:
+        return next(iter(self.methods.values()))
+
+    @cached_property
+    def owner(self) -> Owner | None:
+        """The innermost method of the job's own that most is below, where much of that is well-known code."""
+        if not self.of_doing:
+            return None
+        for name, cost in self.walk.owners.most_common(_OWNERS):
+            method = self.methods.get(name)
+            if method is not None and cost >= self.hottest.self_value:
+                costs = self.walk.below(name)
+                family = max(costs, key=lambda one: costs[one], default=None)
+                if family is not None and self._matters(costs[family], method.total_value):
+                    return Owner(method, family, costs[family])
+        return None
+
+    def _matters(self, cost: int, of: int) -> bool:
+        return cost >= _OF_WHICH * of and self.surely(cost / self.total) >= _POINTS
+
+    @property
+    def total(self) -> int:
+        """Of what the shares in sentences are."""
+        return self.attribution.attributed
+
+    @property
+    def samples(self) -> int:
+        """How many samples stand behind what is told of the cluster; 0 where nobody knows."""
+        taken = sum(one.samples for one in self.compared.hosts)
+        count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
+        every, told = self.cluster.total(count), self.attribution.profile.total(count)
+        return taken if not taken or told == every else max(1, round(taken * told / every))
+
+    @property
+    def sampled(self) -> str:
+        """What these samples are called: each event is one where all are recorded."""
+        return self.measure.words[0] if is_each_one(self.event) else "samples"
+
+    def surely(self, share: float) -> float:
+        """The least that a share (0 to 1) may be, as far as the samples tell."""
+        if not self.samples:
+            return share
+        return share - SIGMAS * math.sqrt(max(share * (1 - share), 0.0) / self.samples)

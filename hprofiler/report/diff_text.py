@@ -1,0 +1,209 @@
+"""A comparison as lines for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hprofiler._flamegraph import Change
+from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
+from hprofiler.analysis.diff_sides import Side
+from hprofiler.analysis.words import percent, plain, short_name
+from hprofiler.base.text import printable
+from hprofiler.model.measures import amount, duration, measure_of, named_by
+
+_WITHIN_SHOWN = 3
+HEADS = ("before", "after", "change", "noise")
+_KINDS = {"own": "by itself", "total": "with all it calls"}
+_LONGEST_NAME = 160
+# What was recorded for the same time was recorded for as long but for so much.
+AS_LONG = 0.02
+# How much larger or smaller the shares of what did not change must be to be worth a line.
+_ROOM = 0.05
+
+
+def lines(compared: Changes, top: int) -> list[str]:
+    """The methods that changed beyond noise, at most `top` of each kind."""
+    text = [*_head(compared)]
+    kinds = kinds_of(compared)
+    for head, kind, rows in kinds:
+        text += _table(compared, head, kind, rows, top)
+    if not any(rows for _, _, rows in kinds):
+        text += _nothing(compared, top)
+    text += _paths(compared, "appeared", compared.appeared(top + 1), top)
+    text += _paths(compared, "vanished", compared.vanished(top + 1), top)
+    return text
+
+
+def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
+    """What stands above each table, which cost it is of, and its rows: "more, by itself", "own", ..."""
+    found = []
+    for kind, words in _KINDS.items():
+        found.append((f"more, {words}", kind, compared.grew(kind)))
+        found.append((f"less, {words}", kind, compared.shrank(kind)))
+    return found
+
+
+def _head(compared: Changes) -> list[str]:
+    sides = f"{compared.before.in_words()} → {compared.after.in_words()}"
+    measure = measure_of(compared.event)
+    what = measure.title if compared.absolute else f"shares of {measure.share_of}"
+    text = [
+        f"{printable(compared.event)}: {printable(sides)}",
+        f"{printable(what)}; {_about_noise(compared)}",
+    ]
+    sides_of = (compared.before, compared.after)
+    text += [f"{printable(side.name)} is of {printable(side.partial)}" for side in sides_of if side.partial]
+    before, after = (side.seconds for side in sides_of)
+    if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
+        times = f"{duration(before)} and {duration(after)}"
+        text.append(f"recorded for {times}: amounts differ for that alone")
+    room = compared.room.told
+    if abs(room - 1) >= _ROOM:
+        others = "less" if room > 1 else "more"
+        text.append(
+            f"others cost {others}: most methods have {room:.2f} times the share they had for that alone"
+        )
+    return text
+
+
+def _about_noise(compared: Changes) -> str:
+    if not compared.noise.known:
+        return "noise is not known: the profiles do not tell how many samples they are of"
+    if compared.noise.counted_alone:
+        return (
+            "noise is what counting samples makes of it: one process of a kind and another may differ by more"
+        )
+    return "noise is what samples, and the spread over processes, make of it"
+
+
+def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:
+    if not rows:
+        return []
+    text = ["", f"{head}:", _heads(compared)]
+    text += [_row(compared, one.name, one.of(kind)) for one in rows[:top]]
+    if len(rows) > top:
+        text.append(f"  … and {len(rows) - top} more")
+    return text
+
+
+def _heads(compared: Changes) -> str:
+    return " ".join(f"{head:>10}" for head in HEADS) + f"  {named_by(compared.event)}"
+
+
+def _row(compared: Changes, name: str, moved: Moved) -> str:
+    cells = [
+        amount_of(compared, moved.before),
+        amount_of(compared, moved.after),
+        change_of(compared, moved.change),
+        noise_of(compared, moved.noise),
+    ]
+    mark = f" ({moved.which})" if moved.which else ""
+    return " ".join(f"{cell:>10}" for cell in cells) + f"  {_name(name)}{mark}"
+
+
+def amount_of(compared: Changes, value: float) -> str:
+    return _unit(compared, value) if compared.absolute else plain(percent(value, 1))
+
+
+def change_of(compared: Changes, value: float) -> str:
+    return f"{'+' if value > 0 else '-'}{points_of(compared, abs(value))}"
+
+
+def noise_of(compared: Changes, noise: float | None) -> str:
+    return "?" if noise is None else f"±{points_of(compared, noise)}"
+
+
+def points_of(compared: Changes, value: float) -> str:
+    """The size of a change: of shares in percentage points."""
+    if compared.absolute:
+        return _unit(compared, value)
+    return f"{100 * value:.2f}" if value < 0.01 else f"{100 * value:.1f}"
+
+
+def _unit(compared: Changes, value: float) -> str:
+    name, unit = compared.after.column
+    return f"{value:,.0f}" if unit == "count" else amount(value, (name, unit))
+
+
+def _nothing(compared: Changes, top: int) -> list[str]:
+    largest = compared.largest("own")[: _WITHIN_SHOWN if compared.noise.known else top]
+    if not largest:
+        return ["", "nothing changed"]
+    known = "nothing changed beyond noise; the largest changes are" if compared.noise.known else "changes"
+    text = ["", f"{known}, by itself:", _heads(compared)]
+    return text + [_row(compared, one.name, one.own) for one in largest]
+
+
+def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> list[str]:
+    if not paths:
+        return []
+    text = ["", f"{head}, with all that it calls:"]
+    for one in paths[:top]:
+        cost = one.total_after or one.total_before
+        shown = amount_of(compared, cost if compared.absolute else cost / compared.diff.after_total)
+        caller = f" ← {_name(short_name(one.path[-2]))}" if len(one.path) > 1 else ""
+        text.append(f"{shown:>10}  {_name(one.name)}{caller}")
+    if len(paths) > top:
+        text.append("  … and more")
+    return text
+
+
+def _name(name: str) -> str:
+    return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+
+
+def record(
+    compared: Changes, top: int, failed: Sequence[MethodChange], unsure: Sequence[MethodChange] = ()
+) -> dict[str, object]:
+    """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
+    name, unit = compared.after.column
+    beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
+    methods = beyond or compared.largest("own")[:top]
+    return {
+        "event": compared.event,
+        "value": name,
+        "unit": unit if compared.absolute else "share",
+        "before": _side(compared.before),
+        "after": _side(compared.after),
+        "noise": "unknown" if not compared.noise.known else _source(compared),
+        "methods": [_method(one) for one in methods],
+        "appeared": [_path(compared, one) for one in compared.appeared(top)],
+        "vanished": [_path(compared, one) for one in compared.vanished(top)],
+        "failed": [one.name for one in failed],
+        "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
+    }
+
+
+def _source(compared: Changes) -> str:
+    return "counting" if compared.noise.counted_alone else "processes"
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "name": side.name,
+        "total": side.spread.total,
+        "samples": side.spread.samples if side.spread.known else None,
+        "processes": side.spread.parts if side.facts else None,
+        "unusable": len(side.problems),
+        "partial": side.partial or None,
+    }
+
+
+def _method(one: MethodChange) -> dict[str, object]:
+    return {"method": one.name, "self": _moved(one.own), "total": _moved(one.total)}
+
+
+def _moved(moved: Moved) -> dict[str, object | None]:
+    return {
+        "before": moved.before,
+        "after": moved.after,
+        "change": moved.change,
+        "noise": moved.noise,
+        "beyond": moved.beyond,
+    }
+
+
+def _path(compared: Changes, one: Change) -> dict[str, object]:
+    cost = one.total_after or one.total_before
+    return {"path": list(one.path), "total": cost if compared.absolute else cost / compared.diff.after_total}

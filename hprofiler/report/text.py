@@ -1,0 +1,120 @@
+"""Parts of a report as lines for the terminal, and for JSON: the hottest methods, the outliers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hprofiler._flamegraph import Method
+from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.text import printable
+from hprofiler.model.measures import counted, named_by
+
+# Rows of a table that are no outliers: more of them tell nothing new.
+_OTHERS_SHOWN = 20
+_FEWEST = 3
+
+
+def hottest(methods: Sequence[Method], total: int, event: str, share_of: str = "") -> str:
+    """Methods of a profile with this total as lines of text: self share, total share, method (or class).
+
+    `share_of` says what the total is, where it is not all there is.
+    """
+    lines = [f"{'self':>8} {'total':>8}  {named_by(event)}{share_of and f' (shares of {share_of})'}"]
+    for one in methods:
+        self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
+        lines.append(f"{plain(self_share):>8} {plain(total_share):>8}  {printable(one.name)}")
+    return "\n".join(lines)
+
+
+def outliers_table(event: str, compared: Compared) -> str:
+    """The ranking of an event's hosts, and of its processes where they are more, as lines of text."""
+    hosts, processes = compared.hosts, compared.processes
+    parts = []
+    if len(hosts) > 1 or len(processes) < 2:
+        parts += [f"{printable(event)}: {_verdict(hosts, 'hosts')}", *_rows(hosts, "host")]
+    if len(processes) > len(hosts):
+        parts += [f"{printable(event)}: {_verdict(processes, 'processes')}", *_rows(processes, "process")]
+    return "\n".join(parts)
+
+
+def outliers_record(compared: Compared) -> dict[str, object]:
+    """The same for JSON."""
+    return {
+        "hosts": [_record(one) for one in compared.hosts],
+        "processes": [_record(one) for one in compared.processes],
+    }
+
+
+def _verdict(ranked: Sequence[Unlike], what: str) -> str:
+    odd = sum(one.outlier for one in ranked)
+    if len(ranked) < 2:
+        return f"nothing to compare: {counted(1, what) if ranked else 'no samples'}"
+    group = counted(len(ranked), what)
+    differ = sum(one.distance.differs for one in ranked)
+    if len(ranked) < _FEWEST:
+        how = (
+            "differ by more than sampling alone explains"
+            if differ
+            else "are alike, as far as the samples tell"
+        )
+        return f"{group}: with fewer than {_FEWEST} none can be the odd one; they {how}"
+    if odd:
+        return f"{odd} of {group} {'is' if odd == 1 else 'are'} unlike the others"
+    if differ:
+        differs = "1 differs" if differ == 1 else f"{differ} differ"
+        return f"none of {group} stands out beyond doubt; {differs} by more than sampling alone explains"
+    return f"all {group} are alike, as far as the samples tell"
+
+
+def _rows(ranked: Sequence[Unlike], head: str) -> list[str]:
+    if len(ranked) < 2:
+        return []
+    shown = [one for number, one in enumerate(ranked) if one.outlier or number < _OTHERS_SHOWN]
+    names = _names(shown)
+    width = max(len(head), *map(len, names))
+    heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
+    lines = [f"  {head:<{width}}  {heads}"]
+    lines += [_row(one, f"{name:<{width}}") for one, name in zip(shown, names, strict=False)]
+    if len(shown) < len(ranked):
+        lines.append(f"  … and {len(ranked) - len(shown)} more")
+    return lines
+
+
+def _names(shown: Sequence[Unlike]) -> list[str]:
+    """Who each row is of; with the pid where several have one name."""
+    names = [printable(who(one)) for one in shown]
+    times = Counter(names)
+    return [
+        f"{name} (pid {one.pid})" if times[name] > 1 and one.pid is not None else name
+        for one, name in zip(shown, names, strict=False)
+    ]
+
+
+def _row(one: Unlike, name: str) -> str:
+    distance = one.distance
+    unlike = "yes" if one.outlier else "maybe" if distance.differs else ""
+    return (
+        f"  {name}  {unlike:<6}  {one.samples:>9,}"
+        f"  {distance.divergence:>10.6f}  {distance.noise:>10.6f}  {distance.cosine:>6.4f}"
+        f"  {plain(percent(distance.moved, 1)):>6}  {printable(plain(what_differs(one)))}"
+    ).rstrip()
+
+
+def _record(one: Unlike) -> dict[str, object]:
+    distance = one.distance
+    methods = [{"method": m.name, "share": m.share, "usual": m.usual} for m in distance.methods]
+    process = {} if one.pid is None else {"pid": one.pid, "label": one.label}
+    return {
+        "host": one.host,
+        **process,
+        "outlier": one.outlier,
+        "differs": distance.differs,
+        "samples": one.samples,
+        "divergence": distance.divergence,
+        "noise": distance.noise,
+        "cosine": distance.cosine,
+        "moved": distance.moved,
+        "methods": methods,
+    }
