@@ -86,7 +86,7 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
         (["-j", "java", "--max-host=3"], "(did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),
-        (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; there are cpu, alloc, live, lock"),
+        (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; events are cpu, alloc, live, lock"),
         (["-j", "java", "-e", "cpu time"], "'cpu time' is not an event"),
         (["-j", "java", "-e=-x"], "'-x' is not an event"),
         (["-j", "java", "-e", "heap,alloc"], "alloc is given twice"),
@@ -143,7 +143,7 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     for words in (sudo, ["-j", "java", *named], [*sudo, *named, "--engine", "perf"]):
         local_reach(parse(words))
     monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(other))
-    with pytest.raises(UsageError, match="takes no library"):
+    with pytest.raises(UsageError, match="accepts only the library of its package"):
         local_reach(parse(sudo))
     local_reach(parse(["cleanup", "--become", "sudo"]))  # which sends none
     monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(shipped.path))
@@ -156,13 +156,13 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     [
         (
             ["--lock-threshold", "10us"],
-            "is for lock, and what is recorded is cpu\n  leave it out, or use -e cpu,lock",
+            "is for lock, but -e is cpu\n  leave it out, or use -e cpu,lock",
         ),
         (
             ["--alloc-interval", "1m", "-e", "cpu,lock"],
-            "is for alloc, live, nativemem, and what is recorded is",
+            "is for alloc, live, nativemem, but -e is",
         ),
-        (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, and what is recorded is alloc"),
+        (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, but -e is alloc"),
     ],
 )
 def test_an_interval_of_no_event_is_refused(verb, words, says):
@@ -197,7 +197,7 @@ def test_output_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     done = hprofiler("-j", "pid:1", "-o", tmp_path)
     assert done.returncode != 0
-    assert b"no run folder" in done.stderr
+    assert b"not a run folder" in done.stderr
     assert b"-o" in done.stderr
 
 
@@ -244,7 +244,7 @@ def test_selectors_are_listed_for_people_and_scripts():
 def test_report_of_no_run_folder(tmp_path):
     done = hprofiler("report", tmp_path)
     assert done.returncode != 0
-    assert b"no run folder" in done.stderr
+    assert b"not a run folder" in done.stderr
 
 
 def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
@@ -260,7 +260,7 @@ def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
     folder.profile_path("small", 2, "cpu").unlink()
     done = hprofiler("report", folder.path)
     assert done.returncode == 4
-    assert b"nothing is left to show (0 of 2 processes" in done.stderr
+    assert b"no samples to show (0 of 2 processes" in done.stderr
     assert not list(folder.path.rglob("*.svg")) and not list(folder.path.rglob("*.folded"))
 
 
@@ -268,7 +268,7 @@ def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
     (tmp_path / "run.json").write_text('{"format": 2}')
     done = hprofiler("report", tmp_path)
     assert done.returncode == 4
-    assert b"the run was cut off before its samples were kept: record it again" in done.stderr
+    assert b"the run ended before its samples were kept: record it again" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_driver_of_another_user_is_not_believed(look):
     assert [found.pid for found in result.processes] == [5, 7]
     (line,) = result.outcomes
     assert (line.status, line.pid, line.label) == (Status.DEGRADED, 6, "SparkSubmit")
-    assert line.reason == "it runs as kim and the application as etl: it may be another application's"
+    assert line.reason == "it runs as kim, but the application as etl: it may belong to another application"
     assert line.remedy == "if it belongs to this application, name it: -j pid:6 -h n1"
 
 

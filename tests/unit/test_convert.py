@@ -136,9 +136,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--fontsize", "nan"], "it is 2 to 100 pixels"),
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
         (["-o", "x.svg", "--time", "nan-"], "not FROM-TO in seconds"),
-        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--negate"], "--negate does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
         (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
         (["-o", "x.svg", "--notes=-->"], "notes cannot have"),
@@ -159,9 +159,13 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
         (["--time", "1-2"], 2, "the option time is for jfr only, and this is folded"),
         (["--kernel"], 2, "the option kernel is for perf-data and perf-script only, and this is folded"),
         (["--negate"], 2, "--negate is for differences, but nothing is compared"),
-        (["--include", "nowhere"], 4, "no stack has a frame that --include nowhere finds"),
-        (["--focus", "main", "--focus", "wait"], 4, "no stack has a frame that --focus wait finds"),
-        (["--exclude", "main", "--exclude", "i?le"], 4, "frame that --exclude main --exclude 'i?le' finds"),
+        (["--include", "nowhere"], 4, "no stack matches --include nowhere"),
+        (["--focus", "main", "--focus", "wait"], 4, "no stack matches --focus wait"),
+        (
+            ["--exclude", "main", "--exclude", "i?le"],
+            4,
+            "every stack matches --exclude main --exclude 'i?le'",
+        ),
         (["--from", "pprof"], 4, "pprof: "),
     ],
 )
@@ -238,9 +242,8 @@ def test_what_matched_nothing_is_said_with_what_there_is(job, tmp_path):
     assert (done.returncode, done.stderr.decode().splitlines()) == (
         4,
         [
-            f"hprofiler: nothing is left of {job}, nor of 1 more: "
-            "no stack has a frame that --include 'no where' finds",
-            "  what there was: samples 16, most of it in wait, match, read, main",
+            f"hprofiler: no samples of {job} and 1 more are left: no stack matches --include 'no where'",
+            "  it had samples 16, most of it in wait, match, read, main",
         ],
     )
     done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
@@ -275,7 +278,7 @@ java 1 [000] 2.0: 9 cpu-clock:
 def test_which_of_several_events_is_written_is_told():
     done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
     assert (done.returncode, done.stdout) == (0, b"java;main 7\n")
-    note = b"hprofiler: of several events page-faults is written; another with --value: cpu-clock\n"
+    note = b"hprofiler: of several events page-faults is written; choose another with --value: cpu-clock\n"
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"

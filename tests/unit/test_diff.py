@@ -291,7 +291,7 @@ def test_what_few_processes_hide_is_told(tmp_path):
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
     assert line.startswith("hprofiler: cannot tell whether hot grew (+30.0 points self, +30.0 total")
-    points = re.search(r": with 2 processes on a side a change below ([0-9.]+) points may be chance$", line)
+    points = re.search(r": with 2 processes on a side, a change below ([0-9.]+) points may be chance$", line)
     assert points and float(points[1]) > 30
     assert hprofiler(*few, "--fail-over", "40%").stderr == "", "it grew by less"
     assert hprofiler(*few).stderr == ""
@@ -416,7 +416,7 @@ def test_the_page_of_a_file_and_a_run_of_one_name(after, tmp_path):
         (["nowhere", "."], 2, "nowhere does not exist"),
         ([".", "."], 2, "is not a run folder: it has no run.json"),
         ([".ci/run", ".ci/run"], 4, "cannot read: .ci/run"),
-        (["README.md", "README.md", "-o", "x.pdf"], 2, "ends with none of .svg .html"),
+        (["README.md", "README.md", "-o", "x.pdf"], 2, "must end with .svg or .html"),
         (["README.md", "README.md", "-o", "no/such/x.svg"], 2, "no such folder"),
         (["README.md", "README.md", "--fail-over", "much"], 2, "'much' is not a share"),
         (["README.md", "README.md", "--fail-over", "101"], 2, "'101' is not a share"),

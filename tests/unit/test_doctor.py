@@ -101,8 +101,8 @@ def test_each_host_says_for_itself(stand_ins):
 @pytest.mark.parametrize(
     ("engine", "event", "meant"),
     [
-        ("async-profiler", "aloc", "if you mean alloc"),
-        ("async-profiler", "nosuch", "choose of cpu"),
+        ("async-profiler", "aloc", "did you mean alloc"),
+        ("async-profiler", "nosuch", "choose one of cpu"),
         ("async-profiler", "sched:sched_switch", None),
         ("async-profiler", "com.acme.Main.step", "choose another event"),
         ("perf", "com.acme.Main.step", None),
@@ -127,7 +127,7 @@ def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     (one,) = checked[0].verdicts
     assert one.engine == ("async-profiler" if forced else "")
     words = shown(*checked)
-    assert ("a: 0 of 1 processes would be recorded as asked, 1 not at all" in words) is not forced
+    assert ("a: 0 of 1 processes would be recorded as asked, 1 not" in words) is not forced
     assert ("--force-busy" in words) is not forced
 
 
@@ -224,12 +224,12 @@ def test_the_worst_comes_first_and_what_is_alike_is_told_once():
         host("bad", *[Status.OK, *[Status.FAILED] * 5], findings=[fine]),
     )
     lines = text.splitlines()
-    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not at all"
+    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not"
     first = "executor 11 (pid 11), executor 12 (pid 12), executor 13 (pid 13) and 2 more"
     assert lines[1].split(None, 2) == ["error", "run", f"{first}: the process was started with -XX:+X"]
     assert lines[2].split() == ["→", "restart", "it"]
     assert lines[3].split()[0] == "ok" and "cpu (ctimer) by async-profiler" in lines[3]
-    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not at all"
+    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str
 def test_options_that_exclude_each_other() -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         kubernetes_options.cluster(parse(["-j", "k8s:x", "-A", "-n", "y"]))
-    with pytest.raises(UsageError, match="by exec"):
+    with pytest.raises(UsageError, match="--via exec"):
         kubernetes_options.cluster(parse(["-j", "k8s:x", "--via", "ssh", "--debug-container", "busybox"]))
     for words in (["-h", "n1"], ["-c", "http://rm:8088"]):
         with pytest.raises(UsageError, match="exclude each other"):
@@ -161,7 +161,7 @@ def test_containers_that_cannot_be_visited_are_in_the_ledger(
     assert "has no sh" in lines["alone"]["reason"] and "--debug-container" in lines["alone"]["remedy"]
     assert run["coverage"]["hosts"] == {"all": 4, "reached": 0, "recorded": 0, "idle": 0, "failed": 2}
     assert run["target"] == {"kind": "kubernetes", "name": "k8s:x"}
-    assert re.search(r"down: the container does not run: CrashLoopBackOff", capsys.readouterr().err)
+    assert re.search(r"down: the container is not running: CrashLoopBackOff", capsys.readouterr().err)
 
 
 def test_a_debug_container_that_does_not_come_up(server: ApiServer, tmp_path: Path) -> None:

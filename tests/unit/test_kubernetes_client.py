@@ -79,8 +79,8 @@ def test_several_files_are_one(tmp_path: Path) -> None:
         (": : :", "is not YAML"),
         ("a: !!bool maybe", "is not YAML"),
         ("{}", "current context"),
-        ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
-        ("{current-context: x, contexts: [{name: x, context: 7}]}", "makes no sense"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "is not valid"),
+        ("{current-context: x, contexts: [{name: x, context: 7}]}", "is not valid"),
         ("\xff\xfe", "is no"),
     ],
 )
@@ -163,7 +163,7 @@ def test_arguments_of_a_plugin_are_never_shown(
     [
         (401, "Unauthorized", "does not accept the credentials"),
         (404, "NotFound", "the words"),
-        (410, "Expired", "grew old"),
+        (410, "Expired", "expired"),
         (429, "TooManyRequests", "is overloaded"),
         (500, "InternalError", "answered 500: the words"),
     ],
@@ -181,7 +181,8 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     with pytest.raises(Forbidden, match=r"forbids eve to list pods in the namespace default$") as caught:
         connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
     assert caught.value.remedy == (
-        'the smallest Role has the rule  - {apiGroups: [""], resources: ["pods"], verbs: [list]}'
+        "the smallest Role that allows it has the rule  "
+        '- {apiGroups: [""], resources: ["pods"], verbs: [list]}'
     )
     everywhere = Need("list", "pods", None)
     with pytest.raises(Forbidden, match="in all namespaces") as caught:
@@ -192,10 +193,10 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"<html>", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
-        (b"[]", "no list"),
-        (b'{"items": 7}', "no list"),
+        (b"<html>", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a list"),
+        (b'{"items": 7}', "not a list"),
         (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
     ],
 )

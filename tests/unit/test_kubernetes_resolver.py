@@ -143,16 +143,16 @@ IDLE = [
         waiting("CrashLoopBackOff", "back-off 5m"),
         None,
         Status.FAILED,
-        "does not run: CrashLoopBackOff: back-off",
+        "is not running: CrashLoopBackOff: back-off",
     ),
     (waiting("ImagePullBackOff", "x"), None, Status.FAILED, "ImagePullBackOff"),
     (waiting("ContainerCreating"), None, Status.FAILED, "ContainerCreating"),
     ({"terminated": DONE}, "Never", Status.IDLE, r"has ended: Completed \(exit code 0\)"),
     ({"terminated": KILLED}, "Never", Status.IDLE, r"has ended: OOMKilled \(exit code 137\)"),
     ({"terminated": DONE}, "OnFailure", Status.IDLE, "has ended: Completed"),
-    ({"terminated": KILLED}, "OnFailure", Status.FAILED, "between two starts: OOMKilled"),
-    ({"terminated": DONE}, "Always", Status.FAILED, "between two starts: Completed"),
-    ({"terminated": KILLED}, None, Status.FAILED, "between two starts: OOMKilled"),
+    ({"terminated": KILLED}, "OnFailure", Status.FAILED, "is restarting: OOMKilled"),
+    ({"terminated": DONE}, "Always", Status.FAILED, "is restarting: Completed"),
+    ({"terminated": KILLED}, None, Status.FAILED, "is restarting: OOMKilled"),
     ({}, None, Status.FAILED, "waiting"),
 ]
 
@@ -169,7 +169,7 @@ def test_containers_that_do_not_run(
     (line,) = found.absent
     assert line.host == "down" and line.status is state_of and re.search(said, line.reason)
     server.pods = server.pods[1:]
-    with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*runs: down: .*{said}"):
+    with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*is running: down: .*{said}"):
         locate()
 
 

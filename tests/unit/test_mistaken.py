@@ -23,7 +23,7 @@ def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
         for words in (["convert", copy, "-o", out], ["diff", copy, folder]):
             done = hprofiler(*words)
             assert (done.returncode, out.exists()) == (2, False)
-            assert b"and no profile" in done.stderr and b"name the profile it was made from" in done.stderr
+            assert b"not a profile" in done.stderr and b"name the profile it was made from" in done.stderr
 
 
 @pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])

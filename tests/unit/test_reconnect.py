@@ -94,7 +94,7 @@ def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
     of_host, of_process = lines(result)
     assert of_host == [] and of_process[0] is Status.DEGRADED
     assert of_process[2].startswith(
-        "ended after 12 s: the connection was lost, and what there was fetched 0 s later"
+        "ended after 12 s: the connection was lost; the recording was fetched 0 s later"
     )
     assert of_process[2].endswith("; said")
     assert [line.seconds for line in result.outcomes] == [12.3]
@@ -240,6 +240,6 @@ def test_a_connection_that_breaks_before_anybody_has_started_is_made_once_more(f
     hosts.reach = replace(hosts.reach, transport_for=Torn)
     result = hosts.collect()["one"]
     of_host = [one for one in result.outcomes if one.pid is None]
-    assert of_host[0].status is Status.OK and "made again" in of_host[0].reason
+    assert of_host[0].status is Status.OK and "reconnected" in of_host[0].reason
     assert [one.status for one in of_host[1:]] == [Status.FAILED] * (times - 1)
     assert [one.status for one in result.outcomes if one.pid] == [[Status.OK], [Status.FAILED]][times - 1]

@@ -56,7 +56,7 @@ ERRORS = [
     ("broken regex", "re:(a", "missing )"),
     ("look-ahead", "re:a(?!b)", "look-around"),
     ("back reference", r"re:(a)\1", "back reference"),
-    ("empty text", "text:", "no text"),
+    ("empty text", "text:", "text: is empty"),
     ("a bar alone", "|", "not a complete shell pipe"),
     ("ps in the pipe", "ps aux | grep java", "reads the process list by itself"),
     ("two lines", "grep a\nrm b", "control character"),
@@ -94,7 +94,7 @@ def test_a_later_directory_overrides_an_earlier_one(tmp_path: Path) -> None:
 def test_one_directory_with_a_name_twice(tmp_path: Path) -> None:
     write(tmp_path / "a", "x.yaml", "x", "X")
     write(tmp_path / "a", "z.yaml", "x", "Z")
-    with pytest.raises(SelectorError, match=r"z\.yaml: name: 'x' is the name of x\.yaml too"):
+    with pytest.raises(SelectorError, match=r"z\.yaml: name: 'x' is also the name of x\.yaml"):
         load_selectors([tmp_path / "a"])
 
 

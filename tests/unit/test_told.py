@@ -106,7 +106,7 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
     print_failures(others[:1], "report.html")
     assert "  n1 pid 502: process 502 belongs to user root" in capsys.readouterr().err
     print_failures([(f"n{number}", f"reason {number}", "") for number in range(23)], "report.html")
-    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see the ledger in report.html"
+    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see report.html"
     print_failures([], "report.html")
     assert capsys.readouterr().err == ""
 

@@ -79,8 +79,8 @@ def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
         (["-j", "spark-executor", "--match", "java"], "-j names none"),
         (["-j", "spark-executor", *C, "--match", "java"], "-j names none"),
         (["-j", APP, *C, "--match", "spark-executr"], "no selector is named"),
-        (["-j", APP, *C, "-h", "n1"], "-h and -c name two targets"),
-        (["-j", "yarn:name=x", "-h", "n1"], "-h and -c name two targets"),
+        (["-j", APP, *C, "-h", "n1"], "-h and -c exclude each other"),
+        (["-j", "yarn:name=x", "-h", "n1"], "-h and -c exclude each other"),
         (["-j", "yarn:name=x"], "no ResourceManager is configured"),
         (["-j", APP, *C, "--yarn-ca", "/no/such"], "no such file"),
         (["-j", APP, *C, "--host-map", "a=-x"], "is not a host"),
@@ -101,7 +101,9 @@ def test_what_makes_no_sense(words: list[str], reason: str, capsys: pytest.Captu
 
 def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
     (note,) = chosen.target(parse(["-j", APP])).notes
-    assert note.startswith(f"-j {APP} is looked for in command lines on this machine; -c http")
+    assert note.startswith(
+        f"-j {APP} matches command lines on this machine; for a YARN application add -c http"
+    )
     (note,) = chosen.target(parse(["-j", "job_1700000000000_0042", "-h", "n1"])).notes
     assert "on these hosts" in note
     assert chosen.target(parse(["-j", "java"])).notes == ()

@@ -290,7 +290,7 @@ def test_addresses_that_are_none(url: str) -> None:
 def test_no_address_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UsageError, match="-c names no ResourceManager"):
+    with pytest.raises(UsageError, match="-c is empty"):
         locate(" , ")
     with pytest.raises(UsageError, match="no ResourceManager is configured"):
         resolve(TargetOptions(application=APP))

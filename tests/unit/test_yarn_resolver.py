@@ -223,7 +223,7 @@ def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
     located = locate(two, "")
     assert [host.name for host in located.hosts] == ["n1", "n2"]
     (note,) = located.notes
-    assert note.startswith(f"the containers of {OTHER} are not known: http") and "answered 500" in note
+    assert note.startswith(f"cannot list the containers of {OTHER}: http") and "answered 500" in note
 
 
 def test_nothing_matches(two: Server) -> None:
@@ -284,8 +284,8 @@ def test_executors_that_came_and_went(server: Server) -> None:
     gone += [executor("8", None, "n9", isActive=False, attributes={"CONTAINER_ID": foreign})]
     server.set(spark_paths([*alive, *gone], []))
     assert [(line.host, line.reason) for line in located.new_processes()] == [
-        ("n9", "executor 4 on n9 began and ended during the recording and is not in it"),
-        ("n1", "executor 5 on n1 began and ended during the recording and is not in it"),
+        ("n9", "executor 4 on n9 started and ended during the recording and is not in it"),
+        ("n1", "executor 5 on n1 started and ended during the recording and is not in it"),
     ]
     server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
     assert located.new_processes() == []

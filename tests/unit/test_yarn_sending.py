@@ -14,7 +14,7 @@ from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, container_
 @pytest.mark.parametrize("location", ["http://[::", "file:///etc/passwd", "http://x:99999/"])
 def test_standbys_that_send_to_no_address(location: str) -> None:
     with Server({"*": Answer(b"", 307, {"Location": location})}) as one:
-        assert refusal(one.url).reason.endswith("sends to what is not an address")
+        assert refusal(one.url).reason.endswith("redirects to something that is not an address")
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_driver_sends_nowhere(status: int, body: bytes, name: str, value: str)
         (note,) = locate(manager.url).notes
         assert private.asked == []
     assert note.startswith("the Spark driver did not list its executors: http")
-    assert note.endswith(f"sends to {private.url}/private, which is no ResourceManager that is known")
+    assert note.endswith(f"redirects to {private.url}/private, which is not a known ResourceManager")
 
 
 @pytest.mark.parametrize("named", ["{standby}", "{standby},{active}"])

@@ -31,7 +31,7 @@ def command(options: argparse.Namespace) -> int:
     elif found:
         print_table([HEADINGS, *map(_row, found)], right=_TO_THE_RIGHT)
     else:
-        print("no running application" + (f" matches {words}" if words else ""), file=sys.stderr)
+        print("no running application" + (f" that matches {words}" if words else ""), file=sys.stderr)
     return Exit.OK
 
 

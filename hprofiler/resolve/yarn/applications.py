@@ -57,9 +57,7 @@ def application(manager: ResourceManager, identity: str) -> Application:
         raise YarnError(reason, "`hprofiler apps` lists the running ones") from error
     state, final = text(app, "state"), text(app, "finalStatus")
     if text(app, "id") != identity:
-        raise YarnError(
-            f"{manager.base} answers with another application than {identity}", "check the address"
-        )
+        raise YarnError(f"{manager.base} answers with something that is not {identity}", "check the address")
     if state != "RUNNING":
         how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
         over = "`hprofiler apps` lists the running applications; it may have another id now"
