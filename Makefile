@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.json \
-  $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null) \
+  $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -name '*.yaml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null) \
   $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
 
 .DEFAULT_GOAL := help

@@ -31,6 +31,7 @@ from typing_extensions import Unpack
 
 __all__ = [
     "READ_FORMATS",
+    "WAIT_FRAMES",
     "WRITE_FORMATS",
     "Change",
     "Diff",
@@ -47,10 +48,15 @@ __all__ = [
     "Profile",
     "Stack",
     "ViewerData",
+    "category_patterns",
+    "frame_category",
+    "frame_phase",
 ]
 
 READ_FORMATS: tuple[str, ...]
 """What `format` may be for readers."""
+WAIT_FRAMES: tuple[str, ...]
+"""The frames that off-CPU stacks have for what is waited for: "[lock]" ..."""
 WRITE_FORMATS: dict[str, str]
 """What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""
 
@@ -372,6 +378,8 @@ class Profile:
         Expressions are searched in names without annotation. filter(include=x) and filter(exclude=x) are all
         stacks together, each once.
         """
+    def without_idle(self) -> Profile:
+        """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:
         """Stacks through a frame: whole (as pprof's focus), or from that frame on (as pprof's show_from)."""
     def trim(self, pattern: str) -> Profile:
@@ -564,3 +572,12 @@ class ViewerData:
         """
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
+
+def frame_category(name: str) -> str | None:
+    """What a frame of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`."""
+
+def frame_phase(name: str) -> str | None:
+    """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
+
+def category_patterns(category: str) -> list[str]:
+    """The patterns of a category, as regular expressions."""

@@ -19,14 +19,16 @@ pub use formats::{
 };
 #[cfg(feature = "recordings")]
 pub use formats::{read_jfr, Recording, Sampled};
-#[cfg(feature = "recordings")]
-pub use ops::NameRules;
+#[cfg(feature = "formats")]
+pub use ops::{
+    category_patterns, frame_category, frame_phase, Difference, Distance, Outliers, Pattern,
+};
 pub use ops::{
     read_all, read_mean, smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow,
     Threads, Tier,
 };
-#[cfg(feature = "formats")]
-pub use ops::{Difference, Distance, Outliers, Pattern};
+#[cfg(feature = "recordings")]
+pub use ops::{NameRules, WAIT_FRAMES};
 pub use profile::{Error, Kind, Labels, Limits, Merger, Profile, Result, ValueType};
 pub use render::{svg, write, WriteFormat, WriteOptions};
 #[cfg(feature = "formats")]

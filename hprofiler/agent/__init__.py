@@ -1,14 +1,18 @@
 """The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import Action, Checked, CheckedProcess, Finding
-from hprofiler.agent.events import (
+from hprofiler.agent.messages import (
     MAX_RECORDED,
+    Action,
+    Checked,
+    CheckedProcess,
     Done,
     Ended,
-    Found,
+    Finding,
     Ignored,
     Interrupted,
+    Leftover,
+    Leftovers,
     Listed,
     ProcessOutcome,
     ProfileHeader,
@@ -16,8 +20,7 @@ from hprofiler.agent.events import (
     Recording,
     Started,
 )
-from hprofiler.agent.leftovers import Leftover, Leftovers
-from hprofiler.agent.session import CANARY_SECONDS, AgentSession
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found
 from hprofiler.agent.talk import Witness
 
 __all__ = [

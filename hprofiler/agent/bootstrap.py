@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from hprofiler.agent.wire import PIECE, BadEvent, Wire
+from hprofiler.agent.messages import BadEvent
+from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.base.text import printable
 from hprofiler.transport.base import Channel, Transport

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from hprofiler.agent.events import Listed
+from hprofiler.agent.messages import Listed
 from hprofiler.base.errors import HostError
 from hprofiler.base.text import printable
 from hprofiler.transport.base import Transport

@@ -1,47 +1,151 @@
-"""What requests to an agent hold, and what it says when it gives up."""
+"""What an agent is asked."""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from hprofiler.base.text import printable
-from hprofiler.model import Process, Sampling
+import msgspec
 
-NO_ENGINES: Mapping[int, str] = {}
+from hprofiler.model import Sampling
 
-
-def refusal(event: Mapping[str, Any]) -> tuple[str, str]:
-    """(reason, remedy) of an `error` event."""
-    reason = event.get("reason"), event.get("remedy")
-    texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
-    return texts[0] or "the agent gave up", texts[1]
+PROTOCOL = 2
+LEASE_SECONDS = 30
+"""An agent waits this long for a request. Then it keeps what it recorded for as long again."""
 
 
-def to_record(
-    sampling: Sampling,
-    blobs: Mapping[str, str],
-    versions: Mapping[str, str],
-    processes: Sequence[Process],
-    cores: float,
-    engines: Mapping[int, str] = NO_ENGINES,
-) -> dict[str, Any]:
-    """The members of a request that says what to record, and of whom; `engines`: the only one for a pid."""
-    return {
-        "agent_cpu": cores,
-        "sampling": asdict(sampling),
-        "blobs": dict(blobs),
-        "versions": dict(versions),
-        "processes": [_process(process, engines.get(process.pid)) for process in processes],
-    }
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
+    """One request; its type on the wire is the name of its class."""
 
 
-def _process(process: Process, engine: str | None) -> dict[str, Any]:
-    return {
-        "pid": process.pid,
-        "start_time": process.start_time,
-        "label": process.label,
-        "labels": dict(process.labels),
-        **({"engine": engine} if engine else {}),
-    }
+class Exclude(msgspec.Struct, frozen=True):
+    """The coordinator's own process and its ancestors, which are never profiled."""
+
+    boot_id: str
+    pid_namespace: str
+    pids: Sequence[int]
+
+
+@functools.lru_cache(maxsize=1)
+def own_processes() -> Exclude:
+    """Nothing is excluded where there is no /proc."""
+    try:
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        boot_id = namespace = ""
+    pids: list[int] = []
+    pid = os.getpid()
+    while pid > 0 and pid not in pids:
+        pids.append(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return Exclude(boot_id, namespace, pids)
+
+
+class Hello(Request, frozen=True):
+    """`resume` is the token by which another connection may continue the session."""
+
+    resume: str
+    audit: bool
+    lease_seconds: float
+    protocol: int = PROTOCOL
+    exclude: Exclude = msgspec.field(default_factory=own_processes)
+
+
+class Resume(Request, frozen=True):
+    token: str
+    received: int
+
+
+class Received(Request, frozen=True):
+    bytes: int
+
+
+class Put(Request, frozen=True):
+    """A file of `size` bytes follows."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+class List(Request, frozen=True):
+    pass
+
+
+class Find(Request, frozen=True, omit_defaults=True):
+    """The processes that the protocol's selector object means; `native`: not only JVMs.
+
+    With `containers` (ids) only what is in them, each process with its container's id as a label; there
+    the selector may be None for all of it. `own` is the one of them that the agent itself is in; `owners` are
+    the users of the containers' applications and `manager_port` is the NodeManager's, where they are known.
+    """
+
+    selector: Mapping[str, Any] | None
+    native: bool
+    containers: Sequence[str] | None = None
+    own: str | None = None
+    owners: Mapping[str, str] = {}
+    manager_port: int | None = None
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """A process to record. `engine` is the only one that may record it, where that is known."""
+
+    pid: int
+    start_time: int
+    label: str
+    labels: Mapping[str, str]
+    engine: str | None = None
+
+
+class Prepare(Request, frozen=True):
+    """What to record, and of which processes.
+
+    `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and `versions`
+    their releases, where these are known. `agent_cpu` are the processors that the agent may use.
+    """
+
+    sampling: Sampling
+    processes: Sequence[Chosen]
+    blobs: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}
+    agent_cpu: float = 1.0
+
+
+class Check(Prepare, frozen=True):
+    """The same question, and nothing is touched."""
+
+
+class Start(Request, frozen=True):
+    pass
+
+
+class Stop(Request, frozen=True):
+    pass
+
+
+class Ping(Request, frozen=True):
+    pass
+
+
+class Clean(Request, frozen=True):
+    """Remove what earlier sessions left, or only list it (`dry`).
+
+    Caches stay where they are `kept`. `brought`: this session sent the agent.
+    """
+
+    kept: bool = False
+    dry: bool = False
+    brought: bool = False
+
+
+class Bye(Request, frozen=True):
+    pass

@@ -9,38 +9,49 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hprofiler.agent import bootstrap, events, visiting
+import msgspec
+
+from hprofiler.agent import bootstrap, messages, requests, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import Checked, parse_checked
-from hprofiler.agent.coordinator import own_processes
-from hprofiler.agent.events import (
+from hprofiler.agent.messages import (
+    Checked,
     Done,
-    Found,
     Hello,
+    Ignored,
+    Leftovers,
     Listing,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
     RecordEvent,
 )
-from hprofiler.agent.leftovers import Leftovers, parse_leftovers
-from hprofiler.agent.requests import NO_ENGINES, to_record
-from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
+from hprofiler.agent.requests import LEASE_SECONDS
+from hprofiler.agent.talk import Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process, Sampling
 from hprofiler.transport.base import Transport
 
-PROTOCOL = 2
 _EXTRA_EVENTS = 1000
+_EXTRA_SECONDS = 61
+"""By which a recording may be longer than was asked for: the agent's own deadline."""
 CANARY_SECONDS = 2.0
 """How long a canary is recorded, in seconds."""
-NO_VERSIONS: Mapping[str, str] = {}
-_STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
+NOTHING: Mapping[Any, str] = {}
+_STAGE_OF: Mapping[type, str] = {messages.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a selector found among `searched` processes."""
+
+    searched: int
+    processes: tuple[Process, ...]
+    ignored: tuple[Ignored, ...]
 
 
 class AgentSession(Talk):
@@ -76,18 +87,11 @@ class AgentSession(Talk):
         is called.
         """
         token = secrets.token_hex(16)
-        greeting = {
-            "type": "hello",
-            "protocol": PROTOCOL,
-            "lease_seconds": LEASE_SECONDS,
-            "exclude": own_processes(),
-            "audit": witness is not None,
-            "resume": token,
-        }
+        greeting = requests.Hello(lease_seconds=LEASE_SECONDS, audit=witness is not None, resume=token)
 
         def greet(wire: Wire) -> None:
             if witness:
-                witness.asks(greeting)
+                witness.asks(msgspec.to_builtins(greeting))
             wire.send(greeting)
 
         launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
@@ -102,15 +106,15 @@ class AgentSession(Talk):
             raise
 
     def _greeted(self) -> Hello:
-        event = self._answer("hello")
-        if event.get("protocol") != PROTOCOL:
+        hello = self._answer(Hello)
+        if hello.protocol != requests.PROTOCOL:
             raise HostError(
                 "connect",
                 "the agent speaks another version of the protocol",
                 "run `hprofiler cleanup`",
                 code="version-mismatch",
             )
-        return self._parsed(events.parse_hello, event)
+        return hello
 
     # Requests
 
@@ -118,16 +122,15 @@ class AgentSession(Talk):
         """Send a file; not needed where `hello.blobs` has its SHA-256."""
         self.stage = "push"
         size = blob.path.stat().st_size
-        request = {"type": "put", "name": name, "sha256": blob.sha256, "size": size}
-        self._send(request, bootstrap.pieces(Path(blob.path)))
-        if self._answer("stored").get("sha256") != blob.sha256:
+        self._send(requests.Put(name=name, sha256=blob.sha256, size=size), bootstrap.pieces(Path(blob.path)))
+        if self._answer(messages.Stored).sha256 != blob.sha256:
             raise HostError("push", f"{name} arrived incomplete", "try again", code="damaged-transfer")
 
     def list(self) -> Listing:
         """Every process the agent can see."""
         self.stage = "find"
-        self._send({"type": "list"})
-        return self._parsed(events.parse_listing, self._answer("processes"))
+        self._send(requests.List())
+        return self._answer(Listing)
 
     def find(
         self,
@@ -135,64 +138,63 @@ class AgentSession(Talk):
         native: bool = False,
         containers: Iterable[str] = (),
         own: str | None = None,
-        vouched: Mapping[str, Any] | None = None,
+        owners: Mapping[str, str] = NOTHING,
+        manager_port: int | None = None,
     ) -> Found:
-        """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
-
-        With `containers` (ids) only what is in them, each process with its container's id as a label; there
-        `query` may be None for all of it. `own` is the one of them that the agent itself is in; `vouched` are
-        the protocol's `owners` and `manager_port`, as far as they are known.
-        """
+        """The processes that the protocol's selector object `query` means; see `requests.Find`."""
         self.stage = "find"
         ids = list(containers)
-        request: dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
-        if ids:
-            request.update(vouched or {}, containers=ids)
-        if own is not None:
-            request["own"] = own
-        self._send(request)
-        event = self._answer("found")
-        found = self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
+        self._send(
+            requests.Find(
+                selector=query,
+                native=native,
+                containers=ids or None,
+                own=own,
+                owners=owners,
+                manager_port=manager_port,
+            )
+        )
+        found = self._answer(messages.FoundMessage)
         if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):
             raise self._nonsense("it found a process outside the containers asked for")
-        return found
+        host = self._transport.host.name
+        return Found(found.searched, tuple(one.on(host) for one in found.processes), found.ignored)
 
     def prepare(
         self,
         sampling: Sampling,
         blobs: Mapping[str, str],
         processes: Sequence[Process],
-        versions: Mapping[str, str] = NO_VERSIONS,
+        versions: Mapping[str, str] = NOTHING,
         cores: float = 1.0,
-        engines: Mapping[int, str] = NO_ENGINES,
+        engines: Mapping[int, str] = NOTHING,
     ) -> tuple[tuple[int, ...], tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
-        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
-        `versions` their releases, where these are known. `cores` are the processors that the agent may use,
-        and `engines` the only ones that may record, by pid.
+        See `requests.Prepare`. `engines` are the only ones that may record, by pid.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        request = to_record(sampling, blobs, versions, processes, cores, engines)
-        self._send({"type": "prepare", **request})
+        chosen = _chosen(processes, engines)
+        self._send(
+            requests.Prepare(
+                sampling=sampling, processes=chosen, blobs=blobs, versions=versions, agent_cpu=cores
+            )
+        )
         outcomes: list[ProcessOutcome] = []
-        while (event := self._answer("outcome", "ready"))["type"] == "outcome":
-            outcomes.append(self._parsed(events.parse_outcome, event))
-            self._check_outcome(outcomes, asked)
-        self._prepared = self._parsed(events.parse_ready, event)
-        if len(self._prepared) > events.MAX_RECORDED:
-            raise self._nonsense(f"it prepared more than {events.MAX_RECORDED} processes")
+        while isinstance(event := self._receive(), ProcessOutcome):
+            outcomes.append(event)
+            if event.pid is not None and event.pid not in asked:
+                raise self._nonsense("an outcome of a process that was not asked for")
+            if len(outcomes) > len(asked) + _EXTRA_EVENTS:
+                raise self._nonsense("too many outcomes")
+        if not isinstance(event, messages.Ready):
+            raise self._nonsense(f"{messages.tag_of(type(event))!r} where outcome or ready was due")
+        self._prepared = tuple(one.pid for one in event.processes)
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that were not asked for")
         return self._prepared, tuple(outcomes)
-
-    def _check_outcome(self, outcomes: Sequence[ProcessOutcome], asked: set[int]) -> None:
-        if outcomes[-1].pid is not None and outcomes[-1].pid not in asked:
-            raise self._nonsense("an outcome of a process that was not asked for")
-        if len(outcomes) > len(asked) + _EXTRA_EVENTS:
-            raise self._nonsense("too many outcomes")
 
     def check(
         self,
@@ -204,16 +206,24 @@ class AgentSession(Talk):
     ) -> Checked:
         """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
         self.stage = "prepare"
-        self._send({"type": "check", **to_record(sampling, blobs, versions, processes, cores)})
-        checked = self._parsed(parse_checked, self._answer("checked"))
-        if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
+        self._send(
+            requests.Check(
+                sampling=sampling,
+                processes=_chosen(processes),
+                blobs=blobs,
+                versions=versions,
+                agent_cpu=cores,
+            )
+        )
+        checked = self._answer(Checked)
+        if [one.pid for one in checked.processes] != [process.pid for process in processes]:
             raise self._nonsense("it checked processes that were not asked for")
         return checked
 
     def start(self) -> None:
         """Begin sampling; `events` tells what becomes of it."""
         self.stage = "start"
-        self._send({"type": "start"})
+        self._send(requests.Start())
 
     def events(self) -> Iterator[RecordEvent]:
         """What happens from `start` to the final `Done`; what a header announces is read with `payload`."""
@@ -221,15 +231,15 @@ class AgentSession(Talk):
         came: set[tuple[int, str]] = set()
         events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
         for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
-            event = self._parsed(events.parse_record_event, self._receive())
+            event = self._receive()
+            if not isinstance(event, RecordEvent):
+                raise self._nonsense(f"unexpected event {messages.tag_of(type(event))!r}")
             self.stage = _STAGE_OF.get(type(event), self.stage)
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
                 raise self._nonsense("an event of a process that was not asked for")
             if isinstance(event, (ProfileHeader, RawHeader)):
-                assert self._sampling is not None
-                if unwanted := events.unwanted(event, self._sampling, came):
-                    raise self._nonsense(unwanted)
+                self._check_header(event, came)
             if isinstance(event, Done):
                 self._acknowledge()
                 self._wire.lost = None  # there is nothing left to come back for
@@ -237,6 +247,22 @@ class AgentSession(Talk):
             if isinstance(event, Done):
                 return
         raise self._nonsense("too many events")
+
+    def _check_header(self, header: ProfileHeader | RawHeader, came: set[tuple[int, str]]) -> None:
+        """Only what was asked for is taken, each thing once."""
+        assert self._sampling is not None
+        what: str
+        if isinstance(header, RawHeader):
+            what, asked = header.name, self._sampling.keep_raw
+        else:
+            what, asked = header.event, header.event in self._sampling.events
+            if len(header.timeline) > self._sampling.duration + _EXTRA_SECONDS:
+                raise self._nonsense("the timeline is longer than the recording")
+        if not asked:
+            raise self._nonsense(f"{what!r} was not asked for")
+        if (header.pid, what) in came:
+            raise self._nonsense(f"{what!r} of process {header.pid} came twice")
+        came.add((header.pid, what))
 
     def payload(self, header: ProfileHeader | RawHeader) -> Iterator[bytes]:
         """The bytes that `header` announced; all are to be taken before the next event.
@@ -263,14 +289,14 @@ class AgentSession(Talk):
 
     def stop(self) -> None:
         """End the recording early; from any thread."""
-        self._send({"type": "stop"})
+        self._send(requests.Stop())
 
     def clean(self, kept: bool = False, dry: bool = False) -> Leftovers:
         """Remove what earlier sessions left, or only list it (`dry`); caches stay where they are `kept`."""
         self.stage = "clean"
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
-        self._send({"type": "clean", "kept": kept, "dry": dry, "brought": self.pushed})
-        return self._parsed(parse_leftovers, self._answer("leftovers"))
+        self._send(requests.Clean(kept=kept, dry=dry, brought=self.pushed))
+        return self._answer(Leftovers)
 
     def record_briefly(
         self,
@@ -301,3 +327,10 @@ class AgentSession(Talk):
         if last is None or last.pid != process.pid:
             raise self._nonsense("a recorded process has no outcome")
         return last, left
+
+
+def _chosen(processes: Sequence[Process], engines: Mapping[int, str] = NOTHING) -> list[requests.Chosen]:
+    return [
+        requests.Chosen(one.pid, one.start_time, one.label, one.labels, engines.get(one.pid))
+        for one in processes
+    ]

@@ -9,21 +9,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hprofiler.agent import bootstrap
-from hprofiler.agent.checks import Action, parse_action
-from hprofiler.agent.events import parse_left
-from hprofiler.agent.requests import refusal
-from hprofiler.agent.wire import BadEvent
+import msgspec
+
+from hprofiler.agent import bootstrap, requests
+from hprofiler.agent.messages import Action, BadEvent, Error, Event, Left, M, Resumed, tag_of
+from hprofiler.agent.requests import LEASE_SECONDS, Request
 from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.base.text import printable
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Transport
 
-LEASE_SECONDS = 30
-"""For so long an agent waits for a word, and then keeps what it recorded for as long again."""
 _PING_SECONDS = LEASE_SECONDS / 10
 """So that most of a lease is left to a link that is down for a while."""
 _LAST_WORD = 1.0
-_BYE = {"type": "bye"}
 _END_WAIT = 2.0
 _KILLED = (
     "if nobody killed it, memory may have run out: look into `dmesg` on the host, and at the limits of the "
@@ -31,7 +28,6 @@ _KILLED = (
 )
 _EXIT_WAIT = 5.0
 
-Parsed = TypeVar("Parsed")
 T = TypeVar("T", bound="Talk")
 
 
@@ -101,8 +97,8 @@ class Talk:
 
         False where its agent is there no more: this session is one like any other then.
         """
-        self._send({"type": "resume", "token": former._token, "received": former._wire.received})
-        found = self._answer("resumed").get("found") is True
+        self._send(requests.Resume(token=former._token, received=former._wire.received))
+        found = self._answer(Resumed).found
         if found:
             former._transport, former._channel = self._transport, self._channel
             former._wire.go_on(self._wire)
@@ -113,7 +109,7 @@ class Talk:
     def _acknowledge(self) -> None:
         """The agent need not keep any longer what has come."""
         with contextlib.suppress(HostError):  # whoever reads will be told
-            self._wire.send({"type": "received", "bytes": self._wire.received})
+            self._wire.send(requests.Received(bytes=self._wire.received))
 
     # The end
 
@@ -126,13 +122,13 @@ class Talk:
         self._closed.set()
         self._wire.lost = None
         with contextlib.suppress(HostError):  # it ends by itself when its work is done
-            self._send(_BYE)
+            self._send(requests.Bye())
         try:
             while (event := self._wire.receive()) is not None:
-                if not self._is_heard(event) and event["type"] == "left":
+                if not self._is_heard(event) and isinstance(event, Left):
                     self._is_left = True
                     self._channel.leave()
-                    return self._parsed(parse_left, event)
+                    return event.left
         except BadEvent as error:
             raise self._nonsense(str(error)) from error
         status = self._channel.exit_status(_EXIT_WAIT)
@@ -168,9 +164,9 @@ class Talk:
 
     def _say_bye(self) -> None:
         with contextlib.suppress(HostError):
-            self._wire.send(_BYE)
+            self._wire.send(requests.Bye())
         if self._witness:  # last: it may take longer than anybody waits for this
-            self._witness.asks(_BYE)
+            self._witness.asks({"type": "bye"})
 
     def close(self) -> None:
         """Let go without a word: the agent sees its stdin close, and cleans up by itself. From any thread."""
@@ -188,32 +184,32 @@ class Talk:
     def _renew(self) -> None:
         while not self._closed.wait(_PING_SECONDS):
             with contextlib.suppress(HostError):  # whoever reads will be told
-                self._wire.send({"type": "ping"})
+                self._wire.send(requests.Ping())
 
-    def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
+    def _send(self, request: Request, payload: Iterable[bytes] = ()) -> None:
         if self._witness:
-            self._witness.asks(request)
+            self._witness.asks(msgspec.to_builtins(request))
         try:
             self._wire.send(request, payload)
         except HostError as error:
             raise error.at(self.stage) from error
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self) -> Event:
         """The next event; an `error` event, the end and nonsense become HostError."""
         while self._is_heard(event := self._event()):
             pass
-        if event["type"] == "error":
-            raise HostError(self.stage, *self._parsed(refusal, event))
+        if isinstance(event, Error):
+            raise HostError(self.stage, event.reason, event.remedy)
         return event
 
-    def _is_heard(self, event: dict[str, Any]) -> bool:
+    def _is_heard(self, event: Event) -> bool:
         """Whether it was for the witness."""
-        if self._witness is None or event["type"] != "audit":
+        if self._witness is None or not isinstance(event, Action):
             return False
-        self._witness.did(self._parsed(parse_action, event))
+        self._witness.did(event)
         return True
 
-    def _event(self) -> dict[str, Any]:
+    def _event(self) -> Event:
         try:
             event = self._wire.receive()
         except BadEvent as error:
@@ -224,17 +220,11 @@ class Talk:
             raise self._ended(self.stage)
         return event
 
-    def _answer(self, *types: str) -> dict[str, Any]:
+    def _answer(self, kind: type[M]) -> M:
         event = self._receive()
-        if event["type"] not in types:
-            raise self._nonsense(f"{printable(event['type'][:40])!r} instead of {' or '.join(types)}")
+        if not isinstance(event, kind):
+            raise self._nonsense(f"{tag_of(type(event))!r} where {tag_of(kind)} was due")
         return event
-
-    def _parsed(self, parse: Callable[[dict[str, Any]], Parsed], event: dict[str, Any]) -> Parsed:
-        try:
-            return parse(event)
-        except BadEvent as error:
-            raise self._nonsense(f"{printable(event['type'][:40])}: {error}") from error
 
     def _nonsense(self, what: str) -> HostError:
         return HostError(

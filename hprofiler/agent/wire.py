@@ -1,28 +1,19 @@
-"""Lines and payloads over a channel. What comes in is hostile: sizes are bounded before a thing is kept."""
+"""Lines and payloads over a channel. What comes in is hostile: sizes are bounded before anything is kept."""
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
-from hprofiler.base import bounded_json as foreign_json
+import msgspec
+
+from hprofiler.agent.messages import BadEvent, Event, decode
+from hprofiler.agent.requests import Request
 from hprofiler.base.errors import HostError
-from hprofiler.base.text import printable
 from hprofiler.transport.base import Channel
 
 MAX_LINE = 16 << 20
-MAX_MEMBERS = 400_000
 PIECE = 256 << 10
-_BIG_LINE = 1 << 20
-
-# Python objects take many times the room of their JSON: big lines are decoded one at a time for all hosts.
-_one_big_line = threading.Lock()
-
-
-class BadEvent(ValueError):
-    """What the agent sent breaks the protocol; the text says how."""
 
 
 class Wire:
@@ -41,9 +32,14 @@ class Wire:
         self._buffer = bytearray()
         self._writing = threading.Lock()
 
-    def send(self, message: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
+    def send(self, request: Request, payload: Iterable[bytes] = ()) -> None:
         """Send one request; the lease thread and the worker take turns. Raises HostError."""
-        line = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        try:
+            line = msgspec.json.encode(request) + b"\n"
+        except UnicodeEncodeError as error:  # an argument of the command line that is not UTF-8
+            raise HostError(
+                "connect", f"the request is not valid text: {error}", code="bad-request"
+            ) from error
         with self._writing:
             self._channel.write(line)
             for piece in payload:
@@ -97,15 +93,10 @@ class Wire:
         del self._buffer[: end + 1]
         return line
 
-    def receive(self) -> dict[str, Any] | None:
-        """The next event, an object with a `type`; None at the end. Raises BadEvent and HostError."""
+    def receive(self) -> Event | None:
+        """The next event; None at the end. Raises BadEvent and HostError."""
         line = self.line()
-        if line is None:
-            return None
-        if len(line) < _BIG_LINE:
-            return decode(line)
-        with _one_big_line:
-            return decode(line)
+        return None if line is None else decode(line)
 
     def payload(self, size: int) -> Iterator[bytes]:
         """Exactly `size` raw bytes in pieces; EOFError when the channel ends before."""
@@ -116,20 +107,3 @@ class Wire:
             del self._buffer[: len(piece)]
             size -= len(piece)
             yield piece
-
-
-def decode(line: bytes) -> dict[str, Any]:
-    """A JSON object with a text member `type`, or BadEvent."""
-    if line.count(b"{") + line.count(b"[") > MAX_MEMBERS:
-        raise BadEvent("too many values in one line")
-    try:
-        event = foreign_json.read(line, constant=_refuse)
-    except ValueError as error:
-        raise BadEvent(f"not a JSON line: {printable(line[:60].decode('utf-8', 'replace'))!r}") from error
-    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
-        raise BadEvent("not a JSON object with a type")
-    return event
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")

@@ -6,8 +6,7 @@ and sentences name who waits, who allocates, who calls. They leave out idle thre
 work.
 
 Off-CPU profiles have a frame for idle threads. A wall-clock profile has none: its stacks are judged by the
-methods by which flamegraph's jfr/waits.rs gives that frame, and by some for which it looks at the whole
-stack.
+same rules, `flamegraph/rules/frames.yaml`.
 """
 
 from __future__ import annotations
@@ -67,30 +66,6 @@ _PROFILER = (
     r"^Profiler::(?:runInternal|(?:crash|wakeup)Handler|recordExternalSample|getJavaTraceAsync|getNativeTrace)(?:\(|$)",
     r"^StackWalker::walkVM(?:\(|$)",
 )
-
-
-_IDLE_OFF_CPU = (r"^\[idle pool thread\]$",)
-# Methods and functions that do nothing but wait for work: wherever they are on a stack, the thread is idle.
-_IDLE_METHODS = (
-    r"^java[./]util[./]concurrent[./](?:ThreadPoolExecutor\.getTask"
-    r"|ScheduledThreadPoolExecutor\$DelayedWorkQueue\.take|ForkJoinPool\.awaitWork)$",
-    r"^java[./]lang[./]ref[./](?:Reference\.waitForReferencePendingList|ReferenceQueue\.remove)$",
-    r"io[./]netty[./]channel[./](?:nio[./]Nio(?:EventLoop|IoHandler)\.select$|epoll[./]Native\.epoll(?:Busy)?Wait)",
-    r"io[./]netty[./]util[./](?:concurrent[./](?:SingleThread|Global)EventExecutor\.takeTask"
-    r"|HashedWheelTimer\$Worker\.waitForNextTick)$",
-    r"jetty[./](?:util[./]thread[./](?:QueuedThreadPool\.idleJobPoll"
-    r"|ReservedThreadExecutor\$ReservedThread\.reservedWait)|io[./]ManagedSelector(?:.*\.select|\.nioSelect))$",
-    r"^org[./]apache[./]tomcat[./]util[./]threads[./]TaskQueue\.(?:take|poll)$",
-    r"^org[./]apache[./]hadoop[./](?:ipc[./](?:CallQueueManager\.take|Client\$Connection\.waitForWork)"
-    r"|hbase[./]ipc[./]RpcHandler\.getCallRunner|net[./]unix[./]DomainSocketWatcher\.doPoll0)$",
-    r"^org[./]apache[./]flink[./]streaming[./]runtime[./]tasks[./]mailbox[./]TaskMailboxImpl\.take$",
-)
-# The JVM's own threads; the engine's; the launcher. A Java thread in these waits for something: for ZGC.
-_JVM_THREADS = (
-    r"^(?:Monitor::wait_without_safepoint_check|PosixSemaphore::wait|CompileQueue::get|\w*AttachListener::dequeue"
-    r"|os::signal_wait\w*|Profiler::timerLoop|JLI_Launch)(?:\(|$)",
-)
-_JAVA = r"^(?:[\w$]+[./])*[A-Z][\w$]*\.[a-z_$<][\w$<>]*$"
 
 
 @dataclass(frozen=True)
@@ -165,6 +140,13 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str
     )
 
 
+def _busy(event: str, profile: Profile) -> Profile:
+    """Where waits are counted, the stacks of threads that do not merely wait for work."""
+    if event == "offcpu":
+        return profile.filter(exclude=r"^\[idle pool thread\]$")
+    return profile.without_idle() if event == "wall" else profile
+
+
 def _unless_empty(part: Profile, whole: Profile) -> Profile:
     return part if part.total() else whole
 
@@ -181,14 +163,3 @@ def _ends(event: str) -> _Ends:
 def _ends_of_run(event: str) -> _Ends:
     """The same, and of a word that is not a file's name for a value: the function that was counted."""
     return ([f"{_C}{re.escape(event)}{_END}"], False) if is_function(event) else _ends(event)
-
-
-def _busy(event: str, profile: Profile) -> Profile:
-    """The stacks of threads that are not idle; there may be none. All of an event that counts no waits."""
-    if event == "offcpu":
-        return profile.filter(exclude=list(_IDLE_OFF_CPU))
-    if event != "wall":
-        return profile
-    at_work = profile.filter(exclude=list(_IDLE_METHODS))
-    native = at_work.filter(exclude=[_JAVA, *_JVM_THREADS])
-    return Profile.merged([at_work.filter(include=_JAVA), native])

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
@@ -39,17 +39,6 @@ _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
 _LEFT_OUT = "left out of sentences and tables, not of the graph"
-# What the core calls them: flamegraph/src/formats/jfr/waits.rs.
-_KINDS_OF_WAIT = (
-    "[lock]",
-    "[park]",
-    "[sleep]",
-    "[network]",
-    "[disk]",
-    "[idle pool thread]",
-    "[wait]",
-    "[other]",
-)
 _CORES = 0.05
 # A host's share of the JVM's own work that explains why it is unlike the others.
 _TIMES = 2.0
@@ -198,7 +187,7 @@ def few_samples(subject: Subject) -> list[Finding]:
 
 def kinds_of_wait(subject: Subject) -> list[Finding]:
     """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
-    waits = [subject.methods[kind] for kind in _KINDS_OF_WAIT if kind in subject.methods]
+    waits = [subject.methods[kind] for kind in WAIT_FRAMES if kind in subject.methods]
     if subject.event != "offcpu" or not waits:
         return []
     waits.sort(key=lambda one: -one.total_value)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hprofiler._flamegraph import Method, Profile
+from hprofiler._flamegraph import Method, Profile, category_patterns
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.analysis.families import GC, JIT, Family, family_of, is_own
+from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
 from hprofiler.model import Outcome
 from hprofiler.model.event_names import is_each_one
@@ -66,7 +66,7 @@ class Evidence:
         if not self._tells or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
-        gc, jit = (profile.filter(include=patterns).total() for patterns in (GC, JIT))
+        gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
         self.hosts.setdefault(host.key, Work()).add(Work(profile.total(), gc, jit, kernel))
 
     def cluster(self) -> Work:

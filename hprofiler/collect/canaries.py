@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hprofiler.agent import CheckedProcess, Ended, ProcessOutcome
@@ -113,8 +113,8 @@ def clear(canaries: Canaries, place: Place, checked: Sequence[tuple[Process, Che
     for process, one in checked:
         kind = kind_of(place.arch, process, one.engine)
         refusal: ProcessOutcome | None = None
-        if kind and one.outcome.status is Status.FAILED:
-            refusal = one.outcome
+        if kind and one.status is Status.FAILED:
+            refusal = one
         elif kind:
             refusal = _refusal(canaries, place, process, kind)
             cleared.engines[process.pid] = kind.engine
@@ -133,8 +133,8 @@ def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> 
         nonlocal own
         own = place.record(process, kind.engine)
         if own.ended is Ended.PROCESS and own.stage != "prepare":
-            own = replace(
-                own, status=Status.FAILED, stage="record", reason=f"{who} ended while it was recorded"
+            own = own.replace(
+                status=Status.FAILED, stage="record", reason=f"{who} ended while it was recorded"
             )
         if own.status is not Status.FAILED:
             return ""
@@ -144,7 +144,7 @@ def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> 
 
     why = canaries.verdict(kind, who, record, place.check)
     if own and own.status is Status.FAILED:
-        return replace(own, reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
+        return own.replace(reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
     if own:
         place.is_well(process, kind.engine)
     return (

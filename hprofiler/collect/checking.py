@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.base.errors import HostError
@@ -67,7 +67,7 @@ def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
     for host in checked:
         for process, verdict in zip(host.processes, host.verdicts, strict=False):
             kind = kind_of(host.facts.arch if host.facts else "", process, verdict.engine)
-            if kind and verdict.outcome.status is not Status.FAILED:
+            if kind and verdict.status is not Status.FAILED:
                 found[kind] += 1
     return found
 
@@ -105,7 +105,7 @@ class _CheckingVisit(Visit):
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         processes = (*map(_cautioned, checked.processes), *map(_unchecked, too_many))
-        self._found, self._checked = found, replace(checked, processes=processes)
+        self._found, self._checked = found, checked.replace(processes=processes)
         if found.processes and not self._care.busy:
             self._checked = self._unless_busy(self._checked)
         self.finish(session)
@@ -120,7 +120,7 @@ class _CheckingVisit(Visit):
             self.outcomes.append(
                 Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
             )
-            return replace(checked, processes=tuple(_failed(one, why) for one in checked.processes))
+            return checked.replace(processes=tuple(_failed(one, why) for one in checked.processes))
         return checked
 
     def result(self) -> HostChecked:
@@ -152,12 +152,15 @@ def _of_others(host: str, elsewhere: Mapping[int, str]) -> tuple[Finding, ...]:
 
 
 def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:
-    return CheckedProcess(outcome, "", {}, ())
+    return CheckedProcess(
+        outcome.pid, outcome.status, outcome.stage, outcome.reason, outcome.remedy, code=outcome.code
+    )
 
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
-    outcome = ProcessOutcome(one.outcome.pid, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
-    return replace(one, outcome=outcome, engine="", sources={})
+    return CheckedProcess(
+        one.pid, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code, findings=one.findings
+    )
 
 
 def _cautioned(one: CheckedProcess) -> CheckedProcess:
@@ -166,7 +169,7 @@ def _cautioned(one: CheckedProcess) -> CheckedProcess:
         return one
     cautions = [caution for caution in map(caution_of, one.sources) if caution]
     findings = (Finding("warning", "event", *caution) for caution in cautions)
-    return replace(one, findings=(*one.findings, *findings))
+    return one.replace(findings=(*one.findings, *findings))
 
 
 def ahead(there: float, asked: float, answered: float) -> float:

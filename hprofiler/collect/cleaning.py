@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hprofiler.agent import Leftover, Leftovers
-from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, Outcome, Status
 
+CLEANING_SECONDS = 90.0
+"""The most time an agent takes for a host whose processes do not answer, or do not end."""
+
 
 @dataclass(frozen=True)
 class HostLeft:
     """What was found on one host, and in `outcomes` what could not be checked or not be removed.
 
-    `out_of_reach` are other users' JVMs, (user, how many), into which the connecting user may not look.
+    `out_of_reach` are the numbers of JVMs by user into which the connecting user may not look.
     """
 
     host: Host
     entries: tuple[Leftover, ...]
     outcomes: tuple[Outcome, ...]
-    out_of_reach: tuple[tuple[str, int], ...] = ()
+    out_of_reach: Mapping[str, int] = field(default_factory=dict)
 
 
 def sweep(
@@ -54,11 +56,12 @@ class _SweepVisit(Visit):
         session = self.open_session()
         self.enter("clean", self.reach.timeout + CLEANING_SECONDS)
         self._found = session.clean(dry=self._dry)
-        for failure in self._found.failed:
+        for failure in self._found.failures:
             reason = f"cannot clean up {failure.what}: {failure.reason}"
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason, code="clean-failed"))
         self.finish(session)
         self.report("done")
 
     def result(self) -> HostLeft:
-        return HostLeft(self.host, self._found.entries, tuple(self.outcomes), self._found.out_of_reach)
+        out_of_reach = {one.user: one.jvms for one in self._found.out_of_reach}
+        return HostLeft(self.host, self._found.entries, tuple(self.outcomes), out_of_reach)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
@@ -18,13 +17,15 @@ class Contained:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def vouched(self) -> dict[str, Any]:
-        """What tells the agent whom to believe where several users' processes say that they are in one."""
+    def owners(self) -> dict[str, str]:
+        """Whom the agent believes where several users' processes claim to be in a container."""
         containers = self._host.containers.items()
-        owners = {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
-        ports = {int(known[MANAGER_PORT]) for _, known in containers if MANAGER_PORT in known}
-        vouched: dict[str, Any] = {"owners": owners} if owners else {}
-        return {**vouched, "manager_port": ports.pop()} if len(ports) == 1 else vouched
+        return {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
+
+    def manager_port(self) -> int | None:
+        known = self._host.containers.values()
+        ports = {int(labels[MANAGER_PORT]) for labels in known if MANAGER_PORT in labels}
+        return ports.pop() if len(ports) == 1 else None
 
     def named(self, reason: str) -> str:
         """The agent's words with the pods' names in place of what the runtime calls containers."""

@@ -6,11 +6,10 @@ import contextlib
 import random
 import threading
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hprofiler.agent import AgentSession, Ended, Interrupted, ProcessOutcome
-from hprofiler.agent.talk import LEASE_SECONDS
+from hprofiler.agent.requests import LEASE_SECONDS
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.collect.visit_group import VisitGroup, no_thread
 from hprofiler.model import Outcome, Status
@@ -52,8 +51,8 @@ class Reconnect:
         reason = f"ended after {self._interrupted.seconds:.0f} s: {what}"
         reason = "; ".join(filter(None, (reason, outcome.reason)))
         if not outcome.ended:
-            outcome = replace(outcome, ended=Ended.CUT, seconds=self._interrupted.seconds)
-        return replace(outcome, status=Status.DEGRADED, reason=reason)
+            outcome = outcome.replace(ended=Ended.CUT, seconds=self._interrupted.seconds)
+        return outcome.replace(status=Status.DEGRADED, reason=reason)
 
     def lines(self) -> list[Outcome]:
         """The host's line, if nothing of its processes is missing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
 
 from hprofiler.agent import (
@@ -159,7 +158,7 @@ class _RecordingVisit(Visit):
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
             asked = self._care.agent_cpu
-            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
+            reason = f"--agent-cpu {asked:g} has no effect: {self.facts.cpus} processors"
             line = Outcome(
                 self.host.name,
                 Status.DEGRADED,
@@ -285,7 +284,7 @@ class _RecordingVisit(Visit):
         inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
         if inside and outcome.status is Status.FAILED:  # images seldom have perf
             remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
-            outcome = replace(outcome, remedy=remedy)
+            outcome = outcome.replace(remedy=remedy)
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)

@@ -220,22 +220,28 @@ class Visit(ABC):
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listing.processes)}
             overlooked = listing.ignored
-        vouched = self._contained.vouched()
-        found = session.find(query, selector.native, self.host.containers, self.transport.inside, vouched)
+        found = session.find(
+            query,
+            selector.native,
+            self.host.containers,
+            self.transport.inside,
+            self._contained.owners(),
+            self._contained.manager_port(),
+        )
         self._looked = True
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
         processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
         told = {one.pid for one in found.ignored}
         ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
-        ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in ignored)
+        ignored = tuple(Ignored(one.pid, self._contained.named(one.reason), one.doubtful) for one in ignored)
         found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
         self.processes = len(found.processes)
         return found
 
     def _without_others(self, session: AgentSession, found: Found) -> Found:
         """Leave out processes that another visit has: the machine is known under several names."""
-        self._group.machines.claim(self.facts, self.host.name, session.hello.uid, found.processes)
+        self._group.machines.claim(self.facts, self.host.name, session.hello.host.uid, found.processes)
         self.left = self._group.machines.elsewhere(self.facts, found.processes)
         ignored = (
             Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()

@@ -21,7 +21,6 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "fifty-hosts": many_hosts.fifty_hosts,
     "yarn": yarn.rows,
     "kubernetes": kubernetes.rows,
-    "throughput": one_jvm.throughput,
     "agreement": one_jvm.agreement,
     "engine-overhead": engines.overhead,
     "engine-agent": engines.agent_cost,

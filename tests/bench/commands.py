@@ -52,6 +52,26 @@ def start(
     return subprocess.Popen(argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 
 
+def seconds_until_recording(argv: Sequence[str], environment: Mapping[str, str], places: int) -> float:
+    """From the start of a run until so many hosts or pods record; a run that has nothing to show is fine."""
+    own = {**os.environ, "PYTHONPATH": str(cache.CHECKOUT), **environment}
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        lines, seconds = [], 0.0
+        for line in process.stderr or ():
+            lines.append(line)
+            if ": recording" in line:
+                seconds = time.monotonic() - begin
+        process.wait()
+    if sum(": recording" in line for line in lines) < places:
+        raise BenchError(f"{' '.join(argv)}: exit code {process.returncode}\n{''.join(lines)[-2000:]}")
+    return seconds
+
+
 def _tail(said: IO[bytes]) -> str:
     said.seek(0)
     return said.read()[-2000:].decode("utf-8", "replace")

@@ -8,12 +8,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.commands import COMMAND, BenchError
+from tests.bench.commands import COMMAND, BenchError, seconds_until_recording
 from tests.bench.table import Row
 from tests.lab import cache
 from tests.lab.cache import Unavailable
@@ -65,33 +64,11 @@ def _until_sampling(cluster: KubeCluster, what: str) -> Row:
         node = cluster.nodes[number % len(cluster.nodes)].name
         cluster.create(pods.pod(name, pods.container(idle), node=node, labels={"bench": "pods"}))
     cluster.wait_until_running(*names)
-    times = [_seconds(cluster) for _ in range(ROUNDS)]
+    argv = cluster.lab.coordinator([*COMMAND, "-t", "1", "-j", "k8s:bench=pods"])
+    times = [seconds_until_recording(argv, _environment(cluster), PODS) for _ in range(ROUNDS)]
     cluster.remove(*names)
     seconds = statistics.median(times)
     return Row(what, f"{seconds:.2f} s (median of {ROUNDS})", "under 4 s", seconds < 4)
-
-
-def _seconds(cluster: KubeCluster) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        begin = time.monotonic()
-        process = subprocess.Popen(
-            cluster.lab.coordinator([*COMMAND, "-t", "1", "-j", "k8s:bench=pods"]),
-            cwd=folder,
-            env=_environment(cluster),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        said, seconds = [], 0.0
-        for line in process.stderr or ():
-            said.append(line)
-            if ": recording" in line:
-                seconds = time.monotonic() - begin
-        process.wait()
-    if sum(": recording" in line for line in said) < PODS:
-        raise BenchError(f"not all pods were sampled:\n{''.join(said)[-2000:]}")
-    return seconds
 
 
 def _resolving(cluster: KubeCluster) -> Row:

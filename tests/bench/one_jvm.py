@@ -38,11 +38,6 @@ class Rate:
 Pair = tuple[Rate, Rate]
 
 
-def throughput() -> list[Row]:
-    """The main job's cost to a busy JVM."""
-    return [throughput_lost(f"throughput lost at {FREQUENCY} Hz", 2)]
-
-
 def throughput_lost(
     what: str, promised: float, options: Sequence[str] = (), flags: Sequence[str] = ()
 ) -> Row:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hprofiler.resolve import TargetOptions, YarnOptions, resolve
-from tests.bench.commands import COMMAND, BenchError
+from tests.bench.commands import COMMAND, seconds_until_recording
 from tests.bench.table import Row
-from tests.lab import cache
 from tests.lab.yarn.cluster import RESOURCE_MANAGER, Application, YarnCluster, make_lab
 from tests.lab.yarn.software import Unavailable, software
 from tests.unit.yarn_server import APP, Server, application_paths, container, executor, spark_paths
@@ -75,27 +72,8 @@ def _application() -> Iterator[Application]:
 def _until_all_record(app: Application) -> float:
     lab = app.cluster.lab
     words = ["-t", "1", "-j", app.id, "-c", RESOURCE_MANAGER, "--user", "root"]
-    environment = {**os.environ, "HOME": str(lab.home()), "PYTHONPATH": str(cache.CHECKOUT)}
-    with tempfile.TemporaryDirectory() as folder:
-        begin = time.monotonic()
-        process = subprocess.Popen(
-            lab.coordinator([*COMMAND, *words]),
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        said, seconds = [], 0.0
-        for line in process.stderr or ():
-            said.append(line)
-            if ": recording" in line:
-                seconds = time.monotonic() - begin
-        process.wait()  # a job that sleeps may leave nothing to be shown; here it counts that it was sampled
-        if sum(": recording" in line for line in said) < len(app.cluster.nodes):
-            raise BenchError(f"{app.id}: exit code {process.returncode}\n{''.join(said)[-2000:]}")
-    return seconds
+    argv = lab.coordinator([*COMMAND, *words])
+    return seconds_until_recording(argv, {"HOME": str(lab.home())}, len(app.cluster.nodes))
 
 
 def _timed(options: TargetOptions) -> float:

@@ -50,7 +50,7 @@ FLOODS: dict[str, Hostile] = {
         _TO_FIND
         + "labels = dict.fromkeys(map(str, range(10**4)), '')\n"
         + "say('found', searched=1, ignored=[], processes=[process(7, labels=labels)]); read()",
-        "at most 64 members",
+        "length <= 64",
     ),
 }
 """Hosts that send without end."""
@@ -74,9 +74,9 @@ LIES: dict[str, Hostile] = {
     "many_found": Hostile(
         _TO_FIND
         + "say('found', searched=1, ignored=[], processes=[process(n) for n in range(1, 12_000)]); read()",
-        "processes has more than 10000 members",
+        "length <= 10000",
     ),
-    "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "not a JSON"),
+    "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "protocol"),
     "binary": Hostile(_TO_FIND + 'out(b\'{"type":"found\\x00\\xff"}\\n\'); read()', "protocol"),
 }
 """Hosts that send what cannot be true."""

@@ -13,17 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.agent import session
 from hprofiler.collect import Reach, Stop, collect, find_only
 from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
-from tests.contract.agent_driver import leftovers
-from tests.contract.conftest import is_profiled
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, agents_ended, agents_of, free_port
-from tests.lab.procs import wait_for
 from tests.unit.limits import Limits
 
 pytestmark = [
@@ -155,61 +151,6 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner,
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, signal.SIGTERM)
     assert agents_ended(agents)
-
-
-def freezing(server, agents, limits):
-    """What makes its agents stand still, notes them, and has the time pass that they may take."""
-
-    def freeze():
-        agents.extend(agents_of(server))
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGSTOP)
-        limits.pass_time(300)  # more than they may take for the recording and its end
-
-    return freeze
-
-
-@pytest.mark.nightly
-def test_an_agent_that_stands_still_is_not_left_behind(site, burner, monkeypatch):
-    """Nothing that it keeps for itself runs in it: neither its lease nor its deadline."""
-    monkeypatch.setattr(session, "LEASE_SECONDS", 10)
-    limits, before = Limits(monkeypatch), set(leftovers())
-    server = site.server()
-    agents: list[int] = []
-    freeze = freezing(server, agents, limits)
-
-    results, _ = in_the_middle(
-        freeze, [site.host(server, "frozen")], site.connector().transport, seconds=60.0
-    )
-    (line,) = of_host(results["frozen"])
-    assert (line.status, line.stage) == (Status.FAILED, "record")
-    assert line.reason.startswith("timed out after ")
-    assert line.reason.endswith("its agent, which stood still, was ended"), line
-    assert agents and agents_ended(agents)
-    assert not is_profiled(burner.pid) and set(leftovers()) <= before
-
-
-@pytest.mark.nightly
-def test_one_that_stands_still_for_long_is_told(site, burner, monkeypatch):
-    """By what finds it once its lease is over; nobody waits for longer than a usual one."""
-    monkeypatch.setattr(session, "LEASE_SECONDS", 600)
-    limits, before = Limits(monkeypatch), set(leftovers())
-    server = site.server()
-    agents: list[int] = []
-    freeze = freezing(server, agents, limits)
-
-    try:
-        results, _ = in_the_middle(
-            freeze, [site.host(server, "frozen")], site.connector().transport, seconds=60.0
-        )
-        (line,) = of_host(results["frozen"])
-        assert "is there yet: it is stopped; its lease ends in" in line.reason, line
-        assert "`hprofiler cleanup`" in line.remedy
-    finally:
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGCONT)
-    assert agents and agents_ended(agents)
-    wait_for("nothing left behind", lambda: set(leftovers()) <= before)
 
 
 def test_ctrl_c_keeps_what_was_recorded(site, burner):

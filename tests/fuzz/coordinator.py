@@ -9,12 +9,13 @@ import contextlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from hprofiler.agent import bootstrap, checks, events, leftovers, requests, visiting
-from hprofiler.agent.wire import BadEvent, Wire
+from hprofiler.agent import bootstrap, visiting
+from hprofiler.agent.messages import BadEvent, ProfileHeader
+from hprofiler.agent.wire import Wire
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured as kube_configured
 from hprofiler.resolve.answers import objects
@@ -33,16 +34,6 @@ from tests.fuzz.yarn_servers import yarn
 
 BETWEEN = b"\xff\xff"
 """What two commands of one host say."""
-PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
-    "hello": events.parse_hello,
-    "processes": events.parse_listing,
-    "found": lambda event: events.parse_found(event, "here"),
-    "ready": events.parse_ready,
-    "checked": checks.parse_checked,
-    "audit": checks.parse_action,
-    "leftovers": leftovers.parse_leftovers,
-    "error": requests.refusal,
-}
 _LONGEST_REFUSAL = 1000
 _LONGEST_ADDRESS = 30_000
 
@@ -91,11 +82,10 @@ def read_events(data: bytes) -> Iterator[object]:
     """The events as types. Raises BadEvent, and EOFError within a payload."""
     wire = Wire(cast(Channel, _Said(data)))
     while (event := wire.receive()) is not None:
-        parsed = PARSERS.get(event["type"], events.parse_record_event)(event)
-        check_texts(parsed)
-        if isinstance(parsed, events.ProfileHeader):
-            sum(map(len, wire.payload(parsed.size)))
-        yield parsed
+        check_texts(event)
+        if isinstance(event, ProfileHeader):
+            sum(map(len, wire.payload(event.size)))
+        yield event
 
 
 class _Blob(NamedTuple):

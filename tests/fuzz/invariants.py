@@ -12,6 +12,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 
@@ -41,6 +43,8 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, (tuple, list, set, frozenset)):
         for item in value:
             yield from _texts(item)
+    elif isinstance(value, msgspec.Struct):
+        yield from _texts(msgspec.structs.asdict(value))
     elif is_dataclass(value):
         for field in fields(value):
             yield from _texts(getattr(value, field.name))

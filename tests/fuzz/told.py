@@ -7,8 +7,7 @@ import io
 from functools import partial
 from pathlib import Path
 
-from hprofiler.agent.events import parse_outcome
-from hprofiler.agent.wire import BadEvent, decode
+from hprofiler.agent.messages import BadEvent, ProcessOutcome, decode
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.diff_sides import RunSource
 from hprofiler.analysis.facts import read_facts
@@ -43,8 +42,9 @@ def outcomes(data: bytes) -> None:
     of_host: list[Outcome] = []
     for line in data.splitlines():
         with contextlib.suppress(BadEvent):
-            outcome = parse_outcome(decode(line))
-            told = ledger.outcome(outcome) if outcome.pid in known else None
+            outcome = decode(line)
+            known_one = isinstance(outcome, ProcessOutcome) and outcome.pid in known
+            told = ledger.outcome(outcome) if known_one else None
             of_host += [told] if told else []
     lines = (*of_host, *ledger.lines(first_failure(of_host)))
     for causes in ([], _CAUSES[:1], _CAUSES):

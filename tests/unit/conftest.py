@@ -12,9 +12,10 @@ from hprofiler.kubernetes import Access
 from hprofiler.resolve import KubernetesOptions, Located, TargetOptions, resolve
 from tests.unit.kubernetes_server import ApiServer, serving
 from tests.unit.limits import Limits
-from tests.unit.stand_in import StandIns
+from tests.unit.stand_in import Fleet, StandIns
 
 Locate = Callable[..., Located]
+MakeFleet = Callable[..., Fleet]
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,12 @@ def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
     made = StandIns(tmp_path)
     yield made
     made.clean()
+
+
+@pytest.fixture
+def fleet(stand_ins: StandIns) -> MakeFleet:
+    """Makes hosts from the bodies of their agents, by name."""
+    return lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
 
 
 @pytest.fixture

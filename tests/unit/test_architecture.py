@@ -26,7 +26,7 @@ ALLOWED = {
     ),
     "resolve": (BASE | {"kubernetes"}, {"requests", "requests_gssapi"}),
     "transport": (BASE | {"kubernetes"}, {"paramiko"}),
-    "agent": (BASE | {"transport"}, set()),
+    "agent": (BASE | {"transport"}, {"msgspec"}),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
     "analysis": (BASE | {"runfolder", "_flamegraph"}, set()),

@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,15 +14,11 @@ from hprofiler.base.errors import UsageError
 from hprofiler.collect import Audit, audit
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.model import Status
+from tests.unit.command import hprofiler
 from tests.unit.stand_in import Fleet, StandIns
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
 ACTS = "say('audit', time=1e9, what='attach', pid=7, detail='load /tmp/x.so')"
-
-
-def hprofiler(*words: object, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=before)
 
 
 def parsed(text: str) -> list[dict[str, Any]]:

@@ -11,8 +11,7 @@ import tty
 
 import pytest
 
-from hprofiler.agent.leftovers import parse_leftovers
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.cleanup import clean_up
 from hprofiler.cli.terminal.exit_codes import Exit
 from tests.unit.stand_in import Fleet, StandIns
@@ -183,6 +182,4 @@ def test_names_that_a_terminal_would_obey(run):
 )
 def test_what_an_agent_tells_is_checked(lie):
     with pytest.raises(BadEvent):
-        parse_leftovers({"entries": [{**PRIVATE, **lie}], "failed": [], "out_of_reach": []})
-    with pytest.raises(BadEvent):
-        parse_leftovers({"entries": [], "failed": [], "out_of_reach": [{"user": "x", "jvms": "many"}]})
+        decode(json.dumps({"type": "leftovers", "entries": [{**PRIVATE, **lie}]}).encode())

@@ -193,41 +193,6 @@ def test_processes_that_are_no_jvms_are_looked_for_where_they_can_be_meant(words
         assert selector(parse([verb, "-j", *words])).native is native
 
 
-def test_output_folder_with_other_things_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    done = hprofiler("-j", "pid:1", "-o", tmp_path)
-    assert done.returncode != 0
-    assert b"not a run folder" in done.stderr
-    assert b"-o" in done.stderr
-
-
-@pytest.mark.parametrize("extension", ["folded", "svg", "html", "pb.gz"])
-def test_convert_writes_by_extension_and_merges(folded, tmp_path, extension):
-    out = tmp_path / f"out.{extension}"
-    done = hprofiler("convert", folded, folded, "-o", out)
-    assert (done.returncode, done.stderr) == (0, b"")
-    back = tmp_path / "back.folded"
-    if extension in ("folded", "pb.gz"):
-        assert hprofiler("convert", out, "-o", back).returncode == 0
-        assert b"main;parse;java/util/regex/Pattern.compile_[j] 140" in back.read_bytes()
-    else:
-        assert b"Pattern.compile" in out.read_bytes() or extension == "html"
-
-
-@pytest.mark.parametrize(
-    "content, says",
-    [(b"", "no samples"), (b"\x1f\x8bnothing", "cannot read"), (None, "cannot read")],
-)
-def test_convert_says_what_is_wrong_with_its_input(content, says, tmp_path):
-    source = tmp_path / "in"
-    if content is not None:
-        source.write_bytes(content)
-    done = hprofiler("convert", source, "-o", tmp_path / "out.svg")
-    assert done.returncode in (2, 4)
-    assert says in done.stderr.decode()
-    assert not (tmp_path / "out.svg").exists()
-
-
 def test_convert_counts_malformed_lines(folded, tmp_path):
     folded.write_bytes(folded.read_bytes() + b"no count here\n")
     done = hprofiler("convert", folded, "-o", tmp_path / "out.folded")
@@ -239,12 +204,6 @@ def test_selectors_are_listed_for_people_and_scripts():
     listed = hprofiler("selectors").stdout.decode()
     assert "spark-executor " in listed
     assert {"name", "summary"} == set(json.loads(hprofiler("selectors", "--json").stdout)[0])
-
-
-def test_report_of_no_run_folder(tmp_path):
-    done = hprofiler("report", tmp_path)
-    assert done.returncode != 0
-    assert b"not a run folder" in done.stderr
 
 
 def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):

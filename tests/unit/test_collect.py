@@ -11,7 +11,7 @@ import pytest
 from hprofiler.base.errors import RunFolderError
 from hprofiler.collect import Reach, find_only, reconnect
 from hprofiler.model import Selector, Status
-from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+from tests.unit.stand_in import ANY, SAMPLING
 
 GOOD = """
 hello(); found(7); prepared(7); recording(7)
@@ -19,13 +19,10 @@ profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
 """
 
 
-@pytest.fixture
-def fleet(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def short_lease(monkeypatch):
     """Hosts that do not come back are given up soon."""
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
-    stand_ins = StandIns(tmp_path)
-    yield lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
-    stand_ins.clean()
 
 
 def line(result, pid=None):
@@ -198,13 +195,6 @@ def test_of_several_events_each_one_that_arrives_is_kept(fleet, body, expected, 
     status, _, reason = line(hosts.collect()["one"], 7)
     assert status is expected[0] and reason.startswith(expected[1])
     assert {name: size for (_, _, name), size in hosts.sink.sizes.items()} == kept
-
-
-def test_nothing_can_be_prepared(fleet):
-    body = """hello(); found(7); read(); say("stored", sha256=LIBRARY); read()
-outcome(7, "failed", "prepare", "refuses attach"); say("ready", processes=[]); read()"""
-    result = fleet(one=body).collect()["one"]
-    assert line(result, 7) == (Status.FAILED, "prepare", "refuses attach") and len(result.outcomes) == 1
 
 
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):

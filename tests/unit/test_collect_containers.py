@@ -75,12 +75,6 @@ def test_what_is_known_of_a_container_is_added_and_wins(look):
     assert result.outcomes == () and result.ignored[0].reason == "Python worker"
 
 
-def test_a_worker_beside_the_jvm_is_told_from_it(look):
-    worker = process(6, ONE, ", jvm=None, label='python3'")
-    result = look([process(5, ONE), worker], native=True, selector=replace(ALL, native=True))
-    assert [found.label for found in result.processes] == ["executor 7", "python3 of executor 7"]
-
-
 def test_a_selector_narrows(look):
     query = {"kind": "text", "text": "Executor"}
     result = look([process(5, ONE, executor="1")], Selector("Executor", "text", query, True), query, True)
@@ -93,16 +87,6 @@ def test_containers_without_a_jvm_are_told(look):
     (line,) = result.outcomes
     assert (line.status, line.stage) == (Status.DEGRADED, "find")
     assert line.reason == f"no JVM of executor 7 ({ONE}) was found"
-
-
-@pytest.mark.parametrize("user", ["etl", "1007"])
-def test_a_driver_of_the_applications_user(look, user):
-    """Or of one whose name the host's own list does not have."""
-    driver = {"spark_driver_40001": {OWNER: "etl", PROCESS: "driver"}}
-    result = look([process(5, "spark_driver_40001", f", user={user!r}")], containers=driver)
-    (found,) = result.processes
-    assert found.label == "driver" and found.labels == {"container": "spark_driver_40001"}
-    assert result.outcomes == ()
 
 
 def test_a_driver_of_another_user_is_not_believed(look):

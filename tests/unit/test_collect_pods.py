@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, ProcessOutcome
+from hprofiler.agent import CheckedProcess
 from hprofiler.app.run import RunRequest, run
 from hprofiler.cli.commands import ps
 from hprofiler.cli.commands.doctor import verdict
@@ -77,16 +77,6 @@ def test_by_ssh_pods_are_not_told_by_one_of_their_containers(stand_ins: StandIns
     ]
     (line,) = lost.outcomes
     assert line.reason.endswith("; one, shop/two, executor 3 (etl-exec-3) are missing"), line
-
-
-def test_containers_are_told_by_their_names(stand_ins: StandIns) -> None:
-    """Not by the ids that the agent knows."""
-    body = FINDS.replace(
-        "ignored=[]", "ignored=[dict(pid=1, reason='helper of container ' + MAIN + ': not a JVM (init)')]"
-    )
-    fleet = Fleet(stand_ins, 60.0, {"node": f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{body}"})
-    (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
-    assert [one.reason for one in result.ignored] == ["helper of container ns/one/main: not a JVM (init)"]
 
 
 def test_ps_has_columns(
@@ -159,22 +149,6 @@ say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))]
     assert [process.pid for process in result.processes] == [6], result.outcomes
 
 
-def test_perf_is_on_the_node_if_not_in_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
-    body = f"MAIN = {MAIN!r}\n{RECORDS}".replace(
-        "prepared(5); recording(5); profile(5, SENT); outcome(5); say('done', left=[])".replace("'", '"'),
-        'read(); outcome(5, "failed", "prepare", "perf is not installed"); say("ready", processes=[])',
-    )
-    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
-    with serving() as server:
-        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
-        located = Located(Target("kubernetes", "k8s:x"), [host])
-        sampling = replace(SAMPLING, engine="perf")
-        request = RunRequest(located, ALL, sampling, tmp_path / "out", False, ("hprofiler",))
-        result = run(request, Reach(connector.transport, stand_ins.binaries(body)), lambda progress: None)
-    (line,) = result.results[0].outcomes
-    assert line.reason == "perf is not installed" and line.remedy.endswith("--via ssh"), line
-
-
 class Shut(Named):
     """A container without a shell."""
 
@@ -184,7 +158,7 @@ class Shut(Named):
 
 FINE = HostChecked(
     Host("one", ""),
-    verdicts=(CheckedProcess(ProcessOutcome(1, Status.OK, "record", "", ""), "perf", {}, ()),),
+    verdicts=(CheckedProcess(1, Status.OK, "record", engine="perf"),),
 )
 SHUT = [
     # how it is reached, whether somebody named it, what becomes of it
@@ -251,18 +225,3 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
     (note,) = result.results[1].outcomes
     assert note.status is Status.DEGRADED and note.reason.startswith("the container has no sh")
     assert "missing" not in note.reason
-
-
-def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: Path) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})
-    absent = (
-        Outcome("pending", Status.FAILED, "find", "the pod is Pending"),
-        Outcome("done", Status.IDLE, "find", "the pod has ended"),
-    )
-    located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=absent)
-    request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
-    result = run(request, fleet.reach, lambda progress: None)
-    coverage = result.coverage
-    assert (coverage.hosts.all, coverage.hosts.failed, coverage.hosts.idle) == (3, 2, 1)
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "the pod is Pending" in page and "the pod has ended" in page

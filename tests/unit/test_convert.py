@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from hprofiler._flamegraph import Profile
 from tests.unit.test_cli import ROOT, hprofiler
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
@@ -53,14 +52,6 @@ def test_tiers_are_merged_at_the_end(job):
 def test_threads_are_groups():
     threads = b"[pool-1-thread-7 tid=71];run 1\n[pool-2-thread-9 tid=82];run 2\n"
     assert convert("-", "--threads", stdin=threads) == ["[pool-N-thread-N];run 3"]
-
-
-@pytest.mark.parametrize("format", ["folded", "pprof"])
-def test_without_threads_there_are_no_groups(format):
-    plain = Profile.from_bytes(JOB, "folded")
-    data = plain.to_pprof() if format == "pprof" else JOB
-    done = hprofiler("convert", "-", "--threads", "-o", "-", "--to", "folded", stdin=data)
-    assert done.returncode == 2 and b"no stack starts with a thread frame" in done.stderr
 
 
 def test_names_stay_raw_unless_asked(tmp_path):
@@ -194,13 +185,6 @@ def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
     assert f"the profile of all its processes is {run}/cluster/cpu.pb.gz" in says(run)
     (run / "cluster/cpu.pb.gz").unlink()
     assert f"the profile of all its processes is {run}/cluster/alloc.pb.gz" in says(run)
-
-
-def test_unlike_inputs_do_not_merge(job, tmp_path):
-    (tmp_path / "d.folded").write_bytes(b"a 1 2\n")
-    done = hprofiler("convert", job, tmp_path / "d.folded", "-o", tmp_path / "x.svg")
-    assert done.returncode == 4
-    assert b"d.folded: unlike values do not add up" in done.stderr and b"--value" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.analysis.coverage import duration_in_words, part_of_time
-from hprofiler.analysis.diff import compare_paths
+from hprofiler.analysis.coverage import duration_in_words
 from hprofiler.report import make_report
-from hprofiler.report.diff_page import two_runs, write_picture
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -34,12 +32,6 @@ from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 )
 def test_it_is_told_how_long_it_lasted(seconds: float, asked: float, told: str) -> None:
     assert duration_in_words(seconds, asked) == told
-
-
-def test_a_part_is_never_told_as_if_it_were_all() -> None:
-    assert part_of_time(59.96, 60) == "59.96 of 60 s"
-    assert part_of_time(598, 600) == "598 of 600 s"
-    assert part_of_time(7290, 7300) == "7290 of 7300 s"
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:
@@ -106,20 +98,3 @@ def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> 
         },
         "short": {"1": "5 of 60 s"},
     }
-
-
-def test_pictures_of_a_comparison_say_how_much_each_side_is_of(tmp_path: Path) -> None:
-    before = run_of(tmp_path / "before", {11: 60.0, 12: 60.0})
-    after = run_of(tmp_path / "after", {11: 5.0, 12: 5.0}, interrupted=True)
-    page = two_runs(before.path, after.path)
-    changes = compare_paths(before.path, after.path, None, False, lambda *_: None, page)
-    write_picture(changes, tmp_path / "diff.svg")
-    page.write(changes, tmp_path / "diff.html")
-    sides = [
-        "2 of 3 processes on 2 of 2 hosts, 300 Hz for 60 s",
-        "2 of 3 processes on 2 of 2 hosts, interrupted, 300 Hz for 5 of 60 s",
-    ]
-    for told in (subtitle((tmp_path / "diff.svg").read_text()), still_subtitle(tmp_path / "diff.html")):
-        assert told == f"{before.path} (42 samples, {sides[0]}) → {after.path} (42 samples, {sides[1]})"
-    (coverage,) = described(tmp_path / "diff.html")["coverage"]
-    assert coverage["runs"] == [side.replace(", 300", " · 300") for side in sides]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,12 +82,3 @@ def host(name: str, *seconds: float | None) -> dict[str, Any]:
 def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts)[:2] == (told, False)
-
-
-def test_what_was_recorded_for_all_of_the_time_is_complete() -> None:
-    facts = read_facts(
-        record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": [host("n1", None)]})
-    )
-    assert coverage(facts)[:2] == ("1 of 1 process on 1 of 1 host", True)
-    damaged = replace(facts.hosts[0], outcomes=(Outcome("n1", Status.OK, "record", pid=99, seconds=1.0),))
-    assert coverage(replace(facts, hosts=(damaged,))).complete

@@ -16,16 +16,10 @@ from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
 from hprofiler.transport import Debugging, ExecConnector, ExecTransport
-from tests.unit.kubernetes_server import ID, ApiServer, pod, serving, status, waiting
+from tests.unit.kubernetes_server import ID, ApiServer, pod, status, waiting
 from tests.unit.stand_in import StandIns
 
 RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
 
 
 def adding(server: ApiServer, target: dict[str, Any], state: dict[str, Any]) -> list[dict[str, Any]]:

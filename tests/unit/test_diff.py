@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hprofiler._flamegraph import Profile
-from hprofiler.analysis.diff import compare_paths, split_by_certainty
+from hprofiler.analysis.diff import compare_paths
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.report.diff_text import lines
+from tests.unit import command
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -45,9 +44,7 @@ def by_name(changes):
     return {one.name: one for one in changes.methods}
 
 
-def hprofiler(*words, **options):
-    command = [sys.executable, "-m", "hprofiler", "diff", *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)
+hprofiler = partial(command.hprofiler, "diff")
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ def test_a_method_that_costs_more_is_found_and_nothing_that_did_not_change(befor
 @pytest.mark.parametrize(("processes", "bursts"), [(1, False), (2, True), (3, True), (6, True)])
 def test_two_runs_of_the_same_program_have_no_change_beyond_noise(tmp_path, processes, bursts):
     dice = random.Random(processes)
-    for number in range(25):
+    for number in range(8):
         sides = [
             make_run(tmp_path / f"{number}{side}", identical(dice, processes, 600, bursts)).path
             for side in ("before", "after")
@@ -163,31 +160,6 @@ def test_events_are_compared_in_what_their_pictures_show(tmp_path):
     assert "2.0 MiB, 4,000 samples, 1 process" in text and "shares of allocated memory" in text
 
 
-def test_files_of_any_format_compare_with_runs(tmp_path, before, after):
-    pprof = after / "hosts/h0/1/cpu.pb.gz"
-    folded = tmp_path / "x.folded"
-    Profile.open(pprof).write(folded)
-    of_file, of_text = compare(before, pprof), compare(before, folded)
-    assert of_file.event == of_text.event == "cpu"
-    assert by_name(of_file)[HOT].own == by_name(of_text)[HOT].own
-    assert by_name(of_file)[HOT].own.beyond
-    speedscope = tmp_path / "x.speedscope.json"
-    Profile.open(folded).write(speedscope)
-    assert by_name(compare(folded, speedscope))[HOT].own.change == 0
-
-
-def test_values_that_do_not_tell_samples_have_no_noise(tmp_path):
-    for name, bytes_ in (("a", 10), ("b", 40)):
-        hosts = [MadeHost("h", events={"alloc": {1: f"main;x {bytes_ << 20}\nmain;y {10 << 20}\n"}})]
-        make_run(tmp_path / name, hosts, events=("alloc",))
-    changes = compare(*(tmp_path / name / "hosts/h/1/alloc.pb.gz" for name in "ab"))
-    assert changes.event == "alloc"
-    x = by_name(changes)["x"]
-    assert x.own.noise is None and not x.own.beyond
-    assert [one.name for one in changes.grew_over(0.2)] == ["x"], "then the limit alone counts"
-    assert "noise is not known" in "\n".join(lines(changes, 5))
-
-
 def test_unlike_events_are_told(tmp_path, before):
     hosts = [MadeHost("h", events={"alloc": {1: "main;x 10\n"}})]
     alloc = make_run(tmp_path / "alloc", hosts, events=("alloc",)).path
@@ -196,34 +168,6 @@ def test_unlike_events_are_told(tmp_path, before):
     assert "before has cpu" in error.value.remedy and "alloc has alloc" in error.value.remedy
     with pytest.raises(UsageError, match="not both have the event 'lock'"):
         compare(before, before, "lock")
-
-
-def test_what_is_compared_by_class_says_so(tmp_path):
-    def run(name, stack):
-        hosts = [MadeHost("n1", {}, events={"alloc": {1: f"main;work;{stack}_[k] 900\n"}})]
-        return make_run(tmp_path / name, hosts, events=["alloc"]).path
-
-    said = hprofiler(run("a", "byte[]"), run("b", "int[]")).stdout
-    assert "noise  class\n" in said and "noise  method" not in said
-
-
-def test_an_event_is_found_by_its_other_names(tmp_path):
-    events = ("alloc", "a.b.C.m")
-    hosts = [
-        MadeHost(
-            "n1", {}, events={"alloc": {1: "main;work;byte[]_[k] 9\n"}, "a.b.C.m": {1: "main;a/b/C.m 4\n"}}
-        )
-    ]
-    run = make_run(tmp_path / "run", hosts, events=events).path
-    for name, event in (("heap", "alloc"), ("a/b/C.m", "a.b.C.m")):
-        for command in (["diff", run, run], ["outliers", run]):
-            words = [sys.executable, "-m", "hprofiler", *map(str, command), "-e", name]
-            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-            assert done.stderr == "" and done.stdout.startswith(f"{event}: ")
-    values = run_of(tmp_path / "v", "main;a 1\n").parent / "values.pb.gz"
-    Profile.from_bytes(b"main;a 5\n", "folded").write(values, "pprof")
-    with pytest.raises(UsageError, match="not both have the event 'heap'"):
-        compare(values, values, "heap")
 
 
 def test_a_side_without_samples_is_told(tmp_path, before):
@@ -275,52 +219,6 @@ def test_fail_over_fails_by_nothing_that_too_few_processes_tell(tmp_path, before
     assert json.loads(hprofiler(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
     stored = [path / "hosts/h0/1/cpu.pb.gz" for path in (before, fewer)]
     assert hprofiler(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
-
-
-def test_what_few_processes_hide_is_told(tmp_path):
-    """So noisy that nothing can fail."""
-    sides = {"a": (100, 600), "b": (400, 900)}
-    few, more = (
-        [
-            run_of(tmp_path / f"{side}{n}", *(f"main;hot {of}\nmain;cold {1000 - of}\n" for of in shares * n))
-            for side, shares in sides.items()
-        ]
-        for n in (1, 2)
-    )
-    done = hprofiler(*few, "--fail-over", "5%")
-    assert done.returncode == 0
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("hprofiler: cannot tell whether hot grew (+30.0 points self, +30.0 total")
-    points = re.search(r": with 2 processes on a side, a change below ([0-9.]+) points may be chance$", line)
-    assert points and float(points[1]) > 30
-    assert hprofiler(*few, "--fail-over", "40%").stderr == "", "it grew by less"
-    assert hprofiler(*few).stderr == ""
-    done = hprofiler(*more, "--fail-over", "5%")
-    assert (done.returncode, done.stderr) == (0, ""), "four processes tell what is chance"
-
-
-def test_a_driver_does_not_keep_its_executors_from_failing(tmp_path):
-    """What grew in a role of several processes has grown, whoever else is there once."""
-
-    def run(name, hot, driver):
-        texts = [f"main;hot {hot + n}\nmain;cold {900 - n}\n" for n in range(3)]
-        folder = make_run(
-            tmp_path / name,
-            [
-                MadeHost("h0", {9: f"main;plan {driver}\nmain;wait 900\n"}),
-                *(MadeHost(f"h{n}", {n: text}) for n, text in enumerate(texts, 1)),
-            ],
-        )
-        record = content_of(folder)
-        record["hosts"][0]["recordings"][0]["process"]["main_class"] = "org.apache.spark.deploy.SparkSubmit"
-        rewrite(folder, record)
-        return folder.path
-
-    worse = compare(run("a", 300, 100), run("b", 3000, 100))
-    slower = compare(run("c", 300, 100), run("d", 300, 3000))
-    found = [split_by_certainty(one, one.grew_over(0.05)) for one in (worse, slower)]
-    names = [[[method.name for method in methods] for methods in pair] for pair in found]
-    assert names == [[["hot"], []], [[], ["plan"]]]
 
 
 def test_what_fills_the_room_that_others_left_has_not_grown(tmp_path):
@@ -399,17 +297,6 @@ def test_the_page_has_both_runs(before, after, tmp_path):
     assert "More, by itself" in content and "16,000 samples, 4 processes" in content
 
 
-def test_the_page_of_a_file_and_a_run_of_one_name(after, tmp_path):
-    (tmp_path / "x").mkdir()
-    file = tmp_path / "x" / "after"
-    file.write_text("main;<b>;c 3000\n")
-    page = tmp_path / "change.html"
-    assert hprofiler(file, after, "-o", page, "--title", "<i>").returncode == 0
-    record, content = described(page)
-    assert record["runs"] == ["before", "after"] and len(record["processes"]) == 5
-    assert "<b>;" not in content and "<title>&lt;i&gt; · hprofiler</title>" in content
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -436,18 +323,3 @@ def test_names_are_nothing_that_a_terminal_obeys(tmp_path):
     assert "grew (+50.0 points" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) < 400
-
-
-def test_counts_of_methods_add_up_over_processes(tmp_path):
-    """The sums that noise is made of, against the shares written out."""
-    costs = [(100, 900), (300, 700), (50, 150)]
-    sides = [run_of(tmp_path / name, *(f"main;a {a}\nmain;b {b}\n" for a, b in costs)) for name in "ab"]
-    spread = compare(*sides).before.spread
-    (kind,) = spread.kinds.values()
-    share = sum(a for a, _ in costs) / sum(a + b for a, b in costs)
-    apart = sum((a - share * (a + b)) ** 2 for a, b in costs) * 3 / 2
-    assert kind.between(kind.sums("own", "a")) == pytest.approx(apart)
-    assert kind.by_chance(kind.sums("own", "a")) == pytest.approx(450 * (1 - share))
-    assert spread.by_chance("own", "a", False) == pytest.approx(share * (1 - share) / 2200)
-    assert spread.times("own", "a") == pytest.approx(apart / (450 * (1 - share)))
-    assert [spread.cost("own", name) for name in "ab"] == [450, 1750]

@@ -64,13 +64,6 @@ def test_what_grew_is_not_what_all_others_are_told_by(tmp_path, others, samples)
     assert ("others cost more: most methods have 0.50" in "\n".join(lines(changes, 5))) == told
 
 
-def test_two_that_grew_do_not_excuse_each_other(tmp_path):
-    tail = "".join(f"main;m{n} 4\n" for n in range(400))
-    before = run_of(tmp_path / "a", f"main;one 200\nmain;two 200\n{tail}")
-    after = run_of(tmp_path / "b", f"main;one 1200\nmain;two 1200\n{tail}")
-    assert {one.name for one in compare(before, after).grew_over(0.05)} == {"one", "two"}
-
-
 def parts(run, *shares):
     """A run of one process for each list of the samples of m0, m1, ...; the role of all is the same."""
     return run_of(run, *("".join(f"main;m{n} {of}\n" for n, of in enumerate(one)) for one in shares))
@@ -95,18 +88,3 @@ def test_others_are_said_to_cost_more_or_less_where_it_is_no_chance(tmp_path, be
     changes = compare(parts(tmp_path / "a", *before), parts(tmp_path / "b", *after))
     assert (changes.room.told != 1) == told
     assert ("most methods have" in "\n".join(lines(changes, 5))) == told
-
-
-def test_runs_of_a_few_methods_that_vary_are_not_said_to_differ(tmp_path):
-    """Two JVMs of one program, each method of which takes a third more or less of one run than of another."""
-    dice = random.Random(5)
-    for number in range(20):
-        sides = []
-        for side in "ab":
-            texts = []
-            for _ in range(2):
-                shares = [share * dice.uniform(0.75, 1.33) for share in (30, 20, 15, 10, 10, 5, 5, 5)]
-                drawn = Counter(dice.choices(range(8), shares, k=800))
-                texts.append([drawn[n] for n in range(8)])
-            sides.append(parts(tmp_path / f"{side}{number}", *texts))
-        assert compare(*sides).room.told == 1

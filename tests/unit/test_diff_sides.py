@@ -83,30 +83,6 @@ def test_a_run_that_recorded_nothing_is_nothing_to_compare(tmp_path):
         assert (done.returncode, done.stdout) == (4, "") and "no samples of cpu in" in done.stderr
 
 
-def test_the_event_that_both_have_recordings_of_comes_first(tmp_path):
-    sides = []
-    for name in "ab":
-        hosts = [MadeHost("h", {1: JOB}, events={"wall": {1: JOB}})]
-        sides.append(make_run(tmp_path / name, hosts, events=("cpu", "wall")).path)
-    changed(sides[1], lambda content: content["hosts"][0]["recordings"].pop(0))
-    assert compare(*sides).event == "wall"
-
-
-def test_stacks_without_frames_are_not_compared(tmp_path):
-    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB, "[main] 500\n")
-    for words in ([], ["-o", tmp_path / "x.html"]):
-        done = hprofiler(before, after, *words)
-        assert done.returncode == 3 and "no stack in it has a frame" in done.stderr
-        assert "9,000 samples, 1 process)" in done.stdout.splitlines()[0].split("→")[1]
-
-
-def test_a_run_file_of_brackets_is_bad_usage(tmp_path):
-    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
-    (after / "run.json").write_text("[" * 200_000)
-    done = hprofiler(before, after)
-    assert done.returncode == 2 and "cannot read" in done.stderr and "Traceback" not in done.stderr
-
-
 def test_nothing_from_a_run_moves_the_terminal(tmp_path):
     before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB, JOB)
     host = "h\x9b31m\nnot compared: forged"

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import re
-import signal
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, Finding, Found, Ignored, ProcessOutcome
-from hprofiler.agent.checks import parse_checked
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent import CheckedProcess, Finding, Found, Ignored
+from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_canaries, print_table
 from hprofiler.collect import Care, HostChecked, check_only
-from hprofiler.collect.checking import ahead
-from hprofiler.collect.libraries import versions, wanted
 from hprofiler.collect.visit import idle_reason
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
@@ -57,11 +49,15 @@ CHECKED = {"time": 1e9, "findings": [FINDING], "processes": [VERDICT]}
 )
 def test_what_an_agent_tells_is_checked(lie):
     with pytest.raises(BadEvent):
-        parse_checked({**CHECKED, **lie})
+        decode(json.dumps({"type": "checked", **CHECKED, **lie}).encode())
 
 
 def test_what_a_terminal_would_obey_is_not_told():
-    told = parse_checked({**CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]})
+    told = decode(
+        json.dumps(
+            {"type": "checked", **CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]}
+        ).encode()
+    )
     (finding,) = told.findings
     assert "\x1b" not in finding.text and len(finding.text) < 9000
 
@@ -85,7 +81,7 @@ def test_each_host_says_for_itself(stand_ins):
         },
     )
     good = checked["good"]
-    assert [one.outcome.status for one in good.verdicts] == [Status.OK] and not good.outcomes
+    assert [one.status for one in good.verdicts] == [Status.OK] and not good.outcomes
     assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
     for name, words in (
         ("lies", "checked processes that were not asked for"),
@@ -131,41 +127,14 @@ def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     assert ("--force-busy" in words) is not forced
 
 
-def test_an_interrupted_doctor_says_so():
-    """At a host that takes the connection and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
-        words = ["doctor", "-j", "java", "-h", "127.0.0.1", "--port", str(server.getsockname()[1])]
-        doctor = subprocess.Popen([sys.executable, "-m", "hprofiler", *words], stdout=subprocess.PIPE)
-        connection, _ = server.accept()
-        doctor.send_signal(signal.SIGINT)
-        said, _ = doctor.communicate(timeout=60)
-        connection.close()
-    assert doctor.returncode == Exit.INTERRUPTED and b"interrupted" in said
-
-
-@pytest.mark.parametrize(("there", "want"), [(105.0, 0.0), (99.0, -1.0), (112.0, 2.0)])
-def test_a_clock_is_wrong_by_what_is_sure(there, want):
-    assert ahead(there, 100.0, 110.0) == want
-
-
-def test_the_profilers_release_is_its_own_word(stand_ins):
-    stand_ins.library.write_bytes(b"\x7fELF\0Async-profiler 3.0 built on\0")
-    binaries = stand_ins.binaries("pass")
-    needed = wanted(binaries, "auto", "x86_64")
-    assert [library.name for library in needed] == ["async-profiler"]
-    assert versions(needed) == {"async-profiler": "3.0"}
-    assert not wanted(binaries, "perf", "x86_64")
-
-
 def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
     processes, verdicts = [], []
     for pid, status in enumerate(statuses, start=10):
         processes.append(Process(name, pid, 1, 0, "yarn", f"executor {pid}"))
         reason = f"process {pid} was started with -XX:+X" if status is not Status.OK else ""
         remedy = "restart it" if reason else ""
-        outcome = ProcessOutcome(pid, status, "prepare", reason, remedy)
-        verdicts.append(CheckedProcess(outcome, "async-profiler", {"cpu": "ctimer"}, ()))
+        made = {"engine": "async-profiler", "sources": {"cpu": "ctimer"}}
+        verdicts.append(CheckedProcess(pid, status, "prepare", reason, remedy, **made))
     facts = HostFacts(name, "x86_64", "6.1", 2, 1 << 30, "root")
     return HostChecked(Host(name, name), facts, tuple(processes), tuple(verdicts), tuple(findings), (), lines)
 
@@ -189,32 +158,10 @@ def test_the_exit_code_says_how_much_would_be_recorded(hosts, want):
     assert verdict(hosts) is want
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def shown(*hosts: HostChecked, out: Any = None) -> str:
     out = out or io.StringIO()
     print_table(hosts, out)
     return str(out.getvalue())
-
-
-def test_on_a_narrow_terminal_findings_break_between_words(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("NO_COLOR", "1")
-    of = Finding(
-        "warning", "-f", "the kernel lets this user sample less often", "lower it with -f, or become root"
-    )
-    plain, colour = Terminal(), Terminal()
-    shown(host("a", Status.OK, findings=[of]), out=plain)
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "xterm")
-    shown(host("a", Status.OK, findings=[of]), out=colour)
-    told = [line for line in plain.getvalue().splitlines() if "sample" in line or "often" in line]
-    assert told == ["  warning  -f        the kernel lets this user sample less", f"{'':21}often"]
-    assert max(map(len, plain.getvalue().splitlines())) <= 60
-    assert re.sub("\x1b\\[[0-9;]*m", "", colour.getvalue()) == plain.getvalue() != colour.getvalue()
 
 
 def test_the_worst_comes_first_and_what_is_alike_is_told_once():
@@ -258,16 +205,6 @@ def test_a_host_on_which_nothing_can_be_seen_says_so():
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))
     assert words.count("of another") == 1
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "coloured"), [("NO_COLOR", "1", False), ("NO_COLOR", "", True)]
-)
-def test_colour_is_for_terminals(monkeypatch, variable, value, coloured):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv(variable, value)
-    assert ("\x1b[" in shown(host("a", Status.OK), out=Terminal())) is coloured
-    assert "\x1b" not in shown(host("a", Status.OK))
 
 
 def test_the_json_has_the_documented_shape():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 
@@ -15,8 +14,7 @@ from hprofiler.analysis.findings import MOST, findings, findings_of_file
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.analysis.subject import Evidence
 from hprofiler.model.measures import measure_of
-from hprofiler.report import make_report
-from tests.unit.test_outliers import USUAL, identical, sampled
+from tests.unit.test_outliers import identical
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -122,17 +120,6 @@ def test_garbage_collection_is_told_when_it_is_surely_a_tenth(tmp_path, gc, told
     assert ("Garbage collection takes 20.0 % of CPU time." in found) == told and len(found) == 1 + told
 
 
-def test_threads_of_the_jvm_are_known_by_name_where_their_frames_are_not(tmp_path):
-    """A libjvm without symbols; with `--threads` the groups are the outermost frames."""
-    folder = run_of(tmp_path, "x 1\n")
-    facts = read_facts(folder.record).of("cpu")
-    evidence, (host,) = Evidence(facts), facts.hosts
-    text = b"[GC Thread#N];libjvm.so 30\n[C2 CompilerThre];libjvm.so 25\n[main];a_[j];b_[k] 45\n"
-    evidence.add(host, host.recordings[0], Profile.from_bytes(text, "folded"))
-    work = evidence.hosts["h0"]
-    assert (work.total, work.gc, work.jit, work.kernel) == (100, 30, 25, 45)
-
-
 def test_compilers_and_kernel_code(tmp_path):
     text = f"{JOB};java/io/FileInputStream.read_[j];__libc_read;do_syscall_64_[k];vfs_read_[k] 600\n"
     found = of(run_of(tmp_path, f"{text}{JIT_THREAD} 300\n{JOB} 100\n"))
@@ -161,39 +148,6 @@ def test_few_samples_are_said_to_be_few(tmp_path):
         "80.0 % of CPU time is spent in Job.a.",
         "Only 25 samples were taken: shares may be off by 20 points. Record longer (-t) or more often.",
         "Mostly idle: 1 process used 0.0014 CPUs. What they wait for: -e offcpu.",
-    ]
-
-
-POOL = "java/util/concurrent/ThreadPoolExecutor.getTask_[j]"
-
-
-def test_samples_of_idle_threads_make_no_share_surer(tmp_path):
-    stacks = [f"main;{POOL}"] * 2000 + [f"{JOB};com/acme/Job.a_[j]"] * 9 + [f"{JOB};com/acme/Job.b_[j]"] * 6
-    text = "".join(f"{stack} 10000000\n" for stack in stacks)
-    folder = make_run(tmp_path / "run", [MadeHost("h", events={"wall": {1: text}})], events=("wall",))
-    found = texts(of(folder, "wall"))
-    assert found[0] == "60.0 % of wall-clock time besides idle threads is spent in Job.a."
-    assert found[1].startswith("Only 15 samples were taken of threads that are not idle: shares may be off")
-    assert any(one.startswith("Idle threads, 99.3 % of all wall-clock time, are left out") for one in found)
-
-
-def test_a_profile_alone_tells_of_its_idle_threads():
-    names = ["main", POOL, "com/acme/Job.run_[j]"]
-    wall = {
-        "type": "sampled",
-        "name": "wall",
-        "unit": "nanoseconds",
-        "value": {"name": "wall", "unit": "nanoseconds"},
-        "startValue": 0,
-        "endValue": 1000,
-        "samples": [[0, 1], [0, 2]],
-        "weights": [890, 110],
-    }
-    text = json.dumps({"shared": {"frames": [{"name": name} for name in names]}, "profiles": [wall]})
-    assert texts(findings_of_file(attribute_file(Profile.from_bytes(text.encode(), "speedscope"))))[:2] == [
-        "100 % is spent in Job.run.",
-        "Idle threads, 89.0 % of all wall-clock time, are left out of sentences and tables, not of the"
-        " graph.",
     ]
 
 
@@ -233,12 +187,6 @@ def test_alloc_and_locks_tell_who_and_what(tmp_path):
     assert few[1].startswith("Only 2 samples were taken")
 
 
-def test_shares_that_few_samples_make_are_not_told(tmp_path):
-    """Thirty samples of a hundred and ten may be chance's: no rule builds on them."""
-    text = f"{JOB};com/acme/Job.a_[j] 80\n{GC_THREAD} 15\n{JIT_THREAD} 15\n"
-    assert busy(of(run_of(tmp_path, text))) == ["72.7 % of CPU time is spent in Job.a."]
-
-
 def test_a_profile_alone_has_an_answer(tmp_path):
     profile = Profile.from_bytes(spark_folded(900).encode(), "folded")
     assert texts(findings_of_file(attribute_file(profile))) == [
@@ -256,27 +204,3 @@ def test_names_and_reasons_from_hosts_keep_their_place(tmp_path):
     hosts = identical(random.Random(1), 4, 3000)
     hosts[0] = MadeHost("odd", {1: f"main;{'y' * 10_000} 3000\n"})
     assert all(len(one.text) < 600 for one in of(make_run(tmp_path / "odd", hosts)))
-
-
-def test_stacks_without_frames_are_no_profile(tmp_path):
-    folder = run_of(tmp_path, "[main] 5\n", f"{JOB} 900\n")
-    report = make_report(folder.path)
-    (problem,) = report.analysis.problems
-    assert "no stack in it has a frame" in problem.reason and report.events[0].total == 900
-    alone = Profile.open(folder.profile_path("h0", 1, "cpu"))
-    assert texts(findings_of_file(attribute_file(alone))) == ["No stack has a frame."]
-    alone.write(tmp_path / "x.html")
-
-
-def test_as_good_as_any_dice_no_rule_speaks_by_chance(tmp_path):
-    """Hosts with few samples of GC and compilers, just below what matters."""
-    dice = random.Random(3)
-    for number in range(20):
-        parts = [MadeHost(f"h{n}", {n + 1: chance(dice)}) for n in range(4)]
-        assert len(busy(of(make_run(tmp_path / str(number), parts)))) == 1
-
-
-def chance(dice):
-    work = sampled(dice, USUAL, 400)
-    gc, jit = (sum(dice.random() < share for _ in range(500)) for share in (0.09, 0.11))
-    return f"{work}{GC_THREAD} {gc}\n{JIT_THREAD} {jit}\n"

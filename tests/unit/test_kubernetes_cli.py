@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.transport import Debugging
-from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waiting
+from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 MEANINGS = [
     # words, what the resolver is asked for, the kind of the selector
@@ -86,25 +85,11 @@ def test_options_that_exclude_each_other() -> None:
             chosen.target(parse(["-j", "k8s:x", *words]))
 
 
-@pytest.mark.parametrize(
-    ("words", "ssh"),
-    [([], False), (["--user", "me"], True), (["--host-map", "a=b"], True), (["--yes"], False)],
-)
-def test_when_ssh_is_configured(words: list[str], ssh: bool) -> None:
-    assert kubernetes_options.cluster(parse(["-j", "k8s:x", *words])).ssh_configured is ssh
-
-
 def test_how_long_a_debug_container_lives() -> None:
     words = ["-j", "k8s:x", "--debug-container", "busybox:1"]
     assert kubernetes_options.debugging(parse([*words, "-t", "60"])) == Debugging("busybox:1", 360)
     assert kubernetes_options.debugging(parse(["ps", *words])) == Debugging("busybox:1", 300)
     assert kubernetes_options.debugging(parse(["-j", "k8s:x"])) is None
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -162,25 +147,3 @@ def test_containers_that_cannot_be_visited_are_in_the_ledger(
     assert run["coverage"]["hosts"] == {"all": 4, "reached": 0, "recorded": 0, "idle": 0, "failed": 2}
     assert run["target"] == {"kind": "kubernetes", "name": "k8s:x"}
     assert re.search(r"down: the container is not running: CrashLoopBackOff", capsys.readouterr().err)
-
-
-def test_a_debug_container_that_does_not_come_up(server: ApiServer, tmp_path: Path) -> None:
-    server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
-    plain = pod("alone")
-    plain["spec"]["securityContext"] = {"runAsUser": 7, "fsGroup": 8}
-    plain["spec"]["containers"][0]["securityContext"] = {"runAsNonRoot": True}
-    server.pods = [plain]
-
-    def added(query: Any) -> Any:
-        (made,) = query["body"][0]["spec"]["ephemeralContainers"]
-        assert made["image"] == "absent:1" and made["targetContainerName"] == "main"
-        assert made["securityContext"] == {"runAsUser": 7, "runAsNonRoot": True}
-        state = {"name": made["name"], "state": waiting("ErrImagePull", "no such image")}
-        plain["status"]["ephemeralContainerStatuses"] = [state]
-        return 200, plain
-
-    server.replies["api/v1/namespaces/default/pods/alone/ephemeralcontainers"] = added
-    code, run = run_of(server, tmp_path, "--debug-container", "absent:1")
-    ((line,),) = [host["outcomes"] for host in run["hosts"]]
-    assert code == 4
-    assert line["reason"] == "the debug container does not run: ErrImagePull: no such image"

@@ -7,24 +7,15 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.lab.procs import wait_for
+from tests.unit.command import hprofiler
 
 LONG = "x" * 300
 NOTHING = "text:no-such-thing-anywhere"
-
-
-def hprofiler(
-    *words: object, before: Callable[[], None] | None = None, **named: str
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, preexec_fn=before, env={**os.environ, **named}
-    )
 
 
 @pytest.fixture

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from hprofiler._flamegraph import Profile, ViewerData
-from hprofiler.model.measures import measure_of
+from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from hprofiler.runfolder import RunFolder
-from tests.unit.test_diff import hprofiler as compare
-from tests.viewer.block import Stacks, carried, described, read_block
+from tests.viewer.block import Stacks, carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 EXECUTOR = "[Executor task N];Job.run_[j];Job.{} {}\n"
@@ -107,11 +104,6 @@ def test_a_run_is_described(folder):
     assert alloc_findings[0]["method"] == "byte[]"
 
 
-def test_a_page_made_again_carries_the_same(folder):
-    first = make_report(folder.path).page.read_bytes()
-    assert make_report(folder.path).page.read_bytes() == first
-
-
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&"
 # What turns the text around it is shown as unknown.
 SHOWN = HOSTILE.replace("\u202e", "\ufffd")
@@ -138,24 +130,6 @@ def test_names_may_be_anything(tmp_path):
     assert html.count("</script>") == 3 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
 
 
-def test_an_event_without_samples_is_described_and_has_no_column(tmp_path):
-    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
-    page = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path).page
-    record = described(page)
-    assert [event["name"] for event in record["events"]] == ["cpu", "lock"]
-    assert [column["event"] for column in record["columns"]] == [0]
-    assert record["findings"][1] == [] and record["hosts_by_event"][1][0]["taken"] == 0
-
-
-def test_a_process_whose_profile_cannot_be_read_is_left_out(folder):
-    folder.profile_path("n1", 4701, "cpu").write_bytes(b"cut")
-    report = make_report(folder.path)
-    columns = by_column(report.page)
-    assert {key[1:3] for key in columns if key[0] == "cpu"} == {("n1", 4702), ("n2", 4703)}
-    assert ("alloc", "n1", 4701, None) in columns
-    assert [problem.pid for problem in report.analysis.problems] == [4701]
-
-
 def test_the_heaviest_threads_are_told_apart(tmp_path):
     letters = "abcdefghijklmnopqrstuvwxyz"
     many = "".join(f"[pool-{letter}];run {100 + place}\n" for place, letter in enumerate(letters))
@@ -168,17 +142,6 @@ def test_the_heaviest_threads_are_told_apart(tmp_path):
     others = sum(100 + place for place in range(7)) + 7
     assert columns["cpu", "a", 1, "other threads"] == {("run",): others}
     assert columns["cpu", "a", 2, "pool-a"] == {("run",): 999}
-
-
-def test_threads_asked_for_are_frames_too(folder):
-    columns = by_column(make_report(folder.path, threads=True).page)
-    assert columns["cpu", "n2", 4703, "GC Thread#N"] == {("[GC Thread#N]", "gc"): 30}
-
-
-def test_a_trimmed_page_has_the_job_s_own_frames_only(folder):
-    rewrite(folder, {**content_of(folder), "roots": ["Job.run"]})
-    columns = by_column(make_report(folder.path, trim=True).page)
-    assert {key[3] for key in columns if key[0] == "cpu"} == {"Executor task N"}
 
 
 def test_raw_names_stay_apart(tmp_path):
@@ -197,21 +160,6 @@ def test_each_value_of_one_profile_is_an_event(tmp_path):
     assert carried(tmp_path / "x.html").columns == [{("[main]", "a", "b"): 3, ("a", "c"): 1}]
 
 
-@pytest.mark.parametrize(
-    ("event", "counts"),
-    [("page-faults", "events"), ("a.b.C.m", "calls"), ("cycles", "samples"), ("alloc", "")],
-)
-def test_what_is_counted_has_one_name_on_every_page(tmp_path, event, counts):
-    run = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: "main;m 70\n"}})], events=(event,))
-    of_run = make_report(run.path).page
-    stored = run.profile_path("h", 1, event)
-    shown = measure_of(event).column[0]
-    Profile.open(stored).select(shown).write(tmp_path / "alone.html")
-    assert compare(stored, stored, "-o", tmp_path / "two.html").returncode == 0
-    pages = (of_run, tmp_path / "alone.html", tmp_path / "two.html")
-    assert [one["counts"] for page in pages for one in described(page)["events"]] == [counts] * 3
-
-
 def test_before_and_after_are_two_runs(tmp_path):
     before, after = (Profile.from_bytes(text, "folded") for text in (b"a;b 3\na 1\n", b"a;b 1\na;c 7\n"))
     before.diff(after, normalize=False).write(tmp_path / "x.html", title="x")
@@ -223,24 +171,3 @@ def test_before_and_after_are_two_runs(tmp_path):
         {("a",): 1, ("a", "b"): 3},
         {("a", "b"): 1, ("a", "c"): 7},
     ]
-
-
-def test_viewer_data_refuses_a_value_that_there_is_not():
-    data = ViewerData()
-    profile = Profile.from_bytes(b"a 1\n", "folded")
-    with pytest.raises(ValueError, match="no value"):
-        data.add(profile, 3)
-    assert read_block(data.to_bytes()).columns == []
-    assert data.add(profile) == 0 and data.add_threads(profile) == [(None, 1, 1)]
-    assert json.dumps(read_block(data.to_bytes()).nodes) == "2"
-
-
-def test_a_page_of_50_000_nodes_is_small(tmp_path):
-    names = [f"org/apache/spark/sql/execution/Stage{n}$Iterator.next" for n in range(500)]
-    stacks = [";".join(names[(n * 7 + d * (n % 13 + 1)) % 500] for d in range(12)) for n in range(5_500)]
-    text = "".join(f"{stack} {1 + 5000 // (n + 1)}\n" for n, stack in enumerate(stacks))
-    profile = Profile.from_bytes(text.encode(), "folded")
-    assert profile.node_count() > 50_000
-    write_page(profile, tmp_path / "x.html", "x")
-    assert 'class="still"' in (tmp_path / "x.html").read_text()
-    assert (tmp_path / "x.html").stat().st_size < 1_000_000

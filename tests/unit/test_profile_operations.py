@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 
 import pytest
 
@@ -140,12 +139,6 @@ def test_differences(job):
     assert job.diff(job).changes() == []
     with pytest.raises(ValueError, match=r"nothing to compare: no samples \(count\) before"):
         Profile.from_bytes(b"").diff(job)
-
-
-def test_without_pandas_the_error_says_what_to_do(job, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pandas is not installed; `pip install pandas`"):
-        job.to_pandas()
 
 
 def test_the_table_for_pandas(job):

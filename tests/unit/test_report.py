@@ -7,12 +7,10 @@ import re
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Status
 from hprofiler.model.event_names import OWN
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from hprofiler.report.text import hottest
-from hprofiler.runfolder import RunFolder
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 TWO = [
@@ -53,25 +51,6 @@ def test_the_sum_counts_samples_and_the_mean_counts_hosts(tmp_path, kind):
     assert shares(folder.path / f"cluster/cpu.{kind}") == {"hot": 0.75, "cold": 0.225, "z": 0.025}
     assert shares(folder.path / f"cluster/cpu-mean.{kind}") == {"hot": 0.6, "cold": 0.35, "z": 0.05}
     assert shares(folder.path / f"hosts/small/cpu.{kind}") == {"cold": 0.6, "hot": 0.3, "z": 0.1}
-
-
-def test_lambdas_of_different_jvms_are_one_unless_raw_names_are_asked_for(tmp_path):
-    raw = ["Job$$Lambda$7/0x0000000800c03000.run", "Job$$Lambda$91/0x0000000800d81218.run"]
-    made = [MadeHost("a", {1: f"a;{raw[0]} 30\n"}), MadeHost("b", {2: f"a;{raw[1]} 10\n"})]
-    folder = make_run(tmp_path / "run", made)
-    make_report(folder.path)
-    assert shares(folder.path / "cluster/cpu.pb.gz") == {"Job$$Lambda.run": 1.0}
-    assert shares(folder.path / "hosts/b/cpu.folded") == {"Job$$Lambda.run": 1.0}
-    assert shares(folder.profile_path("b", 2, "cpu")) == {raw[1]: 1.0}, "what is stored stays as it came"
-    make_report(folder.path, raw_names=True)
-    assert shares(folder.path / "cluster/cpu.pb.gz") == {raw[0]: 0.75, raw[1]: 0.25}
-
-
-def test_pprof_of_a_host_says_which_host(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    make_report(folder.path)
-    assert Profile.read(str(folder.path / "hosts/big/cpu.pb.gz")).labels["host"] == "big"
-    assert "host" not in Profile.read(str(folder.path / "cluster/cpu.pb.gz")).labels
 
 
 def test_coverage_is_in_the_page_and_in_every_picture(tmp_path):
@@ -130,15 +109,6 @@ def test_a_profile_that_cannot_be_read_becomes_a_line_of_the_ledger(tmp_path, da
     assert report.events[0].total == 380
 
 
-def test_profiles_of_other_units_do_not_add_up(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    other = Profile.from_bytes(_pprof_of("alloc", "bytes"), "pprof")
-    folder.profile_path("small", 2, "cpu").write_bytes(other.to_pprof())
-    report = make_report(folder.path)
-    assert [problem.pid for problem in report.analysis.problems] == [2]
-    assert report.events[0].total == 320
-
-
 def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_path):
     hosts = [
         MadeHost("a").fails("failed", "wrong <key>", "ssh-keygen -R a"),
@@ -162,46 +132,6 @@ def test_a_host_whose_name_climbs_stays_inside(tmp_path):
     assert len(list((folder.path / "hosts").iterdir())) == 2
 
 
-def test_names_with_lone_surrogates_and_control_characters_are_written(tmp_path):
-    folder = make_run(tmp_path / "run", [MadeHost("h\ud800\x00\x1b", {1: "a 1\n"})])
-    assert "h\ufffd\ufffd\ufffd" in make_report(folder.path).page.read_text()
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunFolderError):
-        make_report(tmp_path)
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    folder = two_hosts(tmp_path / "run")
-    folder.cluster_dir.write_text("in the way")
-    with pytest.raises(RunFolderError, match="cannot write the report in"):
-        make_report(folder.path)
-
-
-def test_an_unfinished_run_gives_a_page(tmp_path):
-    folder = RunFolder.create(tmp_path / "run")
-    assert "Nothing was recorded" in make_report(folder.path).page.read_text()
-
-
-def test_the_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    folder = two_hosts(tmp_path / "run")
-    before = make_report(folder.path).page.read_bytes()
-    monkeypatch.setattr("hprofiler.report.page.page_template", lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        make_report(folder.path)
-    assert (folder.path / "report.html").read_bytes() == before
-    assert not list(folder.path.glob("**/*.part"))
-
-
-def test_one_profile_becomes_a_page(tmp_path):
-    profile = Profile.from_bytes(b"a;b 3\na;c 1\n", "folded")
-    write_page(profile, tmp_path / "x.html", "<x>")
-    page = (tmp_path / "x.html").read_text()
-    assert "<title>&lt;x&gt;</title>" in page and page.count("application/octet-stream") == 1
-    assert 'class="hosts"' not in page and 'id="ledger"' not in page
-
-
 def test_the_hottest_as_plain_lines():
     profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
     assert hottest(profile.top(2), profile.total(), "cpu").splitlines() == [
@@ -215,17 +145,3 @@ def test_the_hottest_of_events_that_end_in_classes_are_classes():
     heads = {event: hottest((), 1, event).split()[-1] for event in OWN}
     assert [event for event, head in heads.items() if head == "class"] == ["alloc", "live", "lock"]
     assert set(heads.values()) == {"class", "method"}
-
-
-def _pprof_of(kind: str, unit: str) -> bytes:
-    """The smallest profile with one sample of another unit, by hand."""
-
-    def field(number: int, content: bytes) -> bytes:
-        return bytes([number << 3 | 2, len(content)]) + content
-
-    strings = b"".join(field(6, text.encode()) for text in ("", kind, unit, "f"))
-    value_type = field(1, b"\x08\x01\x10\x02")
-    sample = field(2, b"\x08\x01\x10\x05")
-    location = field(4, b"\x08\x01" + field(4, b"\x08\x01"))
-    function = field(5, b"\x08\x01\x10\x03")
-    return value_type + sample + location + function + strings

@@ -8,12 +8,11 @@ import re
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.base.errors import RunFolderError
 from hprofiler.cli.commands.run import why_empty
 from hprofiler.report import make_report
 from hprofiler.runfolder import RUN_FILE, RunFolder
 from tests.viewer.block import described
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, content_of, make_run
 
 MIB = 1 << 20
 EVENTS = ("cpu", "alloc", "lock", "page-faults")
@@ -60,20 +59,6 @@ def test_all_events_are_in_one_page_and_have_pictures(folder):
     assert not (folder.path / "hosts/b/lock.svg").exists(), "a host without a sample has no picture"
 
 
-def test_pages_of_an_earlier_version_are_removed(folder):
-    (folder.path / "report-alloc.html").write_text("old")
-    (folder.path / "report-mine.html").write_text("kept")
-    make_report(folder.path)
-    assert sorted(path.name for path in folder.path.glob("*.html")) == ["report-mine.html", "report.html"]
-
-
-def test_the_page_begins_with_an_event_that_has_samples(tmp_path):
-    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
-    report = make_report(make_run(tmp_path / "run", hosts, events=("lock", "cpu")).path)
-    assert [event.event for event in report.events] == ["lock", "cpu"]
-    assert list(sections(report.page)) == ["cpu", "lock"]
-
-
 def test_units_are_right_in_the_section_of_each_event(folder):
     page = make_report(folder.path).page
     pages = sections(page)
@@ -109,12 +94,6 @@ def test_units_are_right_in_the_section_of_each_event(folder):
             assert phrase in pages[event], (phrase, pages[event][:1500])
 
 
-def test_what_is_wider_is_said(folder):
-    events = described(make_report(folder.path).page)["events"]
-    wider = [event["wider"] for event in events]
-    assert wider == ["CPU time", "allocated memory", "time waited for locks", "page-faults"]
-
-
 def test_pictures_show_the_value_that_matters(folder):
     make_report(folder.path)
     assert (folder.path / "cluster/alloc.folded").read_text().splitlines() == [
@@ -129,12 +108,6 @@ def test_pictures_show_the_value_that_matters(folder):
     pprof = Profile.read(folder.path / "cluster/alloc.pb.gz")
     assert pprof.values == [("alloc_objects", "count"), ("alloc_space", "bytes")]
     assert (pprof.total(0), pprof.total(1)) == (6, 24 * MIB)
-
-
-def test_the_mean_weighs_hosts_by_the_value_that_is_shown(folder):
-    make_report(folder.path)
-    mean = Profile.read(folder.path / "cluster/alloc-mean.pb.gz")
-    assert mean.total("alloc_space") == 12 * MIB
 
 
 def test_what_scripts_are_told(folder):
@@ -186,37 +159,6 @@ def test_an_event_without_the_samples_that_there_should_be_does_not_say_that_not
     assert f"T{NONE_TAKEN[1:]}." in (folder.path / "report.html").read_text()
 
 
-def test_the_run_counts_processes_and_lists_the_pictures_that_there_are(folder, tmp_path):
-    told = visible(make_report(folder.path).page.read_text())
-    assert "JVMs 17.0.9 (3)" in told and "Recorded with async-profiler perf_events (3)" in told
-    assert "the same for alloc and lock and page-faults" in told
-    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
-    page = make_report(make_run(tmp_path / "quiet", hosts, events=("lock", "cpu")).path).page
-    beside = re.search(r"<dt>Beside this page</dt><dd>(.*?)</dd>", page.read_text())
-    assert beside is not None and "cluster/cpu" in beside[1] and "lock" not in beside[1]
-
-
-def test_a_run_without_any_picture_lists_none(tmp_path):
-    page = make_report(make_run(tmp_path / "run", [MadeHost("a", {1: ""})]).path).page
-    assert "Beside this page" not in page.read_text()
-
-
-def test_notes_are_in_sight(tmp_path):
-    def run(name, number):
-        host = MadeHost("a", dict.fromkeys(range(1, number + 2), "x 1\n"))
-        for pid in range(1, number + 1):
-            host.fails("ok", f"user frames only, of pid {pid}", pid=pid)
-        return make_report(make_run(tmp_path / name, [host]).path).page.read_text()
-
-    page = run("few", 2)
-    assert "Everything that was found was recorded as asked, with 2 notes." in page
-    assert "<details open><summary>2 notes</summary>" in page
-    assert "<details><summary>1 more line of what went well</summary>" in page
-    many = run("many", 21)
-    assert "recorded as asked, with 21 notes." in many and "<details><summary>21 notes</summary>" in many
-    assert "was recorded as asked.</p>" in run("none", 0)
-
-
 def test_pictures_that_nothing_is_left_for_are_removed(folder):
     make_report(folder.path)
     for host, pid in (("a", 1), ("a", 2), ("b", 3)):
@@ -230,49 +172,9 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
     assert report.coverage == "3 of 3 processes on 2 of 2 hosts", "their CPU time was recorded"
 
 
-def test_a_profile_of_another_event_is_refused(folder):
-    folder.profile_path("a", 1, "cpu").replace(folder.profile_path("a", 1, "alloc"))
-    report = make_report(folder.path)
-    assert [(problem.pid, "counts" in problem.reason) for problem in report.analysis.problems] == [
-        (1, False),
-        (1, True),
-    ]
-
-
 def test_an_event_s_name_stays_inside_the_folder(tmp_path):
     event = "../../etc/x"
     hosts = [MadeHost("a", {}, events={event: {1: "x 1\n"}})]
     report = make_report(make_run(tmp_path / "run", hosts, events=(event,)).path)
     assert report.events[0].total == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-def test_a_run_of_another_format_is_refused(folder):
-    run = content_of(folder)
-    rewrite(folder, {**run, "format": 1})
-    with pytest.raises(RunFolderError, match="run format 1, but this hprofiler reads 2 and 3"):
-        make_report(folder.path)
-
-
-def test_force_removes_the_pages_of_the_old_run(folder):
-    make_report(folder.path)
-    (folder.path / "report-mine.html").write_text("kept")
-    new = RunFolder.create(folder.path, force=True)
-    assert sorted(path.name for path in new.path.iterdir()) == ["report-mine.html", "run.json"]
-
-
-def test_the_first_events_head_says_what_of_the_others_is_missing(folder):
-    told = sections(make_report(folder.path).page)
-    less = "lock: 2 of 3 processes, page-faults: 1 of 3 processes"
-    assert f"3 of 3 processes on 2 of 2 hosts {less}" in told["cpu"]
-    assert "page-faults: 1 of 3 processes" in told["lock"] and "lock: 2 of" not in told["lock"]
-    assert "processes, page-faults: " not in told["page-faults"] and "lock: " not in told["page-faults"]
-
-
-def test_an_event_that_nobody_could_record_is_told_where_the_run_looks_complete(tmp_path):
-    hosts = [MadeHost("a", {1: "run;work 270\n"})]
-    many = ("heep", "cpu", "e1", "e2", "e3")
-    for events, less in ((("cpu", "heep"), "heep: not recorded"), (many, "e2: not recorded, 1 more event")):
-        told = sections(make_report(make_run(tmp_path / less[:2], hosts, events=events).path).page)
-        assert f"{less} " in told["cpu"] and "1 of 1 process on 1 of 1 host" in told["cpu"]
-        assert "cpu: " not in told["heep"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.viewer.made_run import MadeHost, make_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -43,18 +42,3 @@ def test_what_follows_is_told_where_the_answer_is_by_itself(tmp_path):
     page = page_of(tmp_path / "one", f"{OTHER} 600\n{JOB} 400\n")
     assert seconds(page) == ["Then Job.run (40.0 %)."]
     assert seconds(page_of(tmp_path / "calls", f"{CLEAN} 700\n{OTHER} 300\n")) == []
-
-
-def test_a_page_of_one_profile_mixes_no_measures(tmp_path):
-    out = tmp_path / "x.html"
-    write_page(Profile.from_bytes(f"{OTHER} 600\n{JOB} 400\n".encode(), "folded"), out, "x")
-    assert seconds(out) == ["Then Job.run (40.0 %)."]
-    write_page(Profile.from_bytes(f"{CLEAN} 700\n{OTHER} 300\n".encode(), "folded"), out, "x")
-    assert seconds(out) == []
-
-
-def test_a_method_that_a_host_is_not_known_to_have_is_not_told(tmp_path):
-    """Only so many methods are remembered of a host: one that is not among them may be there."""
-    crowd = "".join(f"{JOB};com/acme/Other.m{number}_[j] 10\n" for number in range(300))
-    page = page_of(tmp_path / "run", f"{CLEAN} 9000\n", f"{crowd}{CLEAN} 1\n")
-    assert seconds(page) == []

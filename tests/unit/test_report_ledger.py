@@ -45,22 +45,6 @@ def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
     assert process[4:9] == ["41", "40", "3", "123 ms", "4 KiB"]
 
 
-def test_what_hosts_took_is_with_the_first_word_of_it(tmp_path: Path) -> None:
-    host = {"bytes_sent": 1024, "bytes_received": 2048}
-    outcomes: list[dict[str, object]] = [
-        {"host": "n1", "status": "degraded", "stage": "start", "reason": "began late"},
-        {"host": "n1", "status": "degraded", "stage": "clean", "reason": "left behind"},
-    ]
-    rows = ledger_of(tmp_path, host, {}, outcomes=outcomes)
-    assert [row[8:] for row in rows[1:3]] == [["2 KiB", "began late 1 KiB sent to it"], ["", "left behind"]]
-    assert [row[0] for row in rows].count("ok") == 1
-
-
-def test_runs_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    _, process = ledger_of(tmp_path, {}, {})
-    assert process[4:9] == ["41", "40", "3", "", ""]
-
-
 @pytest.mark.parametrize(
     ("interrupted", "how"), [(False, "as asked"), (True, "until the run was interrupted")]
 )

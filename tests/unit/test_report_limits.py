@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from hprofiler.base.errors import PicturesError
 from hprofiler.report import make_report
 from hprofiler.report.description import PageData
 from tests.unit.test_report import two_hosts
-from tests.viewer.made_run import MadeHost, make_run
 
 
 def test_a_process_that_the_page_has_no_room_for_is_in_no_sum(tmp_path, monkeypatch):
@@ -38,13 +35,3 @@ def test_a_page_that_cannot_be_made_is_no_crash(tmp_path, monkeypatch):
     with pytest.raises(PicturesError, match=r"cannot make the report of .*: too many frames") as caught:
         make_report(two_hosts(tmp_path / "run").path)
     assert "hosts" in caught.value.remedy
-
-
-def test_a_method_that_a_host_has_too_little_of_is_not_said_to_be_none(tmp_path):
-    """Of each host 200 methods are remembered: what is not among them may be there all the same."""
-    many = "".join(f"main;m{n:03} 10\n" for n in range(220))
-    hosts = [MadeHost("h1", {1: "main;rare 900\n"}), MadeHost("h2", {2: f"{many}main;rare 3\n"})]
-    hosts.append(MadeHost("h3", {3: "main;other 900\n"}))
-    page = make_report(make_run(tmp_path / "run", hosts).path).page.read_text().replace("\u202f", " ")
-    titles = re.findall(r'title="(h\d: [^"]*)"', page)
-    assert "h2: less than 0.45 %" in titles and "h3: 0 %" in titles and "h2: 0 %" not in titles

@@ -14,9 +14,7 @@ from hprofiler.model.measures import (
     duration,
     in_words,
     interval_in_words,
-    measure_of,
     size,
-    summed,
 )
 from tests.viewer.made_run import record_of
 
@@ -128,13 +126,6 @@ def test_intervals_are_told_where_they_mean_something():
     assert interval_in_words("lock", [10_000, 10_000]) == "every 10 µs"
     assert interval_in_words("wall", [10_000_000]) == "every 10 ms"
     assert interval_in_words("page-faults", [5]) == interval_in_words("live", [0]) == ""
-
-
-def test_the_value_that_is_shown_comes_first():
-    assert measure_of("alloc").shown_first == ["alloc_space", "alloc_objects"]
-    assert measure_of("cpu").shown_first == ["samples", "cpu"]
-    assert measure_of("sched:sched_switch").shown_first == ["sched:sched_switch"]
-    assert summed([{"a": 1}, {"a": 2, "b": 3}]) == {"a": 3, "b": 3}
 
 
 def host(name, recorded=(), failed=(), status=None):

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
-import sys
-from collections.abc import Callable
 
 import pytest
 
 from hprofiler.agent import MAX_RECORDED
 from hprofiler.base.errors import HostError, UsageError
-from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
-from hprofiler.cli.options.parser import parse
 from hprofiler.collect import Care, collect
 from hprofiler.collect.limits import _OPEN_FILES, allow_many_open_files, refuse_busy
 from hprofiler.model import Host, HostFacts, Status, Target
 from hprofiler.resolve import Located
+from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet
-
-
-def hprofiler(*words: object, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-    """The command line, as a user runs it; `before` is called in its process."""
-    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=before)
-
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
 
@@ -73,11 +62,6 @@ def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
     done = hprofiler(verb, "-j", "java", "-h", "a,b,c", "--max-hosts", "2")
     assert done.returncode == 2, done
     assert "3 hosts exceed the limit of 2" in done.stderr and "--max-hosts 3" in done.stderr
-
-
-def test_looking_is_not_limited():
-    names = ",".join(f"n{number}" for number in range(care_options.MOST_HOSTS + 1))
-    assert len(chosen.target(parse(["ps", "-j", "java", "-h", names])).hosts) == care_options.MOST_HOSTS + 1
 
 
 PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]

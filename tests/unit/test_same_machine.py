@@ -6,12 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.cli.commands.doctor import verdict
-from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.collect import check_only, find_only
 from hprofiler.collect.same_machine import Machines
 from hprofiler.model import HostFacts, Process, Status
-from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 from tests.viewer.made_run import coverage_of
 
 ASKED = """
@@ -28,21 +24,8 @@ if request["type"] == "prepare":
 """
 NODE = f"""{ASKED}
 hello(host={{**HOST, "boot_id": "b"}}, session="70-1"); found(7){RECORD}"""
-CHECKED = """
-    good = dict(status="ok", stage="record", reason="", remedy="", findings=[], engine="perf", sources={})
-    checked = [{"pid": one["pid"], **good} for one in request["processes"]]
-    say("checked", time=time.time(), findings=[], processes=checked); read()
-"""
-CHECK = f"\nif (request := asked())['type'] == 'check':{CHECKED}"
 FACTS = HostFacts("n", "x86_64", "6.1", 2, 1 << 30, "root", boot_id="b", pid_namespace="p")
 PROCESS = Process("n1", 7, 1, 1000, "alice", "M")
-
-
-@pytest.fixture
-def fleet(tmp_path):
-    stand_ins = StandIns(tmp_path)
-    yield lambda **bodies: Fleet(stand_ins, 60.0, bodies)
-    stand_ins.clean()
 
 
 def test_a_machine_with_two_names_is_recorded_once(fleet):
@@ -73,16 +56,6 @@ def test_a_machine_with_two_names_is_recorded_once(fleet):
 def test_equal_pids_elsewhere_are_other_processes(fleet, other):
     results = fleet(a=NODE, b=other).collect()
     assert [len(result.recordings) for result in results.values()] == [1, 1]
-
-
-def test_ps_and_doctor_tell_of_it(fleet):
-    found = find_only((hosts := fleet(a=NODE, b=NODE)).hosts, ANY, hosts.reach)
-    assert sorted(len(host.processes) for host in found) == [0, 1]
-    hosts = fleet(**dict.fromkeys("ab", NODE.replace(RECORD, CHECK)))
-    checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
-    assert sorted(len(host.verdicts) for host in checked) == [0, 1] and verdict(checked) is Exit.OK
-    (note,) = [one for host in checked for one in host.findings]
-    assert (note.severity, note.about) == ("info", "host") and "which is the same machine" in note.text
 
 
 def test_who_may_not_record_a_process_leaves_it_to_who_may(fleet, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 import threading
@@ -13,6 +12,7 @@ import pytest
 from hprofiler.cli.terminal.progress import LiveDisplay, PlainLines, display
 from hprofiler.cli.terminal.reconnect_notice import Seeking
 from hprofiler.collect import HostProgress
+from tests.unit.command import Terminal
 
 PATIENCE = 30
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
@@ -50,20 +50,6 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     first, *sought, again = capfd.readouterr().err.splitlines()
     assert (first, again) == ("host3: recording 1 process", "host3: reconnected after 12 s")
     assert sought and all(map(SOUGHT.fullmatch, sought))
-
-
-def test_a_log_has_that_the_run_is_stopped_and_who_records_nobody(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    log = PlainLines()
-    log(HostProgress("host3", "record", "", 0))
-    log(HostProgress("", "stop", "stopping"))
-    assert capfd.readouterr().err == "host3: recording no processes\nstopping\n"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_terminal_takes_no_word_of_a_host_for_markup(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,44 +10,8 @@ import pytest
 
 from hprofiler.base.errors import SelectorError
 from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
-from hprofiler.selectors.selection import load_selectors
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
-NAMES = [
-    "cassandra",
-    "clickhouse-server",
-    "flink-jobmanager",
-    "flink-taskmanager",
-    "hbase-master",
-    "hbase-regionserver",
-    "hdfs-datanode",
-    "hdfs-journalnode",
-    "hdfs-namenode",
-    "hive-metastore",
-    "hive-server",
-    "hprofiler-demo",
-    "impala-catalog",
-    "impala-daemon",
-    "java",
-    "kafka-broker",
-    "kudu-master",
-    "kudu-tserver",
-    "mapreduce-appmaster",
-    "mapreduce-task",
-    "spark-driver",
-    "spark-executor",
-    "sqoop",
-    "tez-appmaster",
-    "tez-task",
-    "trino",
-    "yarn-nodemanager",
-    "yarn-resourcemanager",
-    "zookeeper",
-]
-
-
-def test_shipped_names() -> None:
-    assert list(load_selectors([SHIPPED])) == NAMES
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)

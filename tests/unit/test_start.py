@@ -24,15 +24,11 @@ def imported(event, details):
             os.kill(os.getpid(), signal.SIGINT)
 sys.addaudithook(imported)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+from tests.unit.command import hprofiler
 from hprofiler.__main__ import main
 sys.exit(main())
 """
 NOBODY = ["ps", "-j", "java", "-h", "127.0.0.1", "--port", "1"]
-
-
-def hprofiler(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hprofiler", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("moment", [1, 8, 34, 89, 233])
@@ -49,19 +45,3 @@ def test_so_do_the_other_signals(number: int, code: int) -> None:
     command = [sys.executable, "-c", script, "100", *NOBODY]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, ended.stderr) == (code, "")
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["run"], "the following arguments are required: -j/--selector"),
-        (["-j", "java", "-f", "none"], "argument -f"),
-        (["ps", "--frequency", "99", "-j", "java"], "unrecognized arguments: --frequency 99"),
-        (["-j", "java", "--frobnicate"], "--frobnicate"),
-    ],
-)
-def test_a_wrong_option_is_told_in_two_lines(words: list[str], told: str) -> None:
-    ended = hprofiler(*words)
-    first, second = ended.stderr.splitlines()
-    assert ended.returncode == 2 and first.startswith("hprofiler: ") and told in first
-    assert second.startswith("  see `hprofiler ") and second.endswith(" --help`")

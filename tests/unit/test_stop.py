@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import pytest
 
@@ -22,18 +21,6 @@ def test_each_signal_is_a_request_and_the_first_is_known() -> None:
         assert stop.level == 2
     assert stop.signal == signal.SIGHUP
     assert [signal.getsignal(number) for number in signals] == before
-
-
-def test_only_the_innermost_block_gets_a_signal() -> None:
-    outer, inner = Stop(), Stop()
-    with on_interrupt(outer.request):
-        with on_interrupt(inner.request):
-            os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert (inner.signal, outer.signal) == (signal.SIGINT, signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
-        threading.Event().wait(60)
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGHUP])

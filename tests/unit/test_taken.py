@@ -65,20 +65,6 @@ def test_what_the_user_says_wins(tmp_path):
     assert told(tmp_path, file, "--subtitle", "") == ""
 
 
-def test_of_several_runs_each_is_told(tmp_path):
-    runs = [run_in(tmp_path / name, name == "b").path / "cluster/cpu.pb.gz" for name in "abcde"]
-    first, second = (
-        f"4 of 5 processes on 2 of 3 hosts{how} · 300 Hz for 60 s" for how in ("", ", interrupted")
-    )
-    assert told(tmp_path, *runs[:2]) == f"a: {first} · b: {second}"
-    assert told(tmp_path, *runs) == f"a: {first} · b: {second} · c: {first} · 2 more runs"
-    other = tmp_path / "other.pb.gz"
-    other.write_bytes(runs[0].read_bytes())
-    assert told(tmp_path, runs[0], other).endswith(" for 60 s · 1 profile of no run")
-    assert told(tmp_path, runs[1], "--diff", runs[0]) == f"{first} → {second}"
-    assert told(tmp_path, runs[1], "--diff", other) == f"other.pb.gz → {second}"
-
-
 @pytest.mark.parametrize(
     "place",
     ["mine.folded", "cluster/mine.folded", "hosts/n1/cpu-mean.folded", "hosts/n1/11/mine.folded"],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from hprofiler import Profile
@@ -62,11 +59,6 @@ def test_who_waits(event: str) -> None:
     assert told(event, *stacks) == {**expected, **of_the_jvm}
 
 
-def test_what_runs_on_the_wall_clock_stays() -> None:
-    stacks = ["Shop.sell_[j];java/util/concurrent/ConcurrentHashMap.get_[j] 4", "Shop.sell_[j];memcpy 2"]
-    assert told("wall", *stacks) == {"java/util/concurrent/ConcurrentHashMap.get": 4, "memcpy": 2}
-
-
 def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
     idle = f"[idle pool thread];java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 90"
     waiting = f"[park];Shop.sell_[j];{PARK} 5"
@@ -114,28 +106,6 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
     assert of_run("wall", profile).share_of == "wall-clock time besides idle threads"
     assert profile.total() == 100, "the picture has all"
     assert of_run("cpu", profile).profile.total() == 100
-
-
-def test_a_thread_that_waits_for_the_jvm_is_not_idle() -> None:
-    stalled = f"{RUN};Shop.fill_[j];ZPageAllocator::alloc_page_stall;PosixSemaphore::wait;sem_wait 9"
-    waits = {"ZPageAllocator::alloc_page_stall": 9, "Shop.run": 1}
-    assert told("wall", stalled, "Shop.run_[j] 1") == waits
-
-
-def test_where_all_threads_are_idle_they_are_told() -> None:
-    idle = f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 9"
-    assert told("wall", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 9}
-
-
-def test_the_methods_are_those_of_the_off_cpu_time() -> None:
-    source = Path(__file__).parents[2] / "flamegraph" / "src" / "formats" / "jfr" / "waits.rs"
-    table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
-    assert table
-    methods = re.findall(r'"(.*)"', table[1])
-    assert len(methods) > 10
-    for method in methods:
-        idle, busy = f"Shop.main;{method.replace('*', '')};epoll_wait 9", "Shop.main;Shop.run 1"
-        assert told("wall", idle, busy) == {"Shop.run": 1}, method
 
 
 def test_who_allocates_native_memory() -> None:
@@ -209,10 +179,6 @@ def test_the_profilers_own_work_is_async_profilers_alone() -> None:
     assert of_run("cpu", profile, "perf", "async-profiler").profiler == 9
     assert of_run("cpu", profile, "perf").profiler == attribute_file(profile).profiler == 0
     assert own_values(attribute_file(profile)) == {"Profiler::recordSample": 9, "work": 1}
-
-
-def test_cpu_time_is_told_as_it_is() -> None:
-    assert told("cpu", f"Shop.sell_[j];{PARK} 5") == {"schedule": 5}
 
 
 def test_a_programs_own_functions_are_no_waits_whatever_they_are_called() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from dataclasses import replace
 
@@ -15,7 +14,8 @@ from hprofiler.cli.terminal.ledger import (
     print_reasons,
 )
 from hprofiler.cli.terminal.lines import width
-from hprofiler.model import Host, HostResult, Note, Outcome, Process, Recording, Samples, Status
+from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
+from tests.unit.command import Terminal
 
 
 def host(*reasons: str, status: Status = Status.OK) -> HostResult:
@@ -53,20 +53,6 @@ def test_reasons_of_what_went_well_are_told_once(
 ) -> None:
     print_reasons([host(*reasons), host("failed", status=Status.FAILED)])
     assert capsys.readouterr().err.splitlines() == told
-
-
-def test_why_a_better_engine_was_not_taken_is_told_with_what_to_do(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    reason = "not by async-profiler: another is at work; perf 6.1"
-    notes = (Note("", "not by async-profiler: another is at work", "stop it first"), Note("", "perf 6.1"))
-    line = Outcome("n1", Status.OK, "record", reason, "stop it first", 7, notes=notes)
-    print_reasons([HostResult(Host("n1", "n1"), None, (), (line,))])
-    assert capsys.readouterr().err.splitlines() == [
-        "note: n1 pid 7: not by async-profiler: another is at work",
-        "    stop it first",
-        "note: n1 pid 7: perf 6.1",
-    ]
 
 
 def test_what_differs_in_details_is_one_note(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,11 +124,6 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
             }
         ],
     }
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_what_is_wider_than_the_terminal_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> None:

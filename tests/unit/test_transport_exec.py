@@ -16,7 +16,7 @@ from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
 from hprofiler.transport import ExecConnector, ExecTransport
 from tests.unit.http_server import make_certificate
-from tests.unit.kubernetes_server import ID, V4, ApiServer, serving, status
+from tests.unit.kubernetes_server import ID, ApiServer, serving, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 
@@ -123,15 +123,6 @@ def test_what_the_server_refuses(transport: ExecTransport, server: ApiServer) ->
     server.refuse_exec = 404, status(404, "NotFound", 'pods "pod" not found')
     with pytest.raises(HostError, match='pods "pod" not found'):
         transport.open("echo")
-
-
-def test_an_old_server_cannot_end_the_input(transport: ExecTransport, server: ApiServer) -> None:
-    server.protocols = (V4,)
-    with pytest.raises(HostError, match="cannot end the input"):
-        transport.run("cat", b"", 30)
-    channel = transport.open("read line; echo $line")
-    channel.write(b"hello\n")
-    assert channel.read(10) == b"hello\n"
 
 
 def test_a_server_that_speaks_something_else(transport: ExecTransport, server: ApiServer) -> None:

@@ -59,27 +59,12 @@ def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):
     assert "25.0 % left out" in page and f"<dt>Trimmed to</dt><dd><code>{TASK}</code></dd>" in page
 
 
-def test_the_report_may_be_trimmed_later_and_made_whole_again(tmp_path):
-    folder = run_folder(tmp_path / "run")
-    whole = make_report(folder.path).page.read_bytes()
-    assert b"own frames" not in whole
-    assert make_report(folder.path, trim=True).events[0].total == 150
-    assert make_report(folder.path).page.read_bytes() == whole
-
-
 def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
     folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
     coverage = Coverage(processes=ProcessCoverage(found=2, recorded=2))
     result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
     print_summary(result, Selector("x", "text", {}), outliers=True)
     assert "no stack contains a root of the selector" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("roots", [[], [""]])
-def test_without_roots_every_thread_s_own_code_is_meant(tmp_path, roots):
-    folder = run_folder(tmp_path / "run")
-    rewrite(folder, {**content_of(folder), "roots": roots})
-    assert make_report(folder.path, trim=True).events[0].total == 160
 
 
 def test_what_a_root_finds():
@@ -91,11 +76,6 @@ def test_what_a_root_finds():
     assert found(["impala::*"], *names) == {"impala::Thread::Run(int, char)"}
     assert found(["a/B.run"], "a/B.run(Int)", "a/BCrun", "a/B.runs") == {"a/B.run(Int)"}
     assert found(ANY_ROOT, "a.B.run", "C.main", "D.runner", "start_thread") == {"a.B.run", "C.main"}
-
-
-def test_roots_are_text_and_no_expressions():
-    odd = "a(b|c)[d]+\\w{2}^$?é <>&~#- x"
-    assert found([odd], odd, "ab") == {odd}
 
 
 def test_roots_come_from_the_selector(tmp_path):

@@ -17,16 +17,10 @@ from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
 from hprofiler.transport import ExecConnector, ExecTransport, NoShell
 from hprofiler.transport.base import CONTAINER_TOOLS
-from tests.unit.kubernetes_server import ID, ApiServer, serving
+from tests.unit.kubernetes_server import ID, ApiServer
 from tests.unit.stand_in import StandIns
 
 TOKEN = re.compile(r"-\$u-([0-9a-f]{16})")
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
 
 
 @pytest.fixture

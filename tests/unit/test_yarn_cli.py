@@ -16,6 +16,7 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.resolve import TooMany
+from tests.unit.command import Terminal
 from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container
 
 C = ["-c", "http://rm:8088"]
@@ -107,11 +108,6 @@ def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
     (note,) = chosen.target(parse(["-j", "job_1700000000000_0042", "-h", "n1"])).notes
     assert "on these hosts" in note
     assert chosen.target(parse(["-j", "java"])).notes == ()
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def located(words: list[str], monkeypatch: pytest.MonkeyPatch, typed: str | None = None) -> Any:

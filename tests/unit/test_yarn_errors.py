@@ -243,12 +243,6 @@ def test_an_answer_without_end(beginning: bytes) -> None:
             server.join()
 
 
-def test_a_packed_answer_is_not_asked_for() -> None:
-    with Server(small_cluster()) as server:
-        locate(server.url)
-        assert {headers["Accept-Encoding"] for headers in server.headers} == {"identity"}
-
-
 def test_numbers_that_are_none() -> None:
     """Python has no largest number, and what is told of it must be divided and shown."""
     long = app(elapsedTime=10**400, allocatedMB=10**400, runningContainers=-1)

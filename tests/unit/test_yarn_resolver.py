@@ -9,7 +9,7 @@ import pytest
 
 from hprofiler.base.errors import UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
-from hprofiler.resolve import Located, TargetOptions, TooMany, YarnOptions, resolve
+from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.host_map import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import YarnError
@@ -70,19 +70,6 @@ def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server:
             },
             f"{CLUSTER}/apps/{APP}/appattempts/{second['appAttemptId']}/containers": {
                 "container": [container(2, "n2"), foreign]
-            },
-        }
-    )
-    assert containers(locate(server)) == {"n2": [container_id(2)]}
-
-
-def test_a_list_of_one_may_be_an_object(server: Server) -> None:
-    """As old versions write it."""
-    server.set(
-        {
-            f"{CLUSTER}/apps/{APP}/appattempts": {"appAttempts": {"appAttempt": attempt(1)}},
-            f"{CLUSTER}/apps/{APP}/appattempts/{attempt(1)['appAttemptId']}/containers": {
-                "container": container(2, "n2")
             },
         }
     )
@@ -239,15 +226,6 @@ def test_filters_that_are_none(server: Server, asked: str) -> None:
     with pytest.raises(UsageError, match="is not a filter"):
         locate(server, asked)
     assert server.asked == []
-
-
-def test_a_limit_of_containers(two: Server) -> None:
-    with pytest.raises(TooMany, match="2 applications with 304 containers in all; the limit is 200"):
-        locate(two, "", limit=200)
-    assert len(two.asked) == 1  # nothing was asked of them yet
-    two.set(application_paths([container(1, "n1")], APP, runningContainers=999))
-    assert locate(two, limit=200).hosts  # one that is named may be as large as it is
-    assert locate(two, "", limit=304).hosts
 
 
 # What comes during the recording

@@ -82,6 +82,24 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::viewer::ViewerData;
 
+    /// The category of a frame by its name; None if it has none.
+    #[pyfunction]
+    fn frame_category(name: &str) -> Option<&'static str> {
+        flamegraph::frame_category(name)
+    }
+
+    /// The phase of a data job that a frame is; None if it is none.
+    #[pyfunction]
+    fn frame_phase(name: &str) -> Option<&'static str> {
+        flamegraph::frame_phase(name)
+    }
+
+    /// A category's patterns, as regular expressions.
+    #[pyfunction]
+    fn category_patterns(category: &str) -> Vec<String> {
+        flamegraph::category_patterns(category)
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
@@ -89,6 +107,7 @@ mod _flamegraph {
         let readable = flamegraph::Format::all().map(flamegraph::Format::name);
         let readable: Vec<&str> = readable.collect();
         module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;
+        module.add("WAIT_FRAMES", PyTuple::new(py, flamegraph::WAIT_FRAMES)?)?;
         module.add("WRITE_FORMATS", crate::output::endings(py)?)
     }
 }

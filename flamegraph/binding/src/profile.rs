@@ -189,6 +189,10 @@ impl Profile {
         }
     }
 
+    fn without_idle(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.without_idle())
+    }
+
     #[pyo3(signature = (pattern, *, callers=true))]
     fn focus(&self, py: Python<'_>, pattern: &str, callers: bool) -> PyResult<Profile> {
         let pattern = Pattern::new(pattern).map_err(value_error)?;

@@ -20,10 +20,14 @@ mod top;
 mod canonical;
 #[cfg(feature = "formats")]
 mod filter;
+#[cfg(feature = "recordings")]
+mod frame_rules;
 #[cfg(feature = "formats")]
 mod outliers;
 #[cfg(feature = "formats")]
 mod pattern;
+#[cfg(feature = "recordings")]
+pub(crate) mod waits;
 
 pub use diff::{Change, Diff, DiffNode};
 pub(crate) use many::{lock, processors};
@@ -37,6 +41,10 @@ pub use top::Method;
 #[cfg(feature = "recordings")]
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
+pub use frame_rules::{category_patterns, frame_category, frame_phase};
+#[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;
+#[cfg(feature = "recordings")]
+pub use waits::WAIT_FRAMES;

@@ -49,7 +49,7 @@ def _not_visited(line: Outcome) -> HostChecked:
 
 def verdict(checked: Sequence[HostChecked]) -> Exit:
     """OK where all would be recorded as asked, PARTIAL where not all, NOTHING where nothing would be."""
-    verdicts = [one.outcome.status for host in checked for one in host.verdicts]
+    verdicts = [one.status for host in checked for one in host.verdicts]
     if all(status is Status.FAILED for status in verdicts):
         return Exit.NOTHING
     of_hosts = [line.status for host in checked if not host.needless for line in host.outcomes]
@@ -63,7 +63,7 @@ def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     """The shape that docs/doctor.md promises."""
     from hprofiler.collect import kinds
 
-    statuses = [one.outcome.status for host in checked for one in host.verdicts]
+    statuses = [one.status for host in checked for one in host.verdicts]
     return {
         "processes": {
             "found": len(statuses),
@@ -106,19 +106,18 @@ def _host(host: HostChecked) -> object:
 
 
 def _process(process: Process, verdict: CheckedProcess) -> object:
-    outcome = verdict.outcome
     return {
         "pid": process.pid,
         "user": process.user,
         "label": process.label,
         "labels": dict(process.labels),
         "jvm_version": process.jvm_version,
-        "verdict": outcome.status.value,
+        "verdict": verdict.status.value,
         "engine": verdict.engine,
         "sources": dict(verdict.sources),
-        "stage": outcome.stage,
-        "reason": outcome.reason,
-        "remedy": outcome.remedy,
+        "stage": verdict.stage,
+        "reason": verdict.reason,
+        "remedy": verdict.remedy,
         "findings": _findings(verdict.findings),
     }
 

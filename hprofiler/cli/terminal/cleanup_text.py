@@ -104,7 +104,7 @@ def summary(found: Sequence[HostLeft]) -> str:
 def _out_of_reach(left: Sequence[HostLeft]) -> str:
     users: Counter[str] = Counter()
     for host in left:
-        users.update(dict(host.out_of_reach))
+        users.update(host.out_of_reach)
     if not users:
         return ""
     named = ", ".join(f"{user} {count}" for user, count in users.most_common(_USERS))
@@ -125,7 +125,7 @@ def _host(host: HostLeft) -> dict[str, object]:
     return {
         "host": host.host.name,
         "leftovers": [_leftover(one) for one in host.entries],
-        "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach],
+        "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
         "failed": [{"reason": line.reason, "remedy": line.remedy} for line in _failed(host.outcomes)],
     }
 
@@ -141,5 +141,5 @@ def _leftover(one: Leftover) -> dict[str, object]:
         "state": one.state,
         "left_over_in_seconds": None,
         "reason": one.reason,
-        "result": one.result or None,
+        "result": one.result,
     }

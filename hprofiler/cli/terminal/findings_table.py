@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from hprofiler.agent.checks import SEVERITIES, Finding
+from hprofiler.agent import Finding
 from hprofiler.cli.terminal.lines import say
 from hprofiler.cli.terminal.streams import is_terminal
 from hprofiler.model import Outcome, Status
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostChecked
     from hprofiler.model import Process
 
+SEVERITIES = ("error", "warning", "info", "ok")
 WHO_SHOWN = 3
 IGNORED_SHOWN = 10
 
@@ -80,7 +81,7 @@ def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
 
 
 def _summary(checked: Sequence[HostChecked]) -> str:
-    verdicts = [one.outcome.status for host in checked for one in host.verdicts]
+    verdicts = [one.status for host in checked for one in host.verdicts]
     if not verdicts:
         return "nothing would be recorded"
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
@@ -118,10 +119,10 @@ def _of_outcome(outcome: Outcome, about: str) -> Finding:
 def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
     """Its verdict and what else is known of it, in words that are the same for all like it."""
     yield Finding(
-        _SEVERITY[verdict.outcome.status],
+        _SEVERITY[verdict.status],
         "run",
         _alike(process, _told(verdict)),
-        _alike(process, verdict.outcome.remedy),
+        _alike(process, verdict.remedy),
     )
     for finding in verdict.findings:
         yield Finding(
@@ -131,12 +132,12 @@ def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
 
 def _told(verdict: CheckedProcess) -> str:
     """What would be recorded by what, and why not as asked."""
-    if verdict.outcome.status is Status.FAILED:
-        return verdict.outcome.reason
+    if verdict.status is Status.FAILED:
+        return verdict.reason
     sources = ", ".join(
         event if event == source else f"{event} ({source})" for event, source in verdict.sources.items()
     )
-    reason = f"; {verdict.outcome.reason}" if verdict.outcome.reason else ""
+    reason = f"; {verdict.reason}" if verdict.reason else ""
     return f"{sources} by {verdict.engine}{reason}"
 
 

@@ -1,8 +1,8 @@
 //! Which stacks are in a call that works on files: found where samples are counted, whose names go elsewhere.
 
 use super::numbered::Numbered;
-use super::stacks::{waiting, Budget, Finder, Found};
-use super::waits;
+use super::stacks::{Budget, Finder, Found};
+use crate::ops::waits::Waits;
 use crate::profile::{Frames, Result};
 
 /// Names of so many bytes are forgotten again: nobody else has them.
@@ -12,6 +12,7 @@ pub(super) struct FileCalls<'a> {
     finder: Finder<'a>,
     /// Names of what was looked at, which are nobody else's.
     names: Frames,
+    waits: Waits,
     known: Numbered<bool>,
 }
 
@@ -20,6 +21,7 @@ impl<'a> FileCalls<'a> {
         FileCalls {
             finder,
             names: Frames::default(),
+            waits: Waits::default(),
             known: Numbered::default(),
         }
     }
@@ -37,11 +39,11 @@ impl<'a> FileCalls<'a> {
         }
         if self.names.text_bytes() > MOST_NAMES {
             self.names = Frames::default();
+            self.waits = Waits::default();
             self.finder.forget();
         }
         let found = self.finder.find(stack, &mut self.names, budget)? == Found::Frames;
-        let frames = || waiting(&self.names, self.finder.frames());
-        let has = found && waits::is_in_a_file_call(&frames());
+        let has = found && self.waits.is_file_call(&self.names, self.finder.frames());
         self.known.keep(stack, has);
         Ok(has)
     }

@@ -26,7 +26,6 @@ mod settings;
 mod stacks;
 mod survey;
 mod timeline;
-mod waits;
 mod weights;
 
 pub(crate) use read::read_input;

@@ -5,7 +5,7 @@ use super::frames::StackFrames;
 use super::names::Namer;
 use super::places::Place;
 use super::pools::Pools;
-use super::waits::{self, Waiting};
+use crate::ops::waits::Waits;
 use crate::ops::Threads;
 use crate::profile::{Error, Frame, Frames, Kind, ModuleTable, Result};
 
@@ -100,6 +100,7 @@ impl<'a> Finder<'a> {
 pub(super) struct Stacks<'a> {
     finder: Finder<'a>,
     threads: Threads,
+    waits: Waits,
     last: Last,
 }
 
@@ -121,6 +122,7 @@ impl<'a> Stacks<'a> {
         Stacks {
             finder,
             threads,
+            waits: Waits::default(),
             last: Last::default(),
         }
     }
@@ -180,7 +182,7 @@ impl<'a> Stacks<'a> {
             .as_ref()
             .map_or(self.finder.frames(), |frames| frames);
         if place.pair == Pair::OffCpu {
-            let wait = waits::wait_of(&waiting(names, frames));
+            let wait = self.waits.of(names, frames).frame();
             next.push(plain(names, wait.as_bytes())?);
         }
         next.extend_from_slice(frames);
@@ -209,13 +211,4 @@ fn class_kind(place: &Place) -> Kind {
 
 fn plain(names: &mut Frames, name: &[u8]) -> Result<Frame> {
     Ok(Frame::new(names.intern_name(name)?, Kind::Plain))
-}
-
-/// Frames as `waits` looks at them, leaf first.
-pub(super) fn waiting<'n>(names: &'n Frames, frames: &[Frame]) -> Vec<Waiting<'n>> {
-    let waiting = frames.iter().rev().map(|&frame| Waiting {
-        name: names.name_of(frame),
-        kind: frame.kind(),
-    });
-    waiting.collect()
 }

@@ -8,9 +8,9 @@ use super::groups::Groups;
 use super::naming::Naming;
 use super::stack_tree::{StackId, StackTree};
 use super::tally::{Count, Tally};
-use super::waits::Wait;
 use super::{Counted, Finish, Live, Recorded, RecordedEvent, Wanted};
 use crate::formats::perf_data::processes::Mode;
+use crate::ops::waits::{wait_of, Wait};
 use crate::profile::{Error, Frame, Kind, Node, Profile, Result, Unknown, ValueType, ROOT};
 use crate::symbols::Files;
 
@@ -54,7 +54,6 @@ struct Story {
     outermost: usize,
     /// How many frames of it are the program's.
     user_frames: u32,
-    wait: Wait,
     is_wanted: bool,
 }
 
@@ -90,7 +89,6 @@ impl<'a> Stories<'a> {
                     named: NOTHING,
                     outermost: NOTHING,
                     user_frames: 0,
-                    wait: Wait::Other,
                     is_wanted: pid.is_none_or(|pid| pid == root.pid),
                 });
                 continue;
@@ -199,6 +197,18 @@ impl<'a> Stories<'a> {
         (story.named != NOTHING).then(|| self.naming.named(story.named).unknown)?
     }
 
+    /// What a thread with this stack waits for.
+    fn wait(&self, stack: StackId) -> Wait {
+        let mut frames = Vec::new();
+        let mut node = stack;
+        while let Some((above, _)) = self.stacks.above(node) {
+            let named = self.naming.named(self.all[node as usize].named);
+            frames.extend(named.waits.iter().rev());
+            node = above;
+        }
+        wait_of(&frames)
+    }
+
     /// Samples whose program part does not go back to where a thread begins. Those of the kernel alone do not count.
     fn broken(&self, counts: &[(StackId, Count)]) -> u64 {
         let is_broken = |stack: StackId| {
@@ -222,9 +232,6 @@ impl Story {
             self.outermost = self.named;
         }
         self.user_frames += u32::from(named.mode == Mode::User);
-        for (name, _) in &named.frames {
-            self.wait = Wait::of(name, named.mode == Mode::Kernel, self.wait);
-        }
     }
 }
 
@@ -243,7 +250,7 @@ impl Growing<'_, '_> {
     /// The node of a stack; callers that were met before are not gone through again.
     fn node(&mut self, stack: StackId) -> Result<Node> {
         let wait = match self.off_cpu {
-            true => self.stories.all[stack as usize].wait,
+            true => self.stories.wait(stack),
             false => Wait::Other,
         };
         let mut missing = Vec::new();

@@ -26,7 +26,6 @@ mod off_cpu;
 mod stack_tree;
 mod take;
 mod tally;
-mod waits;
 mod walker;
 
 use std::io::{BufReader, Read};

@@ -9,6 +9,7 @@ use crate::formats::perf_data::header::Header;
 use crate::formats::perf_data::modules::{ModuleId, Modules, NOWHERE, UNKNOWN};
 use crate::formats::perf_data::processes::Mode;
 use crate::formats::perf_script::{Names, StackLine};
+use crate::ops::waits::WaitFrame;
 use crate::profile::{Kind, Result};
 use crate::symbols::Files;
 use crate::symbols::{JitMap, JitMaps};
@@ -17,6 +18,8 @@ use crate::symbols::{JitMap, JitMaps};
 pub(super) struct Named {
     /// Frames, from outside to inside.
     pub(super) frames: Vec<(String, Kind)>,
+    /// What each says of its thread's wait.
+    pub(super) waits: Vec<WaitFrame>,
     /// Where they lie; nowhere if they were made at run time.
     pub(super) module: ModuleId,
     /// The module, if there is no symbol.
@@ -77,6 +80,7 @@ impl<'a> Naming<'a> {
         let made = made_by.and_then(|pid| self.made_code(pid, place.address));
         let named = match made {
             Some(frames) => Named {
+                waits: waits(&frames),
                 frames,
                 module: NOWHERE,
                 unknown: None,
@@ -133,14 +137,23 @@ impl<'a> Naming<'a> {
         let module = self.modules.name(place.module);
         let begins =
             [false, true].map(|has_callee| is_begin(symbol.as_deref(), module, has_callee));
+        let frames = frame(symbol.as_deref(), module, mode)?;
         Ok(Named {
-            frames: frame(symbol.as_deref(), module, mode)?,
+            waits: waits(&frames),
+            frames,
             module: place.module,
             unknown: symbol.is_none().then_some(place.module),
             mode,
             begins,
         })
     }
+}
+
+fn waits(frames: &[(String, Kind)]) -> Vec<WaitFrame> {
+    let frames = frames.iter();
+    frames
+        .map(|(name, kind)| WaitFrame::of(name, *kind))
+        .collect()
 }
 
 /// The frame of a symbol as stackcollapse-perf.pl names it; the kernel's are told apart by who ran.

@@ -1,0 +1,124 @@
+//! The rules of `rules/frames.yaml`: what well-known frames do.
+
+/// The name of each rule, and its patterns: `*` is any text, and dots are written as slashes.
+type Table = &'static [(&'static str, &'static [&'static str])];
+
+#[allow(dead_code)]
+mod tables {
+    use super::Table;
+    include!(concat!(env!("OUT_DIR"), "/frame_rules.rs"));
+}
+
+pub(super) use tables::WAITS;
+
+/// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
+#[cfg(feature = "formats")]
+pub fn frame_category(name: &str) -> Option<&'static str> {
+    first(tables::CATEGORIES, name).filter(|&category| category != "none")
+}
+
+/// Which part of a data job a frame of this name is (`shuffle-read`).
+#[cfg(feature = "formats")]
+pub fn frame_phase(name: &str) -> Option<&'static str> {
+    first(tables::PHASES, name)
+}
+
+/// A category's patterns as regular expressions.
+#[cfg(feature = "formats")]
+pub fn category_patterns(category: &str) -> Vec<String> {
+    let rules = tables::CATEGORIES.iter();
+    let rules = rules.filter(|(name, _)| *name == category);
+    rules
+        .flat_map(|(_, patterns)| patterns.iter())
+        .map(|pattern| {
+            let parts: Vec<String> = pattern
+                .split('*')
+                .map(|part| regex::escape(part).replace('/', "[./]"))
+                .collect();
+            format!("^{}$", parts.join(".*"))
+        })
+        .collect()
+}
+
+#[cfg(feature = "formats")]
+fn first(table: Table, name: &str) -> Option<&'static str> {
+    let name = slashed(name);
+    let found = table.iter().find(|(_, patterns)| fits_any(&name, patterns));
+    found.map(|&(rule, _)| rule)
+}
+
+/// A name as patterns have it.
+pub(super) fn slashed(name: &str) -> String {
+    name.replace('.', "/")
+}
+
+pub(super) fn fits_any(name: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| fits(name, pattern))
+}
+
+/// Whether a name is what a pattern means: its parts between stars, in order.
+fn fits(name: &str, pattern: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    let Some(mut name) = name.strip_prefix(first) else {
+        return false;
+    };
+    let (parts, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in parts.split('*') {
+        match name.find(part) {
+            Some(at) => name = &name[at + part.len()..],
+            None => return false,
+        }
+    }
+    name.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (name, pattern, expected) in [
+            ("abc", "abc", true),
+            ("abc", "ab", false),
+            ("abc", "ab*", true),
+            ("abc", "*bc", true),
+            ("abc", "a*c", true),
+            ("ac", "a*b*c", false),
+            ("axbxc", "a*b*c", true),
+            ("xaby", "*ab*", true),
+            ("x", "*ab*", false),
+        ] {
+            assert_eq!(fits(name, pattern), expected, "{name} {pattern}");
+        }
+    }
+
+    #[cfg(feature = "formats")]
+    #[test]
+    fn frames_have_a_category_and_a_phase() {
+        assert_eq!(
+            frame_category("java.util.regex.Matcher.find"),
+            Some("regex-match")
+        );
+        assert_eq!(
+            frame_category("com/esotericsoftware/kryo/util/Pool.obtain"),
+            None
+        );
+        let sorter = "org/apache/spark/util/collection/unsafe/sort/UnsafeSorter.sort";
+        assert_eq!(
+            (frame_phase(sorter), frame_phase("Main.run")),
+            (Some("sort"), None)
+        );
+        let patterns = category_patterns("gc");
+        let found = |name: &str| {
+            patterns
+                .iter()
+                .any(|one| regex::Regex::new(one).unwrap().is_match(name))
+        };
+        assert!(
+            found("[GC Thread#N]") && found("VM_ZMarkEndOperation::doit") && !found("[GCloud]")
+        );
+    }
+}

@@ -1,0 +1,460 @@
+"""What an agent sends. Every event is decoded into one of these types, with its bounds, or refused."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import force_setattr
+
+from hprofiler.base.text import printable
+from hprofiler.model import Count, HostFacts, Note, Process, Samples, Status
+
+MAX_EVENTS = 16
+MAX_FOUND = 10_000
+MAX_LISTED = 400_000
+MAX_BLOBS = 500
+MAX_RECORDED = 512
+"""Processes of one session. Agents have the same limit."""
+MAX_TIMELINE = 86_460
+TEXT_LIMIT = 4096
+_REFUSAL_LIMIT = 300
+
+Name = Annotated[str, Meta(max_length=255)]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
+Uid = Annotated[int, Meta(ge=0, lt=1 << 32)]
+Size = Annotated[int, Meta(ge=0, le=512 << 20)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+ClockTime = Annotated[float, Meta(ge=0, le=1e11)]
+"""Seconds since 1970."""
+Engine = Literal["async-profiler", "perf"]
+Sources = Annotated[Mapping[Name, Name], Meta(max_length=MAX_EVENTS)]
+"""What is used for each event, by its name."""
+Labels = Annotated[Mapping[Name, str], Meta(max_length=64)]
+Integer = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Parameters = Annotated[Mapping[Name, str | Integer | float], Meta(max_length=64)]
+Paths = Annotated[tuple[str, ...], Meta(max_length=10_000)]
+
+
+M = TypeVar("M", bound="Message")
+
+
+class BadEvent(ValueError):
+    """What the agent sent breaks the protocol; the text says how."""
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type"):
+    """Texts are cut at `TEXT_LIMIT` characters and hold nothing that a terminal would obey."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, (str, dict, tuple)):
+                force_setattr(self, name, _shown(value))
+
+    def replace(self: M, **changes: Any) -> M:
+        """The same message with other values."""
+        return msgspec.structs.replace(self, **changes)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else printable(value[:TEXT_LIMIT])
+    if isinstance(value, dict):
+        return {_shown(name): _shown(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    if isinstance(value, Note):
+        return Note(*map(_shown, (value.code, value.reason, value.remedy, value.parameters)))
+    return value
+
+
+# Greeting and files
+
+
+class HostMessage(Message, frozen=True):
+    name: Name
+    arch: Name
+    kernel: Name
+    cpus: Annotated[int, Meta(ge=1, le=1 << 20)]
+    memory_bytes: Count
+    uid: Uid
+    user: Name
+    boot_id: Name = ""
+    pid_namespace: Name = ""
+    load: Annotated[float, Meta(ge=-1e9, le=1e9)] = -1.0
+    memory_available_bytes: Count | None = None
+
+
+class Hello(Message, frozen=True, tag="hello"):
+    """The agent's greeting. `blobs` are the SHA-256 of the files in its private folder.
+
+    `session` is its pid and start time ("4711-99812"), or "".
+    """
+
+    protocol: int
+    host: HostMessage
+    blobs: Annotated[tuple[Sha256, ...], Meta(max_length=10_000)]
+    version: Name = ""
+    session: Annotated[str, Meta(pattern=r"^([0-9]{1,10}-[0-9]{1,20})?\Z")] = ""
+
+    @property
+    def facts(self) -> HostFacts:
+        host = self.host
+        return HostFacts(
+            name=host.name,
+            arch=host.arch,
+            kernel=host.kernel,
+            cpus=host.cpus,
+            memory_bytes=host.memory_bytes,
+            user=host.user,
+            boot_id=host.boot_id,
+            pid_namespace=host.pid_namespace,
+            agent_version=self.version,
+            load=host.load,
+            memory_available=host.memory_available_bytes,
+        )
+
+
+class Resumed(Message, frozen=True, tag="resumed"):
+    """Whether the agent of the session whose connection was lost is still there."""
+
+    found: bool
+
+
+class Stored(Message, frozen=True, tag="stored"):
+    sha256: Sha256
+
+
+class Error(Message, frozen=True, tag="error"):
+    """The agent gives up."""
+
+    reason: str = "the agent gave up"
+    remedy: str = ""
+
+
+class Action(Message, frozen=True, tag="audit"):
+    """Something that an agent did; `time` by its host's clock."""
+
+    time: ClockTime
+    what: Name
+    pid: Pid | None
+    detail: str
+
+
+# Processes
+
+
+class Ignored(Message, frozen=True):
+    """A process that matched and is left out, and why. If `doubtful` nobody knows whether it matched."""
+
+    pid: Pid
+    reason: str
+    doubtful: bool = False
+
+
+class Listed(Message, frozen=True):
+    """One line of the process list."""
+
+    pid: Pid
+    ppid: Annotated[int, Meta(ge=0, le=1 << 22)]
+    user: Name
+    command: str
+
+
+class Listing(Message, frozen=True, tag="processes"):
+    """Every process that the agent can see; `ignored` are those that it could not look at."""
+
+    processes: Annotated[tuple[Listed, ...], Meta(max_length=MAX_LISTED)]
+    ignored: Annotated[tuple[Ignored, ...], Meta(max_length=MAX_LISTED)]
+
+
+class Jvm(Message, frozen=True):
+    version: Name = ""
+
+
+class FoundProcess(Message, frozen=True):
+    pid: Pid
+    start_time: Count
+    uid: Uid
+    user: Name
+    label: str
+    main_class: str = ""
+    command: str = ""
+    namespace_pid: Pid | None = None
+    jvm: Jvm | None = None
+    labels: Labels = {}
+
+    def on(self, host: str) -> Process:
+        return Process(
+            host=host,
+            pid=self.pid,
+            start_time=self.start_time,
+            uid=self.uid,
+            user=self.user,
+            label=self.label[:255],
+            main_class=self.main_class[:1024],
+            command=self.command,
+            namespace_pid=self.namespace_pid,
+            jvm_version=self.jvm.version if self.jvm else "",
+            labels={name: value[:1024] for name, value in self.labels.items()},
+            is_jvm=self.jvm is not None,
+        )
+
+
+class FoundMessage(Message, frozen=True, tag="found"):
+    """What a selector found among `searched` processes."""
+
+    searched: Count
+    processes: Annotated[tuple[FoundProcess, ...], Meta(max_length=MAX_FOUND)]
+    ignored: Annotated[tuple[Ignored, ...], Meta(max_length=MAX_LISTED)]
+
+    def __post_init__(self) -> None:
+        if len({process.pid for process in self.processes}) != len(self.processes):
+            raise ValueError("a pid was found twice")
+
+
+class PidMessage(Message, frozen=True):
+    pid: Pid
+
+
+class Ready(Message, frozen=True, tag="ready"):
+    """The processes that can be recorded."""
+
+    processes: Annotated[tuple[PidMessage, ...], Meta(max_length=MAX_RECORDED)]
+
+
+# Outcomes
+
+
+class Ended(str, Enum):
+    """What ended a recording before its time: the end of its process, or the agent, which cut it short."""
+
+    PROCESS = "process"
+    CUT = "cut"
+
+
+class ProcessOutcome(Message, frozen=True, tag="outcome"):
+    """How it went for a process, or for the host where `pid` is None.
+
+    `ended` is what ended its recording before its time, `seconds` how long it had lasted: always given for
+    one that was cut short.
+    """
+
+    pid: Pid | None
+    status: Status
+    stage: Annotated[str, Meta(pattern=r"^(connect|push|find|prepare|start|record|fetch|clean)\Z")]
+    reason: str = ""
+    remedy: str = ""
+    ended: Ended | None = None
+    seconds: Seconds | None = None
+    code: Annotated[str, Meta(max_length=40)] = "failed"
+    parameters: Parameters = {}
+    notes: Annotated[tuple[Note, ...], Meta(max_length=1000)] = ()
+
+    def __post_init__(self) -> None:
+        if self.status is Status.IDLE:
+            raise ValueError("`status` of an outcome is not `idle`")
+        if self.ended is Ended.CUT and self.seconds is None:
+            raise ValueError("Object missing required field `seconds`")
+        super().__post_init__()
+
+
+class Finding(Message, frozen=True):
+    """One thing worth knowing of a host or a process; `about` is one word (perf, jvm, clock ...)."""
+
+    severity: Annotated[str, Meta(pattern=r"^(error|warning|info|ok)\Z")]
+    about: Annotated[str, Meta(max_length=40)]
+    text: str
+    remedy: str = ""
+
+
+class CheckedProcess(ProcessOutcome, frozen=True, kw_only=True, tag=False):
+    """The outcome of a process as far as it is known before anything is recorded.
+
+    `engine` is what would record it, "" where nothing would.
+    """
+
+    engine: Literal["", "async-profiler", "perf"] = ""
+    sources: Sources = {}
+    findings: Annotated[tuple[Finding, ...], Meta(max_length=100)] = ()
+
+    def __post_init__(self) -> None:
+        if self.pid is None:
+            raise ValueError("`pid` is null")
+        super().__post_init__()
+
+
+class Checked(Message, frozen=True, tag="checked"):
+    """The check of one host. `time` is its clock."""
+
+    time: ClockTime
+    findings: Annotated[tuple[Finding, ...], Meta(max_length=100)]
+    processes: Annotated[tuple[CheckedProcess, ...], Meta(max_length=10_000)]
+
+
+# Recording
+
+
+class Started(Message, frozen=True, tag="started"):
+    """A process is being profiled by `engine`."""
+
+    pid: Pid
+    engine: Engine
+    sources: Sources
+
+
+class Recording(Message, frozen=True, tag="recording"):
+    """All that could be started has been: `processes` of them."""
+
+    processes: Annotated[int, Meta(ge=0, le=1 << 22)]
+
+
+class Interrupted(Message, frozen=True, tag="interrupted"):
+    """The agent had lost its coordinator, and ended the recording after so many seconds."""
+
+    seconds: Seconds
+    reason: str
+
+
+class ProfileHeader(Message, frozen=True, tag="profile"):
+    """A profile of `size` bytes follows. The other members are those of `model.Recording`."""
+
+    pid: Pid
+    event: Name
+    engine: Engine
+    source: Name
+    interval: Count
+    seconds: Seconds
+    cpu_seconds: Seconds
+    attach_seconds: Seconds | None
+    samples: Samples
+    timeline: Annotated[Sequence[Count], Meta(max_length=MAX_TIMELINE)]
+    sha256: Sha256
+    size: Size
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "timeline", array("Q", self.timeline))  # 8 bytes a second, not 40
+
+
+class RawHeader(Message, frozen=True, tag="raw"):
+    """The file `name` that an engine wrote for a process follows, `size` bytes."""
+
+    pid: Pid
+    name: Literal["recording.jfr"]
+    sha256: Sha256
+    size: Size
+
+
+class Done(Message, frozen=True, tag="done"):
+    """The recording is over; `left` are files that could not be deleted."""
+
+    left: Paths
+
+
+RecordEvent = Started | Recording | Interrupted | ProfileHeader | RawHeader | ProcessOutcome | Done
+
+
+# Cleaning
+
+
+class Left(Message, frozen=True, tag="left"):
+    """The session is over; `left` are files that could not be deleted."""
+
+    left: Paths
+
+
+class Leftover(Message, frozen=True):
+    """One thing. `state` is "left" (to be removed), "used" (by a session), "foreign" or "unknown".
+
+    `path` of a process is its program, of a profiler its library. `seconds` is its age, where that is known.
+    `result` is what a cleanup did: "removed" (a folder, a file), "emptied" (a folder that stays with what is
+    not ours), "ended" (a process), "stopped" (a profiler), "failed" (`reason` says why), or None for nothing.
+    """
+
+    kind: Literal["agent", "program", "profiler", "folder", "file"]
+    path: str
+    pid: Pid | None
+    user: Name
+    seconds: Count | None
+    bytes: Count | None
+    state: Literal["left", "unknown", "used", "foreign"]
+    reason: str
+    result: Literal["removed", "emptied", "ended", "stopped", "failed"] | None = None
+
+    @property
+    def what(self) -> str:
+        return self.path if self.pid is None else f"process {self.pid}"
+
+
+class Failure(Message, frozen=True):
+    """Something that could not be cleaned up, or not be looked at."""
+
+    what: str
+    reason: str
+
+
+class OutOfReach(Message, frozen=True):
+    """JVMs of a user that the agent cannot become."""
+
+    user: Name
+    jvms: Count
+
+
+class Leftovers(Message, frozen=True, tag="leftovers"):
+    """All that was found; `failed` could not be checked."""
+
+    entries: Annotated[tuple[Leftover, ...], Meta(max_length=10_000)]
+    failed: Annotated[tuple[Failure, ...], Meta(max_length=10_000)] = ()
+    out_of_reach: Annotated[tuple[OutOfReach, ...], Meta(max_length=10_000)] = ()
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        failed = (Failure(one.what, one.reason) for one in self.entries if one.result == "failed")
+        return (*failed, *self.failed)
+
+    def count(self, result: str) -> int:
+        return sum(one.result == result for one in self.entries)
+
+
+Event = (
+    Hello
+    | Resumed
+    | Stored
+    | Error
+    | Action
+    | Listing
+    | FoundMessage
+    | Ready
+    | Checked
+    | Started
+    | Recording
+    | Interrupted
+    | ProfileHeader
+    | RawHeader
+    | ProcessOutcome
+    | Done
+    | Left
+    | Leftovers
+)
+_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def decode(line: bytes) -> Event:
+    """The event on a line. Raises BadEvent."""
+    try:
+        return _DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        raise BadEvent(printable(str(error)[:_REFUSAL_LIMIT])) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadEvent(f"not a JSON line: {printable(line[:60].decode('utf-8', 'replace'))!r}") from error
+
+
+def tag_of(event: type[Message]) -> str:
+    return str(event.__struct_config__.tag)
