@@ -1,4 +1,4 @@
-"""Text from elsewhere, made safe to show, and reasons that are one to tell."""
+"""Text from elsewhere, made safe to show."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PROCESS = re.compile(r"\bprocess [0-9]+")
 
 
 def printable(text: str) -> str:
-    """`text` with everything replaced that could do more than be read, on one line.
+    """`text` on one line, without control characters.
 
-    What moves a terminal's cursor, hides or turns around what stands beside it, or fails to encode (lone
-    surrogates) becomes U+FFFD; line breaks, tabs and spaces of any width become spaces.
+    Control, invisible and bidirectional characters and lone surrogates become U+FFFD; all white space
+    becomes spaces.
     """
     if text.isprintable():
         return text
@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
 
 def without_pids(reason: str) -> str:
-    """The same for reasons of several processes: a pid makes no other reason."""
+    """A reason without pids, to group equal reasons."""
     return _PROCESS.sub("the process", reason)
 
 

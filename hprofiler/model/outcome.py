@@ -1,4 +1,4 @@
-"""How it went for a host or a process: one line of the ledger."""
+"""What happened to a host or a process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 Params = Mapping[str, str | int | float]
-"""The figures and names of an outcome, typed: what a program reads instead of the sentence."""
+"""Typed parameters of an outcome, for programs."""
 
 
 class Status(str, Enum):
-    """How it went for a host or a process."""
-
     OK = "ok"
     DEGRADED = "degraded"
     FAILED = "failed"
@@ -29,12 +27,12 @@ DOING: Mapping[str, str] = {
     "fetch": "fetching profiles",
     "clean": "cleaning up",
 }
-"""What goes on at a host at each stage of `Outcome`."""
+"""Progress text of each stage."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """One reason: a code of docs/reference/outcomes.md, its parameters, and the sentence made of them."""
+    """One reason: a code of docs/reference/outcomes.md, its parameters, and a sentence."""
 
     code: str
     reason: str
@@ -44,14 +42,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One line of the ledger. Data, not an exception: one dead host never ends a run.
+    """What happened to a host or a process. Data, not an exception: one dead host never ends a run.
 
-    `code` and `parameters` are for programs, `reason` and `remedy` for people.
-    Where an outcome has several reasons, `notes` are all of them, and the code is that of the worst.
-    `pid` is None when the line speaks of the whole host. `stage` is how far it came: connect, push, find,
-    prepare, start, record, fetch, clean, report. A process that is `lost` was so with its host, whose
-    own line says why. A process that is `gone` had ended before all of it was recorded. `seconds` is how long
-    its recording lasted where that was cut short while the process went on: by us, or by a lost connection.
+    `code` and `parameters` are for programs, `reason` and `remedy` for people. If there are several reasons,
+    `notes` has all of them, and the code is that of the worst. `pid` is None for the whole host. `stage` is
+    the last stage: connect, push, find, prepare, start, record, fetch, clean, report. `lost`: the connection
+    to the host was lost. `gone`: the process ended before its recording did. `seconds` is the length of a
+    recording that ended early although the process continued.
     """
 
     host: str
@@ -70,7 +67,7 @@ class Outcome:
 
     @property
     def every_note(self) -> tuple[Note, ...]:
-        """Its reasons one by one."""
+        """All reasons."""
         return self.notes or (Note(self.code, self.reason, self.remedy, self.parameters),)
 
     @property

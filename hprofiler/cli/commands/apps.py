@@ -41,7 +41,7 @@ def _row(app: Application) -> list[str]:
 
 
 def _for(seconds: float) -> str:
-    """A time in its two largest units."""
+    """A duration in its two largest units."""
     whole = int(seconds)
     days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
     if days:

@@ -1,4 +1,4 @@
-"""`hprofiler cleanup`: lists what hprofiler left on hosts, then removes it, and nothing of anybody else's."""
+"""`hprofiler cleanup`: lists what hprofiler left on hosts, then removes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HINT = "nothing was removed; `hprofiler cleanup --yes` removes what is marked so"
 _SILENCE = 10.0
-"""Seconds after which a log wants to hear how far many hosts are."""
+"""Seconds between progress lines in a log."""
 
 
 def command(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
 
 
 def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostLeft]:
-    """Hosts as they were found last, with all that failed."""
+    """The last state of each host, with all failures."""
     last = {host.host.name: host for host in cleaned}
 
     def after(host: HostLeft) -> HostLeft:
@@ -76,7 +76,7 @@ def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostL
 
 
 class _Counting:
-    """How many of many hosts are through: on a terminal as it happens, in a log where it takes long."""
+    """Counts finished hosts: live on a terminal, in a log every ten seconds."""
 
     def __init__(self, what: str, hosts: int) -> None:
         self._what, self._hosts = what, hosts
@@ -103,7 +103,7 @@ class _Counting:
             self._say("\r\x1b[K")
 
     def _say(self, text: str) -> None:
-        """Unless a question is open: it may stay so, and nobody who ends this waits for an answer."""
+        """Writes nothing while a question is open. It does not wait: the question may stay open."""
         if floor.acquire(blocking=False):
             try:
                 past_its_lock(sys.stderr).write(text)
@@ -112,7 +112,7 @@ class _Counting:
 
 
 def _agreed(options: argparse.Namespace, wanted: Sequence[HostLeft]) -> bool:
-    """Whether the user wants it: by --yes, or by an answer on the terminal."""
+    """Whether the user agreed, with --yes or on the terminal."""
     if options.yes:
         return True
     if options.json or not can_ask():
@@ -131,7 +131,7 @@ def _failed(hosts: Sequence[HostLeft]) -> list[Outcome]:
 
 
 def _verdict(found: Sequence[HostLeft], unremoved: bool) -> Exit:
-    """OK where nothing is left over, NOTHING where no host could be looked at, PARTIAL in between."""
+    """OK if nothing is left, NOTHING if no host could be checked, else PARTIAL."""
     if all(_failed([host]) and not host.entries for host in found):
         return Exit.NOTHING
     unknown = any(one.state == "unknown" for host in found for one in host.entries)

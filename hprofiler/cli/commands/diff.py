@@ -1,4 +1,4 @@
-"""`hprofiler diff BEFORE AFTER`: what changed from one run to another, and whether it is more than chance."""
+"""`hprofiler diff BEFORE AFTER`: what changed between two runs, beyond chance."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _output(path: Path) -> Path:
-    """What cannot be written is said before anything is read."""
+    """Refuses a bad output before anything is read."""
     if path.suffix not in _SUFFIXES:
         raise UsageError(
             f"cannot write {path}: the name must end with {' or '.join(_SUFFIXES)}", "see docs/diff.md"
@@ -68,7 +68,7 @@ def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> No
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
-    except RuntimeError as error:  # of more nodes and names than it has room for
+    except RuntimeError as error:  # more nodes or names than the page can hold
         raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
 
 
@@ -94,7 +94,7 @@ def _print(
 
 
 def _print_hidden(changes: Changes, limit: float) -> None:
-    """That nothing failed is no good news where nothing could."""
+    """Warns if a change over the limit may be hidden by noise."""
     from hprofiler.analysis.diff import fewest, hidden
 
     found = hidden(changes, limit)
@@ -133,7 +133,7 @@ def _growth(one: MethodChange, changes: Changes) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Listener]:
-    """A listener that shows on a terminal how many profiles were read."""
+    """Shows on a terminal how many profiles were read."""
     if not sys.stderr.isatty():
         yield lambda side, done, of: None
         return
@@ -145,7 +145,7 @@ def _progress() -> Iterator[Listener]:
         tasks: dict[str, TaskID] = {}
 
         def listener(side: str, done: int, of: int) -> None:
-            if done == 0:  # both sides may have one name
+            if done == 0:  # both sides may have the same name
                 tasks[side] = progress.add_task(side, total=of)
             progress.update(tasks[side], completed=done)
 

@@ -1,4 +1,4 @@
-"""`hprofiler report DIR`: pictures and page again, from the run folder alone; or the page as it is."""
+"""`hprofiler report DIR`: regenerates the report of a run folder, or shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.runfolder import RunFolder
 
-# Profiles that could not be used and are named; the page's ledger has all.
+# Unusable profiles to name; the page lists all.
 
 
 def command(options: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _page_to_show(options: argparse.Namespace) -> Path | None:
-    """The page that is there, where it is only to be looked at: it keeps the options it was made with."""
+    """The existing page, if it is only to be shown."""
     if options.raw_names or options.threads or options.trim:
         return None
     if not options.open and options.serve is None:
@@ -52,7 +52,7 @@ def _make(options: argparse.Namespace) -> int:
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:
-    """In the user's browser, through a server of its own where that is asked for."""
+    """Opens the page in the browser, or serves it."""
     from hprofiler.cli.terminal.serve import PageServer, open_in_browser
 
     server = None if options.serve is None else PageServer(page, options.serve)

@@ -1,4 +1,4 @@
-"""The main job, and what it says when it is done."""
+"""`hprofiler run`: records and prints the result."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.resolve import Located
 
-# The page has the others.
 FINDINGS_SHOWN = 3
 
-# Selectors that may mean any program, and find JVMs only unless they are told to.
+# Selectors that match any program only with --engine perf.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
 
 
@@ -44,7 +43,7 @@ def command(options: argparse.Namespace) -> int:
 def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
-    """Carry out a run, show its progress, say how it went; returns the exit code."""
+    """Record, show progress, print the result; returns the exit code."""
     from hprofiler.app.run import RecordLost, RunRequest, run
     from hprofiler.cli.terminal.progress import display
 
@@ -55,7 +54,7 @@ def record(
         sampling,
         chosen.output_folder(options),
         options.force,
-        # a demo has no cluster to ask
+        # a demo has no cluster
         ("hprofiler", *(hide_in_word(word, getattr(options, "yarn", None)) for word in options.words)),
         options.raw_names,
         options.threads,
@@ -86,7 +85,7 @@ def exit_code(result: RunResult) -> Exit:
 
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
-    """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
+    """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
     from hprofiler.report.text import outliers_table
 
     _print_ledger(result.results, str(result.report.page) if result.kept else "")
@@ -118,7 +117,7 @@ def _print_what_nothing_else_tells(lost: RecordLost) -> None:
 
 
 def _print_event(event: EventAnalysis) -> None:
-    """What an event came to, what stands out, and its hottest methods."""
+    """Totals of an event, its findings and hottest methods."""
     from hprofiler.analysis.words import plain
     from hprofiler.model.measures import in_words
     from hprofiler.report.text import hottest
@@ -135,7 +134,7 @@ def _print_event(event: EventAnalysis) -> None:
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
-    """Why, and what to do next, where that is more than the remedies of what failed."""
+    """Why nothing was recorded, and what to do next."""
     searched = [one.host.name for one in result.results if one.found_nothing]
     what = _why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
@@ -161,7 +160,7 @@ def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> 
 
 
 def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
-    """Where no process was found."""
+    """Why no process was found."""
     from hprofiler.analysis.words import SEE_WHAT_IS_THERE
 
     if searched:
@@ -175,7 +174,7 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
 
 
 def why_empty(event: EventAnalysis) -> str:
-    """Why there is nothing to show of an event."""
+    """Why an event has no samples."""
     from hprofiler.model.measures import no_samples
 
     if not event.recorded:
@@ -191,7 +190,7 @@ def _some(names: list[str], most: int = 8) -> str:
 
 
 def print_json(result: RunResult, selector: Selector) -> None:
-    """The outcome for scripts: where the files are, coverage, failures, and what each event came to."""
+    """The result for `--json`."""
     from hprofiler.app.run import failures
 
     record = result.folder.record
@@ -217,7 +216,7 @@ def print_json(result: RunResult, selector: Selector) -> None:
 
 
 def _process_records(result: RunResult) -> list[dict[str, object]]:
-    """The processes that were recorded, once each, with what is known of them."""
+    """The recorded processes, once each."""
     recordings: dict[tuple[str, int], Recording] = {}
     for host in result.results:
         for recording in host.recordings:
@@ -240,7 +239,7 @@ def _finding_record(finding: Finding) -> dict[str, object]:
 
 
 def _event_record(event: EventAnalysis) -> dict[str, object]:
-    """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
+    """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
     from hprofiler.model.measures import measure_of
     from hprofiler.report.text import outliers_record
 

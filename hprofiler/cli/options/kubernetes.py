@@ -1,4 +1,4 @@
-"""The options that name pods of Kubernetes, and what `-j` means beside them."""
+"""Options for Kubernetes pods."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 class SelectorAction(argparse.Action):
-    """`-j` once; several times where each names pods, for nothing in a label selector looks like `k8s:`."""
+    """`-j` once, or several times if each names pods (`k8s:`)."""
 
     def __call__(
         self,
@@ -75,7 +75,7 @@ def names_pods(typed: str) -> bool:
 
 
 def asked_for(options: argparse.Namespace) -> tuple[str, ...] | None:
-    """What the resolver is asked for (`TargetOptions.pods`); None where no pods are meant."""
+    """`TargetOptions.pods`; None if `-j` does not name pods."""
     typed: str = (options.selector or "").strip()
     if options.match is not None and names_pods(options.match):
         remedy = "name pods with -j, which may be repeated; --match takes a selector of processes"
@@ -87,7 +87,7 @@ def asked_for(options: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _refuse_without_prefix(options: argparse.Namespace, typed: str) -> None:
-    """UsageError where somebody thought of pods and did not say so."""
+    """UsageError if options are for pods, but `-j` lacks `k8s:`."""
     from hprofiler.resolve.kubernetes.asked import names_workload
 
     given = next((name for name in (*_OWN, "debug_container") if getattr(options, name)), None)
@@ -124,7 +124,7 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
 
 
 def debugging(options: argparse.Namespace) -> Debugging | None:
-    """What debug containers are made of; they live for the recording and a while before and after."""
+    """Settings of debug containers; they live a little longer than the recording."""
     from hprofiler.transport import Debugging
 
     if options.debug_container is None:

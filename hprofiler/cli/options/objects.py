@@ -1,4 +1,4 @@
-"""From parsed options to the objects that the other rooms take."""
+"""Objects made from parsed options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def selector_directories(options: argparse.Namespace) -> list[Path]:
 
 
 def selector(options: argparse.Namespace) -> Selector:
-    """The processes that are meant; without --match all of an application's, or of the pods'."""
+    """The selector; without --match, all processes of the application or the pods."""
     from hprofiler.selectors.selection import job_roots, parse_selector
 
     pods, directories = kubernetes_options.asked_for(options), selector_directories(options)
@@ -51,7 +51,7 @@ def selector(options: argparse.Namespace) -> Selector:
 
 
 def target(options: argparse.Namespace) -> Located:
-    """The hosts that are meant; TooMany where the user does not agree to so many containers."""
+    """The hosts of the target. TooMany if the user does not agree to that many containers."""
     from hprofiler.resolve import TargetOptions
 
     limit = None if options.yes else yarn_options.CONTAINERS
@@ -70,14 +70,14 @@ def target(options: argparse.Namespace) -> Located:
 
 
 def hosts(options: argparse.Namespace) -> Located:
-    """The hosts that -h or --hosts-file name, or this machine."""
+    """The hosts of -h or --hosts-file, or this machine."""
     from hprofiler.resolve import TargetOptions, resolve
 
     return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
 
 
 def print_notes(located: Located) -> None:
-    """What could not be learnt of the target, on stderr."""
+    """Print notes about the target on stderr."""
     for note in located.notes[:NOTES_SHOWN]:
         say("note: ", note, sys.stderr)
     if len(located.notes) > NOTES_SHOWN:
@@ -85,7 +85,7 @@ def print_notes(located: Located) -> None:
 
 
 def print_cautions(sampling: Sampling) -> None:
-    """What to know of the events before they are recorded, on stderr. perf tries its events first."""
+    """Print warnings about events on stderr. perf tests its events itself."""
     for caution in map(caution_of, sampling.events if sampling.engine != "perf" else ()):
         if caution:
             say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
@@ -111,7 +111,7 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 
 def local_reach(options: argparse.Namespace) -> Reach:
-    """How to reach this machine: without SSH."""
+    """The connection to this machine, without SSH."""
     from hprofiler.collect import Reach
     from hprofiler.transport import LocalTransport
 
@@ -121,7 +121,7 @@ def local_reach(options: argparse.Namespace) -> Reach:
 
 
 def reach(options: argparse.Namespace, located: Located) -> Reach:
-    """How to reach the target's hosts, and where to record what is done to them."""
+    """The connections to the target's hosts, with the audit log."""
     return replace(_reach(options, located), audit=audited.begin(options, located))
 
 

@@ -67,7 +67,7 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
 
 
 def care(options: argparse.Namespace) -> Care:
-    """What was chosen; a demo has none of these options."""
+    """The chosen limits; `demo` has none of these options."""
     from hprofiler.collect import AGENT_CPU, Care
 
     return Care(
@@ -78,7 +78,7 @@ def care(options: argparse.Namespace) -> Care:
 
 
 def refuse_many(options: argparse.Namespace, located: Located) -> None:
-    """Raises UsageError for more hosts than the user agrees to."""
+    """Raises UsageError for more hosts than --max-hosts."""
     hosts = len(located.hosts)
     if hosts > options.max_hosts:
         remedy = f"choose fewer, or allow them with --max-hosts {hosts}"

@@ -1,4 +1,4 @@
-"""The options that become a `model.Sampling`; imports argparse and nothing heavier."""
+"""Options of `model.Sampling`. Imports only argparse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTERVALS_OF = {
     "wall_interval": ("wall", "offcpu"),
 }
 
-# As the agent takes them: names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+# Names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
 
@@ -114,7 +114,7 @@ def events(text: str) -> tuple[str, ...]:
 
 
 def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
-    """The events that `-e` and `-i` ask for together."""
+    """The events of `-e` and `-i`."""
     asked: tuple[str, ...] = options.events or ()
     if options.off_cpu and "offcpu" not in asked:
         asked = (*asked, "offcpu")
@@ -122,7 +122,7 @@ def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
-    """UsageError for an interval of events that are not recorded; what perf cannot do the ledger tells."""
+    """UsageError for an interval of an event that is not recorded."""
     for name, of in _INTERVALS_OF.items():
         if getattr(options, name) is not None and not set(of) & set(asked):
             option = f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""The options that name applications of YARN, and what `-j` means beside them."""
+"""Options for YARN applications."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from hprofiler.resolve import Located, TargetOptions, YarnOptions
 
 CONTAINERS = 200
-"""More are asked about, where not one application was named."""
+"""hprofiler asks before profiling more."""
 PREFIX = "yarn:"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """All options of a command that looks for applications and visits their hosts."""
+    """All YARN options."""
     group = parser.add_argument_group("YARN applications")
     add_cluster_to(group)
     group.add_argument(
@@ -51,11 +51,11 @@ def add_cluster_to(group: argparse._ActionsContainer) -> None:
 
 
 def asked_for(options: argparse.Namespace) -> str | None:
-    """What the resolver is asked for (`TargetOptions.application`); None where no application is meant.
+    """`TargetOptions.application`; None if `-j` does not name an application.
 
-    `application_…` (or MapReduce's `job_…`) is one, `yarn:name=…` are several. With -c anything else is a
-    selector of processes in all running applications, but for what looks like an id and is none: that is a
-    UsageError. Where hosts are named, and no -c, everything is a selector of processes there.
+    `application_…` (or MapReduce's `job_…`) is one application, `yarn:name=…` several. With -c, anything
+    else selects processes in all running applications; a malformed id is a UsageError. If hosts are named
+    without -c, `-j` selects processes on them.
     """
     typed = (options.selector or "").strip()
     if typed.startswith(PREFIX):
@@ -68,7 +68,7 @@ def asked_for(options: argparse.Namespace) -> str | None:
 
 
 def hint(options: argparse.Namespace) -> str | None:
-    """A note where an id is no more than text to look for in command lines."""
+    """A note if an id is treated as text, because YARN is not configured."""
     typed = (options.selector or "").strip()
     if options.yarn is not None or _is_configured() or not _looks_like_id(typed):
         return None
@@ -77,7 +77,7 @@ def hint(options: argparse.Namespace) -> str | None:
 
 
 def refuse_unused(options: argparse.Namespace, application: str | None, pods: Sequence[str] | None) -> None:
-    """UsageError for an option that would do nothing, so that nobody believes it did."""
+    """UsageError for an option that would have no effect."""
     given = [("--yarn-ca", options.yarn_ca is not None and application is None)]
     given += (
         [("--host-map", options.host_map is not None), ("--yes", options.yes)]
@@ -93,7 +93,7 @@ def refuse_unused(options: argparse.Namespace, application: str | None, pods: Se
 
 
 def selector_text(options: argparse.Namespace) -> str | None:
-    """The selector of processes; None for all of what runs in the containers."""
+    """The selector of processes; None for all processes in the containers."""
     asked = asked_for(options)
     match: str | None = options.match
     if asked:
@@ -122,7 +122,7 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> YarnOption
 
 
 def locate(targets: TargetOptions) -> Located:
-    """Resolve; where there are very many containers, only if the user says so on the terminal."""
+    """Resolve; asks the user if there are very many containers."""
     from dataclasses import replace
 
     from hprofiler.resolve import TooMany, resolve
@@ -137,7 +137,7 @@ def locate(targets: TargetOptions) -> Located:
 
 
 def _whole(options: argparse.Namespace) -> bool:
-    """Whether -j is `yarn:` and nothing behind it: every running application."""
+    """Whether -j is just `yarn:`, every running application."""
     return str(options.selector).strip() == PREFIX
 
 

@@ -1,4 +1,4 @@
-"""The table of `hprofiler doctor`: each host with its findings, the most important first."""
+"""The table of `hprofiler doctor`: hosts and findings, the worst first."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _INDENT = 2 + _WIDTH + 2 + _ABOUT + 1
 
 
 class _Line(NamedTuple):
-    """A finding and whom it is of: names of processes, none where it is the host's."""
+    """A finding and its processes; none if it concerns the host."""
 
     finding: Finding
     who: tuple[str, ...]
 
 
 def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
-    """Hosts with the worst first, in each the worst first; in colour on a terminal without NO_COLOR."""
+    """Print hosts and findings, the worst first; in colour on a terminal without NO_COLOR."""
     colour = is_terminal(out) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     by_host = [(host, _sorted(_lines(host))) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
@@ -52,7 +52,7 @@ def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
 
 
 def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
-    """Of which kinds of JVM one would go before the others, or could."""
+    """Which kinds of JVM would have a canary, or could."""
     from hprofiler.collect import kinds
 
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
@@ -106,7 +106,7 @@ def _lines(host: HostChecked) -> list[_Line]:
             alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
     lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
     lines += [_Line(finding, ()) for finding in host.findings]
-    told = 0 if host.processes else 1  # of an idle host the first is in its line
+    told = 0 if host.processes else 1  # the line of an idle host has the first
     for one in host.ignored[told:IGNORED_SHOWN]:
         lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
     return lines
@@ -117,7 +117,7 @@ def _of_outcome(outcome: Outcome, about: str) -> Finding:
 
 
 def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
-    """Its verdict and what else is known of it, in words that are the same for all like it."""
+    """Verdict and findings of a process, in words that equal processes share."""
     yield Finding(
         _SEVERITY[verdict.status],
         "run",
@@ -131,7 +131,7 @@ def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
 
 
 def _told(verdict: CheckedProcess) -> str:
-    """What would be recorded by what, and why not as asked."""
+    """Engine and sources of a process, and the reason if not as asked."""
     if verdict.status is Status.FAILED:
         return verdict.reason
     sources = ", ".join(

@@ -1,4 +1,4 @@
-"""What the terminal tells of the ledger: each thing once, whomever it happened to."""
+"""Outcomes on the terminal: each reason once, for all hosts and processes that have it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ FAILURES_SHOWN = 20
 PROBLEMS_SHOWN = 10
 _NAMED = 3
 
-# Reasons may differ in these and still be one to tell, as in pids: figures with a unit, brackets, threads'
-# numbers.
+# Reasons are equal if they differ only in these: figures with a unit, brackets, thread ids.
 _UNIT = r"(?:%|(?:[nµm]?s|min|h|Hz|bytes|[KMGT]i?B|samples|objects)\b)"
 _FIGURE = re.compile(rf"(?<![\w.,])\d+(?:,\d{{3}})*(?:\.\d+)?(?= ?{_UNIT})")
 _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
 
 _Parts = tuple[str, ...]
-"""What stands between a reason's figures."""
+"""The text between a reason's figures."""
 
 
 def print_problems(what: str, problems: Sequence[Outcome]) -> None:
-    """Stored profiles that could not be used, after a heading of `what` became of them."""
+    """Stored profiles that could not be used, below the heading `what`."""
     if problems:
         print(f"{what}:", file=sys.stderr)
     for problem in problems[:PROBLEMS_SHOWN]:
@@ -42,7 +41,7 @@ def print_problems(what: str, problems: Sequence[Outcome]) -> None:
 
 
 def print_failures(failed: Sequence[tuple[str, str, str]], page: str) -> None:
-    """What was not recorded: (where, reason, remedy). The page has all of it, and so has this without one."""
+    """What was not recorded: (where, reason, remedy). Shortened only if there is a page."""
     alike: dict[tuple[_Parts, str], list[tuple[str, str]]] = {}
     for where, reason, remedy in failed:
         alike.setdefault((_without_details(reason), remedy), []).append((where, reason))
@@ -60,12 +59,12 @@ def print_failures(failed: Sequence[tuple[str, str, str]], page: str) -> None:
 
 
 def print_degraded(results: Sequence[HostResult]) -> None:
-    """What was recorded less well than was asked for."""
+    """Degraded recordings."""
     _print_notes(one for host in results for one in host.outcomes if one.status is Status.DEGRADED)
 
 
 def print_reasons(results: Sequence[HostResult]) -> None:
-    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many."""
+    """Notes on recorded processes; each reason by itself, because many share it."""
     _print_notes(
         replace(one, reason=note.reason, remedy=note.remedy)
         for host in results
@@ -77,7 +76,7 @@ def print_reasons(results: Sequence[HostResult]) -> None:
 
 
 def _print_notes(outcomes: Iterable[Outcome]) -> None:
-    """One line for all that differ in details only."""
+    """One line for outcomes that differ only in details."""
     alike: dict[tuple[_Parts, str], list[Outcome]] = {}
     for outcome in outcomes:
         alike.setdefault((_without_details(outcome.reason), outcome.remedy), []).append(outcome)
@@ -90,12 +89,12 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
 
 
 def _without_details(reason: str) -> _Parts:
-    """The same for reasons told as one. A mark in the figures' place might stand in a host's words."""
+    """A key that equal reasons share. A list, because a placeholder could occur in a host's words."""
     return tuple(_FIGURE.split(_shortened(reason)))
 
 
 def _as_one(reasons: Sequence[str]) -> str:
-    """Reasons that differ in details only: "one sample stands for 10.3 to 10.4 ms"."""
+    """Merged text of reasons: "one sample stands for 10.3 to 10.4 ms"."""
     if len({tuple(_FIGURE.split(reason)) for reason in reasons}) > 1:
         reasons = [_shortened(reason) for reason in reasons]
     columns = zip(*(_FIGURE.findall(reason) for reason in reasons), strict=False)
@@ -122,7 +121,7 @@ def _who(outcomes: Sequence[Outcome]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of them by name."""
+    """The first few by name."""
     more = len(names) - _NAMED
     if more <= 1:
         return ", ".join(names)
@@ -130,7 +129,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
-    """A line of the ledger as every `--json` has it; `pid` is null where it speaks of the whole host."""
+    """An outcome for `--json`; `pid` is null if it concerns the whole host."""
     return {
         "pid": outcome.pid,
         "status": outcome.status.value,
@@ -144,7 +143,7 @@ def outcome_record(outcome: Outcome) -> dict[str, object]:
 
 
 def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
-    """For `--json`: the ledger's lines of each host, what each recording was made with, and what it took."""
+    """Hosts for `--json`: outcomes, recordings, timings."""
     return [
         {
             "host": host.host.name,

@@ -1,4 +1,4 @@
-"""Lines and tables as wide as the terminal that they go to; in files and pipes nothing is cut."""
+"""Lines and tables as wide as the terminal; in files and pipes nothing is cut."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Literal, TextIO
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
-# What is folded into fewer columns is no easier to read.
+# Fewer columns are hard to read.
 _FEWEST = 20
 _WIDEST_COLUMN = 40
 _WITHOUT_TERMINAL = 1_000_000
 
 
 def say(head: str, text: str, out: TextIO, indent: int | None = None) -> None:
-    """Print a line, which on a terminal breaks at spaces, and goes on below the end of its head.
+    """Print a line. On a terminal it wraps at spaces and continues below the end of its head.
 
-    `indent` is how wide the head is where it has more than letters.
+    `indent` is the width of the head if it contains more than letters.
     """
     columns = columns_of(out)
     wide = width(head) if indent is None else indent
@@ -30,7 +30,7 @@ def say(head: str, text: str, out: TextIO, indent: int | None = None) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_last: bool = False) -> None:
-    """Print columns, those in `right` aligned to the right. On a terminal wide cells wrap, or are cut."""
+    """Print columns; those in `right` are right-aligned. On a terminal wide cells wrap or are cut."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -45,7 +45,7 @@ def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_la
     overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut_last else "fold"
     for *cells, last in rows:
         table.add_row(*map(Text, cells), Text(last, no_wrap=cut_last, overflow=overflow))
-    # With a height, because on a dumb terminal rich would take 80 columns otherwise.
+    # With a height; otherwise rich assumes 80 columns on a dumb terminal.
     console = Console(width=columns or _WITHOUT_TERMINAL, height=25, color_system=None)
     with console.capture() as captured:
         console.print(table)
@@ -54,7 +54,7 @@ def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_la
 
 
 def columns_of(out: TextIO) -> int | None:
-    """How wide the terminal is; None for what is none."""
+    """Width of the terminal; None if the stream is not a terminal."""
     if not is_terminal(out):
         return None
     asked = os.environ.get("COLUMNS", "")
@@ -67,7 +67,7 @@ def columns_of(out: TextIO) -> int | None:
 
 
 def _folded(text: str, columns: int) -> Iterator[str]:
-    """Lines of whole words; one that is too long for any has its own."""
+    """Wrapped lines; a word that is too long has its own line."""
     line, *words = text.split(" ")
     for word in words:
         if width(line) + 1 + width(word) > columns:
@@ -79,7 +79,7 @@ def _folded(text: str, columns: int) -> Iterator[str]:
 
 
 def width(text: str) -> int:
-    """The columns that a terminal needs: two for a wide character, none for one that joins the one before."""
+    """Width on a terminal: two for a wide character, none for a combining one."""
     return sum(
         0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(c) in "WF")
         for c in text

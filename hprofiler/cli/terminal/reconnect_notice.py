@@ -1,4 +1,4 @@
-"""Hosts whose connection is lost: while they are sought somebody has to say so, again and again."""
+"""Notices about lost hosts while hprofiler reconnects."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Seeking:
-    """`tell` hears what to say, on a thread of its own and every so many seconds, while any host is lost.
+    """Calls `tell` every few seconds, on a thread, while any host is lost.
 
-    The last time it hears nothing: all were found, or given up.
+    The last call has no lines: all hosts are back or given up.
     """
 
     def __init__(self, every: float, tell: Callable[[list[str]], None]) -> None:
@@ -25,7 +25,7 @@ class Seeking:
         self._saying = False
 
     def hear(self, progress: HostProgress) -> bool:
-        """Of every step; whether the host had been lost until this one."""
+        """Take in a step; returns whether the host had been lost."""
         with self._changed:
             if progress.stage != "lost":
                 was = self._lost.pop(progress.host, None)

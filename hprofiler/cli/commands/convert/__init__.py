@@ -25,7 +25,7 @@ from hprofiler.model.measures import counted
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
 
-# What has room for one value.
+# Formats that hold one value.
 _OF_ONE_VALUE = ("folded", "svg")
 _ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
 
@@ -52,7 +52,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
-    """Of how much a picture is, where that can be told: of what lies in run folders."""
+    """The coverage of a picture, known for profiles in run folders."""
     if not convert_svg.is_picture(options) or options.subtitle is not None:
         return {}
     from hprofiler.report.provenance import taken_from_runs
@@ -65,14 +65,14 @@ def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """What one side of a comparison is called that is of no run."""
+    """The name of a side that does not belong to a run."""
     if len(names) > 1:
         return counted(len(names), "profiles")
     return "stdin" if names[0] == "-" else Path(names[0]).name
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
-    """Which of several events is in an output with room for one. Each has one count beside its periods."""
+    """Warns which event is written if the output holds only one. Each event has a count and its periods."""
     if options.to not in _OF_ONE_VALUE and (options.to or not options.output.endswith(_ENDINGS_OF_ONE)):
         return
     name = profile.values[written][0]
@@ -91,7 +91,7 @@ def _warn_of_total(options: argparse.Namespace, total: int) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What cannot work is said before anything is read."""
+    """Refuses what cannot work before anything is read."""
     from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
 
     if options.from_format not in (None, *READ_FORMATS):
@@ -128,7 +128,7 @@ def _check_output(path: Path) -> None:
 
 
 def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
-    """Draws the lines of one folded file in their order."""
+    """Draws the lines of one folded file in time order."""
     from hprofiler._flamegraph import FlameChart
 
     reverse = picture.pop("reverse", False)
@@ -166,7 +166,7 @@ def _difference(options: argparse.Namespace, after: Profile) -> Diff:
 
 
 def _first_with_samples(profile: Profile) -> tuple[int, int]:
-    """Index and total of the value to draw where there is room for one."""
+    """Index and total of the value to draw."""
     totals = [profile.total(index) for index in range(len(profile.values))]
     return next(((index, total) for index, total in enumerate(totals) if total), (0, 0))
 

@@ -1,4 +1,4 @@
-"""What `hprofiler convert` does to every input before it is added: what is not kept takes no memory."""
+"""Steps that `hprofiler convert` applies to each input before merging, which saves memory."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
 REGEX = "the syntax is that of Rust's regex crate: no look-around, no back-references; \\ escapes a character"
 
-# How many of the frames there are an error names.
+# Frames named in an error.
 _NAMED = 5
 
 
 class Step(NamedTuple):
-    """One thing that is done to an input, and why no stack may be left of it."""
+    """One operation on an input, and the reason if it leaves no stack."""
 
     apply: Callable[[Profile], Profile]
     nothing: str = ""
 
 
 class Emptied(NamedTuple):
-    """Why nothing is left of an input, and what there was before."""
+    """Why no samples of an input are left, and what it had."""
 
     why: str
     there_was: str
 
 
 class Findings(NamedTuple):
-    """What became of an input; `untrimmed`: --trim found no frame in it, and changed nothing."""
+    """The result for an input; `untrimmed`: --trim matched no frame."""
 
     emptied: Emptied | None = None
     untrimmed: bool = False
 
 
 def check_patterns(options: argparse.Namespace) -> None:
-    """Refuses what is not a regular expression before anything is read."""
+    """Refuses bad regular expressions before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
     nothing = Profile.from_bytes(b"", "folded")
@@ -57,7 +57,7 @@ def check_patterns(options: argparse.Namespace) -> None:
 
 
 def steps_of(options: argparse.Namespace) -> list[Step]:
-    """The steps that are asked for, in their order."""
+    """The requested steps, in order."""
     steps: list[Step] = []
     if options.value is not None:
         nothing = f"it has no samples for --value {options.value}"
@@ -79,13 +79,13 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
 
 
 def _by_threads(profile: Profile) -> Profile:
-    """The stacks under groups of threads; most readers have made them groups already."""
+    """The stacks by thread group; most readers have grouped them already."""
     from hprofiler._flamegraph import OptionError
 
     try:
         return profile.threads()
     except OptionError:
-        # An outermost frame in brackets is a group; without one there is nothing that tells threads apart.
+        # An outermost frame in brackets is a group; without one, threads are unknown.
         if profile.without_threads().node_count() < profile.node_count():
             return profile
         raise
@@ -101,7 +101,7 @@ def _given(option: str, patterns: Sequence[str]) -> str:
 
 
 def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[Profile, Findings]:
-    """What the steps leave of an input; `trim` is the pattern of the one that trims."""
+    """Apply the steps to an input; `trim` is the pattern of --trim."""
     untrimmed = bool(trim)
     for step in steps:
         left = step.apply(profile)
@@ -117,12 +117,12 @@ def _finds(profile: Profile, pattern: str | None) -> bool:
 
 
 def is_empty(profile: Profile) -> bool:
-    """Whether there is not one sample of any value."""
+    """Whether no value has a sample."""
     return not any(profile.total(index) for index in range(len(profile.values)))
 
 
 def _there_was(profile: Profile, left: Profile) -> str:
-    """What could have been asked for instead: a value, or a frame."""
+    """What the input had: its values, or its hottest frames."""
     totals = {name: profile.total(index) for index, (name, _) in enumerate(profile.values)}
     if len(left.values) < len(totals):
         return "it has " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)

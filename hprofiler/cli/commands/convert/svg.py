@@ -134,7 +134,7 @@ def _kinds(group: argparse._ArgumentGroup) -> None:
 
 
 def keywords(options: argparse.Namespace) -> dict[str, Any]:
-    """Keywords of Profile.to_svg for what was asked; a UsageError when no picture is to be written."""
+    """Keywords of Profile.to_svg; UsageError if the output is not a picture."""
     given = {name: getattr(options, name) for name in KEYWORDS}
     asked = [name for name, value in given.items() if value is not None and value is not False]
     format = _format(options)
@@ -167,10 +167,10 @@ def _option(name: str) -> str:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuses what a picture refuses before anything is read, by drawing a small one."""
+    """Checks the options by drawing a tiny picture, before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
-    # The file of colours is left alone: what is drawn here would be added to it.
+    # Without the palette map: this picture must not be added to it.
     look = {name: value for name, value in keywords(options).items() if name != "palette_map"}
     try:
         Profile.from_bytes(b"all 1", "folded").to_svg(**look)
@@ -181,7 +181,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def _check_chart(options: argparse.Namespace) -> None:
-    """A flame chart is drawn from the lines as they are: nothing may be done to them before."""
+    """A flame chart is drawn from the lines as they are."""
     if len(options.inputs) > 1 or options.diff:
         raise UsageError("--flamechart draws one file", "give one folded file with its lines in time order")
     if options.from_format not in (None, "folded"):
@@ -193,7 +193,7 @@ def _check_chart(options: argparse.Namespace) -> None:
 
 
 def check_one_sided(options: argparse.Namespace) -> None:
-    """Refuses what is for differences where none is drawn."""
+    """Refuses options for differences if nothing is compared."""
     for name in ("negate", "width_from"):
         if getattr(options, name):
             reason = f"{_option(name)} is for differences, but nothing is compared"
@@ -201,7 +201,7 @@ def check_one_sided(options: argparse.Namespace) -> None:
 
 
 def _pixels(text: str) -> int:
-    # How many there may be is said by what draws, with what they are of.
+    # The core checks the exact limit.
     return whole_number(text, 0, 1_000_000, "a number of pixels")
 
 
