@@ -1,4 +1,4 @@
-"""Which cluster, and as whom: kubeconfig files as kubectl reads them, or a pod's service account."""
+"""Cluster and user: kubeconfig files, read as by kubectl, or a pod's service account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hprofiler.base.paths import at_home, is_file, usual
 MAX_FILE = 8 << 20
 _LISTS = ("clusters", "contexts", "users")
 _REMEDY = "name a file with --kubeconfig or $KUBECONFIG, and a context with --context"
-# What may be a path beside the file that names it: section -> member -> keys.
+# Keys with paths relative to the file: section -> member -> keys.
 _PATHS = {
     "clusters": ("cluster", ("certificate-authority",)),
     "users": ("user", ("client-certificate", "client-key", "tokenFile")),
@@ -26,7 +26,7 @@ _PATHS = {
 
 
 class Configuration(NamedTuple):
-    """One context. `cluster` and `user` are as the file has them, for what `single` does not know."""
+    """One context. `cluster` and `user` are raw, for members that `single` does not know."""
 
     single: SingleConfig
     cluster: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Configuration(NamedTuple):
 def configured(
     kubeconfig: str | None, context: str | None, environment: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """The context that is meant. Raises UsageError."""
+    """The chosen context. Raises UsageError."""
     files = _files(kubeconfig, environment)
     if not files:
         return _service_account(context, environment)
@@ -57,7 +57,7 @@ def configured(
 
 
 def _files(kubeconfig: str | None, environment: Mapping[str, str]) -> list[Path]:
-    """The files to read, the first of which wins; none where only the pod's own account is left."""
+    """The files to read, the first has priority; none for the pod's service account."""
     if kubeconfig is not None:
         return [at_home(kubeconfig)]
     named = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
@@ -80,7 +80,7 @@ def _service_account(context: str | None, environment: Mapping[str, str]) -> Con
 
 
 def _merged(files: list[Path]) -> dict[str, Any]:
-    """All files as one: of entries with the same name, and of current contexts, the first counts."""
+    """Merge all files; the first entry of a name and the first current context count."""
     merged: dict[str, Any] = {name: {} for name in _LISTS}
     for file in files:
         read = _read(file)
@@ -112,7 +112,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _absolute(section: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """An entry whose relative paths are relative to nothing any more."""
+    """An entry with absolute paths."""
     member, keys = _PATHS.get(section, ("", ()))
     inner = entry.get(member)
     if not isinstance(inner, dict):

@@ -1,4 +1,4 @@
-"""Credential plugins: programs that a kubeconfig names, which log in and print a token or a certificate."""
+"""Credential plugins: programs in a kubeconfig that print a token or a certificate."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _GROUP = "client.authentication.k8s.io"
 _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 MAX_ANSWER = 1 << 20
 MAX_SECONDS = 300.0
-"""Enough for people to log in with a browser."""
+"""Enough for a login in a browser."""
 
 
 class PluginLogin(httpx.Auth):
-    """Runs the plugin at once, and again when the API server does not know its token any more."""
+    """Runs the plugin at once, and again when the token expires."""
 
     def __init__(self, plugin: Mapping[str, Any], cluster: Mapping[str, Any], server: str) -> None:
-        """`plugin` and `cluster` are as the kubeconfig has them. Raises HprofilerError."""
+        """`plugin` and `cluster` as in the kubeconfig. Raises HprofilerError."""
         self._command, self._environment = _command(plugin, cluster, server)
         self._hint = plugin.get("installHint")
         self._lock = threading.Lock()
@@ -36,11 +36,11 @@ class PluginLogin(httpx.Auth):
         self._status = self._log_in()
 
     def certify(self, context: ssl.SSLContext) -> None:
-        """Give the connection the certificate that the plugin printed, if it did."""
+        """Load the certificate that the plugin printed, if any."""
         certificate, key = (self._status.get(f"client{name}Data") for name in ("Certificate", "Key"))
         if not isinstance(certificate, str) or not isinstance(key, str):
             return
-        with tempfile.NamedTemporaryFile() as file:  # it is for the owner alone
+        with tempfile.NamedTemporaryFile() as file:  # readable by the owner only
             file.write(f"{certificate}\n{key}\n".encode())
             file.flush()
             try:
@@ -51,7 +51,7 @@ class PluginLogin(httpx.Auth):
                 ) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """For httpx: the request with the token, and once more with a new one where that is refused."""
+        """For httpx: sends the token, and once more a new one if it is refused."""
         token, renewals = self._token(), self._renewals
         if token is None:
             yield request
@@ -67,10 +67,7 @@ class PluginLogin(httpx.Auth):
         return token if isinstance(token, str) else None
 
     def _renewed(self, refused: str, renewals: int) -> str | None:
-        """Another token than the refused one, for a request that was sent after so many renewals.
-
-        One thread fetches it, or fails, for all. Raises KubernetesError.
-        """
+        """A newer token than the refused one. One thread fetches it for all. Raises KubernetesError."""
         with self._lock:
             if self._token() == refused and self._renewals == renewals:
                 self._renew()
@@ -80,7 +77,7 @@ class PluginLogin(httpx.Auth):
             return token
 
     def _renew(self) -> None:
-        """A new token, or why there is none."""
+        """A new token. Raises KubernetesError."""
         self._renewals += 1
         self._failure = None
         try:
@@ -104,7 +101,7 @@ class PluginLogin(httpx.Auth):
                 check=False,
                 timeout=MAX_SECONDS,
             )
-        except subprocess.TimeoutExpired:  # which has the arguments, and what was printed
+        except subprocess.TimeoutExpired:  # which contains the arguments and the output
             reason = f"{program}, the login program of the kubeconfig, took over {MAX_SECONDS:g} s"
             raise KubernetesError(reason, "check whether kubectl works") from None
         except OSError as error:

@@ -1,4 +1,4 @@
-"""`--host-map`: what SSH calls the hosts that the cluster knows by other names."""
+"""`--host-map`: SSH names of the cluster's hosts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _NOTATION = "write --host-map cluster-name=ssh-name,…, or a file with one such
 
 
 def parse_host_map(text: str) -> dict[str, HostEntry]:
-    """The map of `a=b,c=[user@]d[:port]`, or of a file with a pair a line (`#` starts a comment).
+    """The map of `a=b,c=[user@]d[:port]`, or of a file with one pair per line (`#` starts a comment).
 
-    Names of hosts have no case: the map's are in lower case.
+    Host names ignore case; the map has lower case.
     """
     if "=" in text:
         pairs = [("--host-map", word) for word in text.split(",") if word.strip()]

@@ -1,4 +1,4 @@
-"""`--hosts-file F`: one host (or range) a line; `#` starts a comment; `-` is standard input."""
+"""`--hosts-file F`: one host (or range) per line; `#` starts a comment; `-` is stdin."""
 
 from __future__ import annotations
 

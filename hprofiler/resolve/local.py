@@ -1,4 +1,4 @@
-"""This machine, without a network: the target when no host option is given."""
+"""This machine: the target without a host option."""
 
 from __future__ import annotations
 

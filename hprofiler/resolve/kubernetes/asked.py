@@ -1,4 +1,4 @@
-"""What stands behind `k8s:`: one workload by its name, or a label selector."""
+"""Parses `k8s:…`: a workload by name, or a label selector."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ KINDS = {
     for word in words
 }
 JOB_LABEL = "job-name"
-# Of Spark's operators each has its own.
+# Each Spark operator has its own.
 SPARK_LABELS = ("sparkoperator.k8s.io/app-name", "spark.operator/spark-app-name")
 
 
 class Asked(NamedTuple):
-    """`kind` and `name` of a workload, or a label selector (`labels`, perhaps empty: all pods)."""
+    """`kind` and `name` of a workload, or a label selector (empty `labels`: all pods)."""
 
     kind: str | None
     name: str
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
 
 def parse(text: str) -> Asked:
-    """What the user typed behind `k8s:`. Raises UsageError."""
+    """Parse the text after `k8s:`. Raises UsageError."""
     typed = text.strip()
     kind, slash, name = typed.partition("/")
     if slash and kind.lower() in KINDS:
@@ -64,12 +64,12 @@ def names_workload(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be a pod's or a workload's name, and nothing that an address takes for more."""
+    """Whether it is a valid name of a pod or workload, safe in a URL."""
     return _NAME.fullmatch(text) is not None and ".." not in text
 
 
 def is_short_name(text: str) -> bool:
-    """The same of a container or a namespace."""
+    """Whether it is a valid name of a container or namespace."""
     return _CONTAINER.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The questions to the API server: which pods were asked for."""
+"""Queries to the API server for the requested pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Object = Mapping[str, Any]
 
 
 class Question(NamedTuple):
-    """Which pods: label selectors, of which the first that finds some counts, a field selector, a test."""
+    """Which pods: label selectors (the first that matches counts), a field selector, a test."""
 
     labels: list[str]
     fields: str
@@ -32,17 +32,17 @@ class Question(NamedTuple):
 
 
 class Lister:
-    """Lists the pods that were asked for, once or again."""
+    """Lists the requested pods, also repeatedly."""
 
     def __init__(self, cluster: Cluster, asked: Sequence[Asked], options: KubernetesOptions) -> None:
-        """Raises HprofilerError where a workload is not there."""
+        """Raises HprofilerError if a workload does not exist."""
         self.namespace = _namespace(cluster, options)
         self._cluster = cluster
         self.containers = options.containers
         self._questions = [self._ask(one, options.fields or "") for one in asked]
 
     def pods(self) -> Pods:
-        """The containers of the pods, as they are now. Raises HprofilerError."""
+        """The current containers of the pods. Raises HprofilerError."""
         found: dict[object, Object] = {}
         counts = []
         for question in self._questions:
@@ -89,7 +89,7 @@ class Lister:
         return Question([labels], fields, lambda pod: owned(pod, kind, name))
 
     def _selector(self, resource: str, name: str) -> str:
-        """The label selector by which a workload finds its pods, and perhaps those of others."""
+        """The label selector of a workload, which may also match pods of others."""
         if self.namespace is None:
             raise UsageError(
                 f"-A cannot be combined with {resource[:-1]}/{name}, which is in one namespace",
@@ -104,7 +104,7 @@ class Lister:
 
 
 def label_selector(selector: object) -> str:
-    """A selector object as one text, as `kubectl -l` takes it; "" where there is none."""
+    """A selector object as text, as for `kubectl -l`, or ""."""
     labels = member(selector, "matchLabels")
     parts = [f"{key}={text(labels, key)}" for key in labels] if isinstance(labels, dict) else []
     for expression in objects(selector, "matchExpressions"):

@@ -1,4 +1,4 @@
-"""From pods to hosts: a container each by exec, a node each by SSH."""
+"""Pods → hosts: one per container (exec), or one per node (SSH)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXEC, SSH = "exec", "ssh"
 
 
 def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
-    """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    """The requested containers. KubernetesError if none is running, or the list fails."""
     asked = [parse(one) for one in typed]
     name = " ".join(f"k8s:{one}" for one in typed)
     cluster = connect(options.access)
@@ -62,7 +62,7 @@ def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptio
 
 
 def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -> None:
-    """Raises KubernetesError where nothing runs, TooMany where very much does."""
+    """Raises KubernetesError if nothing is running, TooMany if too much is."""
     count = len(pods.running)
     if options.limit is not None and count > options.limit:
         raise TooMany(
@@ -81,7 +81,7 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
 
 
 def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcome]:
-    """A ledger line of each `-j` that means nobody, where others mean somebody."""
+    """An outcome for each `-j` that matches nothing while others match."""
     nobody = [
         f"k8s:{one[:_QUESTION_TOLD]}" for one, count in zip(typed, pods.counts, strict=False) if not count
     ]
@@ -104,7 +104,7 @@ def _where(lister: Lister) -> str:
 def _way(
     cluster: Cluster, running: Sequence[Container], options: KubernetesOptions
 ) -> tuple[str, tuple[str, ...]]:
-    """How the containers are reached, and what there is to say of that."""
+    """How the containers are reached, with notes."""
     if options.via is not None or not options.ssh_configured:
         return options.via or EXEC, ()
     error = _refusal(cluster, running)
@@ -114,7 +114,7 @@ def _way(
 
 
 def _refusal(cluster: Cluster, running: Sequence[Container]) -> Forbidden | None:
-    """Why exec is forbidden in one of the namespaces. Roles are theirs: a container of each is tried."""
+    """Why exec is forbidden in a namespace. Roles differ by namespace, so one container of each is tried."""
     from hprofiler.kubernetes.commands import start
 
     def tried(container: Container) -> Forbidden | None:
@@ -123,7 +123,7 @@ def _refusal(cluster: Cluster, running: Sequence[Container]) -> Forbidden | None
         except Forbidden as error:
             return error
         except KubernetesError:
-            pass  # whatever else is wrong is wrong with that container, and its own visit tells
+            pass  # other errors belong to that container, and its own visit reports them
         return None
 
     first = {container.namespace: container for container in reversed(running)}
@@ -146,7 +146,7 @@ def _containers(pods: Pods) -> list[Host]:
 
 
 def _names(running: Sequence[Container], home: str | None) -> list[str]:
-    """The shortest that are all different: pod, pod/container, and any namespace but `paths` before that."""
+    """The shortest unique names: pod, pod/container, or with a namespace."""
     several = Counter((container.namespace, container.pod) for container in running)
     names = []
     for container in running:
@@ -175,7 +175,7 @@ def _nodes(pods: Pods, host_map: Mapping[str, HostEntry]) -> list[Host]:
 
 
 def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
-    """How SSH knows a node: by the map's word for its name or address, else by its address."""
+    """The SSH name of a node: from the map (by name or address), else its address."""
     for word in (node, address):
         if word and not is_host(word):
             raise KubernetesError(f"the API server names a node {word[:100]!r}, which is not a host")
@@ -195,7 +195,7 @@ def _line(idle: Idle, home: str | None) -> Outcome:
 
 
 def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
-    """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
+    """Outcomes of containers that started, ended or restarted since. KubernetesError if the list fails."""
     now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running, before.home), strict=False))
     running = {one.key: one for one in now.running}
@@ -224,7 +224,7 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
 
 
 def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
-    """Ledger lines of containers that were not there before, by their names."""
+    """Outcomes of new containers, by name."""
     lines = []
     for container, name in new[:_BEGAN_TOLD]:
         reason = f"{_shown(container, name)} started during the recording and is not in it"
@@ -236,7 +236,7 @@ def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
 
 
 def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:
-    """What became of a container that ran; "" where it still does."""
+    """What happened to a container; "" if it is still running."""
     if now is not None and now.uid != container.uid:
         return "the pod was deleted during the recording, and another pod now has its name"
     if now is not None and now.id != container.id:

@@ -1,4 +1,4 @@
-"""Applications: by id, or the running ones that a filter means."""
+"""Applications: by id, or running ones by filter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Application:
 
 
 def parse_filter(words: str) -> Mapping[str, str]:
-    """`name=nightly*,queue=etl` as a mapping. UsageError names what is unknown."""
+    """`name=nightly*,queue=etl` as a mapping. Raises UsageError."""
     wanted = {}
     for word in filter(None, (word.strip() for word in words.split(","))):
         name, _, pattern = word.partition("=")
@@ -46,11 +46,11 @@ def parse_filter(words: str) -> Mapping[str, str]:
 
 
 def application(manager: ResourceManager, identity: str) -> Application:
-    """The running application of that id. YarnError says why it cannot be profiled."""
+    """The running application with that id. Raises YarnError if it cannot be profiled."""
     try:
         app = member(manager.get(f"/apps/{identity}"), "app")
     except NotFound as error:
-        if identity not in error.said:  # as ResourceManagers say it; other servers of YARN answer alike
+        if identity not in error.said:  # words of the ResourceManager; other YARN servers answer differently
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{error.reason}: no ResourceManager answers there", remedy) from error
         reason = f"the ResourceManager {manager.base} does not know {identity}"
@@ -67,7 +67,7 @@ def application(manager: ResourceManager, identity: str) -> Application:
 
 
 def running(manager: ResourceManager, wanted: Mapping[str, str]) -> list[Application]:
-    """The running applications that the filter means, newest first."""
+    """The running applications that match the filter, newest first."""
     found = manager.get("/apps", {"states": "RUNNING"})
     applications = [_application(app) for app in objects(found, "apps", "app")]
     chosen = [app for app in applications if is_application_id(app.id) and _matches(app, wanted)]
@@ -90,7 +90,7 @@ def _application(app: object) -> Application:
 
 def _matches(app: Application, wanted: Mapping[str, str]) -> bool:
     values = {"name": [app.name], "user": [app.user], "type": [app.type], "tag": list(app.tags)}
-    # A queue is known by its whole path and by its last part.
+    # A queue matches by its whole path or its last part.
     values["queue"] = [app.queue, app.queue.rpartition(".")[2]]
     return all(
         any(fnmatch.fnmatchcase(value.lower(), pattern.lower()) for value in values[name])

@@ -1,4 +1,4 @@
-"""What the Spark driver knows of its executors, asked through the ResourceManager's proxy."""
+"""The Spark driver's executors, queried through the ResourceManager's proxy."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ _NOWHERE = "the Spark driver runs outside of containers at an unknown address, a
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver in client mode: where it listens for its executors. It is in no container."""
+    """A driver in client mode, outside containers: its address."""
 
     host: str
     port: int
 
     @property
     def id(self) -> str:
-        """What stands for it where containers' ids stand (agents/PROTOCOL.md)."""
+        """Its id among container ids (agents/PROTOCOL.md)."""
         return f"spark_driver_{self.port}"
 
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """Labels of each container by its id; `notes` say what the driver did not tell.
+    """Labels by container id, and notes.
 
-    `ended` are the containers of executors that have ended, each with its host ("" where that is not told);
-    None where nobody told.
+    `ended` are containers of ended executors with their hosts ("" if unknown); None if not known.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -43,7 +42,7 @@ class SparkFacts:
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
-    """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
+    """Executor ids, roles and active stages. If the driver does not answer, only these labels are missing."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
         executors = _executors(manager, api)
@@ -73,14 +72,14 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
 
 
 def came_and_went(before: SparkFacts, now: SparkFacts) -> dict[str, str]:
-    """The containers, with their hosts, of executors that began after the one and ended before the other."""
+    """Containers and hosts of executors that started after `before` and ended before `after`."""
     if before.ended is None or now.ended is None:
         return {}
     return {container: host for container, host in now.ended.items() if container not in before.labels}
 
 
 def _executors(manager: ResourceManager, api: str) -> list[dict[str, object]]:
-    """All executors, with those that have ended; without them where Spark is too old to list those."""
+    """All executors; ended ones too, unless Spark is too old to list them."""
     try:
         return _list(manager.ask(f"{api}/allexecutors", None, OF_DRIVER))
     except NotFound:
@@ -88,14 +87,14 @@ def _executors(manager: ResourceManager, api: str) -> list[dict[str, object]]:
 
 
 def _host(address: str) -> str:
-    """The host of `host:port`; "" for what is none."""
+    """The host of `host:port`, or ""."""
     host = address.rpartition(":")[0]
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     return host if is_host(host) else ""
 
 
 def _driver(address: str) -> Driver | None:
-    """The driver that listens at `host:port`; None for what is not an address."""
+    """The driver at `host:port`, or None."""
     host, port = _host(address), address.rpartition(":")[2]
     known = host and port.isdecimal() and 0 < int(port) < 1 << 16
     return Driver(host, int(port)) if known else None
@@ -113,7 +112,7 @@ def _active_stages(stages: list[dict[str, object]]) -> str:
 
 
 def _container(executor: object) -> str | None:
-    """The container an executor is in: it names it in Spark 3, and its logs' addresses always did."""
+    """The container of an executor, from its attributes (Spark 3) or the address of its logs."""
     logs = member(executor, "executorLogs")
     addresses = list(logs.values())[:20] if isinstance(logs, dict) else []
     places = [
