@@ -190,7 +190,7 @@ class AgentSession(Talk):
             if len(outcomes) > len(asked) + _EXTRA_EVENTS:
                 raise self._nonsense("too many outcomes")
         if not isinstance(event, messages.Ready):
-            raise self._nonsense(f"{messages.tag_of(type(event))!r} where outcome or ready was due")
+            raise self._nonsense(f"{messages.tag_of(type(event))!r} instead of outcome or ready")
         self._prepared = tuple(one.pid for one in event.processes)
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that were not asked for")

@@ -223,7 +223,7 @@ class Talk:
     def _answer(self, kind: type[M]) -> M:
         event = self._receive()
         if not isinstance(event, kind):
-            raise self._nonsense(f"{tag_of(type(event))!r} where {tag_of(kind)} was due")
+            raise self._nonsense(f"{tag_of(type(event))!r} instead of {tag_of(kind)}")
         return event
 
     def _nonsense(self, what: str) -> HostError:

@@ -49,7 +49,7 @@ def talk(stand_ins):
         ("hello(protocol=1); read()", "another version"),
         ("hello(host=None); read()", r"at `\$.host`"),
         ("hello(blobs=[5]); read()", "blobs"),
-        ("read(); say('ready', processes=[]); read()", "'ready' where hello was due"),
+        ("read(); say('ready', processes=[]); read()", "'ready' instead of hello"),
         ("read(); say('error', reason='no lease', remedy='pay'); sys.exit(1)", "no lease"),
         ("read(); say('error'); sys.exit(1)", "gave up"),
         ("read(); out(b'x' * (17 << 20))", "more than 16777216 bytes"),

@@ -85,7 +85,7 @@ def test_with_yes_it_is_removed_without_a_question(run):
 def test_what_only_others_may_look_into(run):
     code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
     assert code is Exit.OK and out == (
-        "nothing is left on 2 hosts (not looked into: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
+        "nothing is left on 2 hosts (not checked: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
     )
 
 

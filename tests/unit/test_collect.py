@@ -151,7 +151,7 @@ def test_every_process_gets_exactly_one_line(fleet):
     assert line(result, 7) == (Status.DEGRADED, "record", "it ended early")
     assert line(result, 8) == (Status.FAILED, "prepare", "refuses attach")
     assert line(result, 9)[:2] == (Status.FAILED, "fetch") and "damaged" in line(result, 9)[2]
-    assert line(result, 10) == (Status.FAILED, "fetch", "the agent sent no profile of it")
+    assert line(result, 10) == (Status.FAILED, "fetch", "the agent sent no profile")
     assert [recording.process.pid for recording in result.recordings] == [7]
 
 
@@ -171,7 +171,7 @@ EVENTS = {
     ),
     "missing": (
         CPU + "outcome(7); END",
-        (Status.DEGRADED, "the agent sent no profile of it (alloc)"),
+        (Status.DEGRADED, "the agent sent no profile (alloc)"),
         {"cpu": 1},
     ),
     "missing with a reason": (

@@ -232,7 +232,7 @@ def test_what_matched_nothing_is_said_with_what_there_is(job, tmp_path):
     )
     done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
-    assert done.stderr == b"hprofiler: --trim nowhere finds no frame: nothing was trimmed\n"
+    assert done.stderr == b"hprofiler: --trim nowhere matches no frame: nothing was trimmed\n"
 
 
 def test_what_matches_in_one_input_is_enough(job):

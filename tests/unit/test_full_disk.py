@@ -99,7 +99,7 @@ def test_the_ledger_is_told_all_the_same_and_where_the_profiles_are(
     assert caught.value.remedy == f"the profiles are in {folder}/hosts; `{reads}` reads them"
     assert main(["report", str(folder)]) == 4
     told = capsys.readouterr().err
-    assert "the run was cut off before its outcome was written: profiles of processes are" in told
+    assert "the run ended before its outcome was written: the profiles are" in told
     (kept,) = folder.glob("hosts/*/*/cpu.pb.gz")
     assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
 
