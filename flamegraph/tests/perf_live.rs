@@ -1,24 +1,19 @@
 //! perf's pipe read as a stream, made by hand: waits, limits, selection by process; and streams that mean harm.
 
 mod perf_maker;
+#[path = "perf_maker/stream.rs"]
+mod stream;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
-use perf_maker::{halves, record, text, words};
+use perf_maker::{record, text, words};
+use stream::{event, wanted, Thread, USER};
 
 const KERNEL: u64 = -128i64 as u64;
-const USER: u64 = -512i64 as u64;
 const SECOND: u64 = 1_000_000_000;
-
-/// A software event of IP, TID, TIME, CALLCHAIN, PERIOD, IDENTIFIER, and its id.
-fn event(config: u64, id: u64) -> Vec<u8> {
-    let mut bytes = [halves(&[1, 128]), words(&[config, 1, 0x10127, 0, 1 << 18])].concat();
-    bytes.resize(128, 0);
-    record(64, 0, &[bytes, words(&[id])].concat())
-}
 
 /// cpu-clock is event 1, context-switches event 2.
 fn stream(records: &[Vec<u8>]) -> Vec<u8> {
@@ -26,64 +21,13 @@ fn stream(records: &[Vec<u8>]) -> Vec<u8> {
     [start.concat(), records.concat()].concat()
 }
 
-#[derive(Clone, Copy)]
-struct Thread {
-    pid: u32,
-    tid: u32,
-}
-
 const MAIN: Thread = Thread { pid: 7, tid: 7 };
 const POOL: Thread = Thread { pid: 7, tid: 8 };
 const OTHER: Thread = Thread { pid: 9, tid: 9 };
 
-impl Thread {
-    fn trailer(self, time: u64) -> Vec<u8> {
-        [halves(&[self.pid, self.tid]), words(&[time, 1])].concat()
-    }
-
-    fn comm(self, name: &str) -> Vec<u8> {
-        let ids = halves(&[self.pid, self.tid]);
-        record(3, 0, &[ids, text(name), self.trailer(1)].concat())
-    }
-
-    fn mmap(self, start: u64, size: u64, name: &str) -> Vec<u8> {
-        let ids = halves(&[self.pid, self.tid]);
-        let place = words(&[start, size, 0]);
-        record(1, 2, &[ids, place, text(name), self.trailer(2)].concat())
-    }
-
-    fn sample(self, id: u64, time: u64, period: u64, chain: &[u64]) -> Vec<u8> {
-        let body = [
-            words(&[id, chain.last().copied().unwrap_or(0)]),
-            halves(&[self.pid, self.tid]),
-            words(&[time, period, chain.len() as u64]),
-            words(chain),
-        ];
-        record(9, 2, &body.concat())
-    }
-
-    fn leaves(self, time: u64, preempted: bool) -> Vec<u8> {
-        let misc = 1 << 13 | u16::from(preempted) << 14;
-        record(14, misc, &self.trailer(time))
-    }
-
-    fn returns(self, time: u64) -> Vec<u8> {
-        record(14, 0, &self.trailer(time))
-    }
-}
-
-fn wanted() -> Vec<Wanted> {
-    let wanted = |event: &str, perf: &str, counted| Wanted {
-        event: event.to_string(),
-        perf: perf.to_string(),
-        name: perf.to_string(),
-        counted,
-    };
-    vec![
-        wanted("cpu", "cpu-clock", Counted::CpuTime),
-        wanted("offcpu", "context-switches", Counted::OffCpu),
-        wanted("context-switches", "context-switches", Counted::Count),
-    ]
+/// The thread runs again.
+fn returns(thread: Thread, time: u64) -> Vec<u8> {
+    record(14, 0, &thread.trailer(time))
 }
 
 fn finished(live: &mut Live, pid: Option<u32>, jit: &JitMaps) -> Recorded {
@@ -133,12 +77,12 @@ fn story() -> Vec<Vec<u8>> {
             &[KERNEL, 0xffffffff81000000, USER, 0x1800],
         ),
         POOL.leaves(2 * SECOND + 10, false),
-        POOL.returns(3 * SECOND),
+        returns(POOL, 3 * SECOND),
         record(68, 0, &[]),
         OTHER.sample(1, 3 * SECOND, 300, &[USER, 0x1800]),
         MAIN.sample(2, 4 * SECOND, 1, &[USER, 0x1804]),
         MAIN.leaves(4 * SECOND, true),
-        MAIN.returns(4 * SECOND + 77),
+        returns(MAIN, 4 * SECOND + 77),
         POOL.sample(2, 5 * SECOND, 1, &[USER, 0x1808]),
         POOL.leaves(5 * SECOND, false),
         MAIN.sample(1, 5 * SECOND + 50, 100, &[USER, 0x10040, 0x1900]),
@@ -229,7 +173,7 @@ fn waits_without_a_stack_are_their_threads() {
     let records = [
         POOL.comm("pool-1-thread-2"),
         POOL.leaves(10, false),
-        POOL.returns(35),
+        returns(POOL, 35),
     ];
     let samples_of_none = POOL.sample(1, 40, 1, &[USER, 0x10]);
     let recorded = recorded(&stream(&[records.concat(), samples_of_none]), None);
@@ -259,7 +203,7 @@ fn what_comes_after_the_end_is_left_out() {
         POOL.leaves(20, false),
         lost(25),
         MAIN.sample(1, 40, 100, &[USER, 0x10]),
-        POOL.returns(50),
+        returns(POOL, 50),
         lost(60),
         record(13, 0, &[words(&[80]), MAIN.trailer(0)].concat()),
     ];

@@ -1,45 +1,66 @@
 // @ts-check
-/** Where the page's script begins. A page without data (nothing was recorded) needs none. */
+/** Where the page's script begins. */
 
-import { make, part } from "./controls/dom.js";
+import { part } from "./controls/dom.js";
 import { Explorer } from "./controls/explorer.js";
+import { Folds } from "./controls/tabs.js";
+import { startTheme } from "./controls/theme.js";
 import { loadTree, readPage } from "./data/page.js";
-import { INITIAL } from "./data/state.js";
+import { INITIAL, parseHash } from "./data/state.js";
+import { HostsTable } from "./views/hosts_view.js";
+import { runSection } from "./views/run_view.js";
+import { Summaries } from "./views/summary.js";
 
-/** Shows the page, or says why it cannot be shown, above the still pictures. */
+/** @typedef {import("./data/page.js").PageInfo} PageInfo */
+
+/** Shows the page, or says why it cannot be shown. The answer is there before the tree is read. */
 async function start() {
+  const root = document.documentElement;
   try {
     const page = readPage();
-    if (!page) {
-      part("explorer", HTMLElement).hidden = true;
-      return;
-    }
-    document.documentElement.classList.add("live");
+    part("title", HTMLElement).textContent = page.title;
     // A page of two runs is there to compare them.
     if (page.runs.length > 1) INITIAL.view = "compare";
-    new Explorer(page, await loadTree(page)).start();
+    const folds = new Folds();
+    const summaries = new Summaries(page, folds);
+    const { event } = parseHash(location.hash);
+    summaries.show(Math.max(0, page.events.findIndex(({ name }) => name === event)), true);
+    try {
+      if (page.data) {
+        root.classList.add("live");
+        new Explorer(page, await loadTree(page), folds, summaries).start();
+      } else {
+        part("explorer", HTMLElement).hidden = true;
+        startTheme(() => {});
+        showTables(page, folds);
+      }
+    } catch (error) {
+      showTables(page, folds);
+      throw error;
+    }
   } catch (error) {
-    document.documentElement.classList.remove("live");
+    root.classList.remove("live");
     const failure = part("failure", HTMLParagraphElement);
     failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
     failure.hidden = false;
-    showStill();
   }
-  document.documentElement.dataset.ready = "true";
+  root.dataset.ready = "true";
+}
+
+/**
+ * Hosts and run below each other, where there are no views.
+ * @param {PageInfo} page
+ * @param {Folds} folds
+ */
+function showTables(page, folds) {
+  const main = part("explorer", HTMLElement).parentElement;
+  page.events.forEach((_, event) => {
+    if (!page.summaries[event].hosts) return;
+    const table = new HostsTable(page, null);
+    table.show(event, "", 0);
+    main?.append(table.element);
+  });
+  if (page.run) main?.append(runSection(page.run, folds));
 }
 
 void start();
-
-/** Takes the pictures out of what a browser that runs scripts passes over. */
-export function showStill() {
-  for (const skipped of document.querySelectorAll("noscript.still-picture")) {
-    const written = new DOMParser().parseFromString(skipped.textContent ?? "", "text/html").querySelector("img");
-    if (!written) continue;
-    const picture = document.createElement("img");
-    picture.src = written.src;
-    picture.alt = written.alt;
-    const figure = make("figure", "still");
-    figure.append(picture);
-    skipped.replaceWith(figure);
-  }
-}

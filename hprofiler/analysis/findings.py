@@ -16,8 +16,7 @@ from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.base.text import without_pids
-from hprofiler.model import Outcome, Status
+from hprofiler.model import VAGUE_CODES, Outcome, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
 
@@ -247,13 +246,13 @@ def _told_missing(host: HostFacts) -> list[Outcome]:
 
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
-    told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
-    reasons = Counter(map(without_pids, told))
-    if not reasons:
+    told = [one for one in (*outcomes, *subject.problems) if one.reason]
+    if not told:
         return ""
-    ((most, times),) = reasons.most_common(1)
-    reason = most if times > 1 else told[0]
-    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+    kinds = [number if one.code in VAGUE_CODES else one.code for number, one in enumerate(told)]
+    ((most, times),) = Counter(kinds).most_common(1)
+    reason = told[kinds.index(most)].reason
+    others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     return f": {_cut(reason)}{often}{others}"
 

@@ -212,13 +212,10 @@ def _record(
     )
 
 
-def failures(results: Sequence[HostResult]) -> list[tuple[str, str, str]]:
-    """(where, reason, remedy) of each failed outcome, hosts in order.
-
-    If a host was lost, its own outcome stands for its processes.
-    """
+def failures(results: Sequence[HostResult]) -> list[Outcome]:
+    """The ledger's lines that say failed, but for processes that were lost with their host."""
     return [
-        (outcome.where, outcome.reason, outcome.remedy)
+        outcome
         for result in results
         for outcome in result.outcomes
         if outcome.status is Status.FAILED and not outcome.lost

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-_PROCESS = re.compile(r"\bprocess [0-9]+")
-
 
 def printable(text: str) -> str:
     """`text` on one line, without control characters.
@@ -16,11 +12,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_shown, text))
-
-
-def without_pids(reason: str) -> str:
-    """A reason without pids, to group equal reasons."""
-    return _PROCESS.sub("the process", reason)
 
 
 def _shown(letter: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Note, Outcome, Process, Recording, Status
+from hprofiler.model import Outcome, Process, Recording, Status
 
 _LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -135,6 +135,7 @@ def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> tuple
     """A host's lines with what the target's manager says became of it, or of a process (by `label`).
 
     Where that explains a line it goes before the line's own reason, so that each thing is told once.
+    The cause's first note is what became of the process, without its name.
     """
     lines = tuple(outcomes)
     for cause in causes:
@@ -156,8 +157,8 @@ def _explains(cause: Outcome, line: Outcome) -> bool:
 def _explained(cause: Outcome, line: Outcome) -> Outcome:
     if not _explains(cause, line):
         return line
-    what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
-    notes = (Note(cause.code, what), *(() if line.lost else line.every_note))
+    what = cause.every_note[0].reason
+    notes = (cause.every_note[0], *(() if line.lost else line.every_note))
     reason = f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}"
     return replace(line, reason=reason, code=cause.code, parameters=cause.parameters, notes=notes)
 

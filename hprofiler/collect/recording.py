@@ -158,7 +158,7 @@ class _RecordingVisit(Visit):
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
             asked = self._care.agent_cpu
-            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
+            reason = f"--agent-cpu {asked:g} has no effect: {self.facts.cpus} processors"
             line = Outcome(
                 self.host.name,
                 Status.DEGRADED,

@@ -134,7 +134,7 @@ class VisitGroup:
 
 
 def no_thread(error: RuntimeError, stage: str) -> HostError:
-    """The failure of a host for which this machine has no thread. Another error is raised again."""
-    if "can't start new thread" not in str(error):
+    """The failure of a host for which this machine has no thread. An error of a subclass is raised again."""
+    if type(error) is not RuntimeError:
         raise error
-    return HostError(stage, "this machine cannot start more threads", _REMEDY)
+    return HostError(stage, f"this machine cannot start more threads: {error}", _REMEDY)

@@ -3,7 +3,7 @@
 `agents/PROTOCOL.md`, `run.json` and the documentation use the same names.
 """
 
-from hprofiler.model.outcome import DOING, Note, Outcome, Params, Status
+from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
 from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Seconds
 from hprofiler.model.sampling import Sampling
 from hprofiler.model.target import (
@@ -24,6 +24,7 @@ __all__ = [
     "OWNER",
     "PROCESS",
     "RUN_FOR",
+    "VAGUE_CODES",
     "Count",
     "Host",
     "HostFacts",

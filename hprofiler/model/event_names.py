@@ -83,8 +83,7 @@ def is_each_one(event: str) -> bool:
 
 def has_frequency(event: str) -> bool:
     """Whether perf samples an event with the frequency of the run."""
-    its_own = "period=" in event or "freq=" in event
-    return event != "offcpu" and not its_own and not is_each_one(event)
+    return event != "offcpu" and not is_each_one(event)
 
 
 def is_function(event: str) -> bool:
@@ -109,6 +108,6 @@ def doubt_of(event: str) -> Caution | None:
     )
     return Caution(
         f"{event} is not a known event: async-profiler takes it for a function in native code, and "
-        "the recording fails if there is no such function",
+        "whether there is one shows as the recording begins",
         meant,
     )

@@ -29,6 +29,9 @@ DOING: Mapping[str, str] = {
 }
 """Progress text of each stage."""
 
+VAGUE_CODES = frozenset({"", "failed", "unknown", *(f"{stage}-failed" for stage in DOING)})
+"""Codes of many causes: two outcomes with the same one need not be alike."""
+
 
 @dataclass(frozen=True)
 class Note:

@@ -15,16 +15,8 @@ from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysi
 from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.model.measures import measure_of
-from hprofiler.report import page as pages
-from hprofiler.report.description import (
-    Covered,
-    HostNumbers,
-    PageData,
-    PageProcess,
-    event_of_page,
-)
-from hprofiler.report.headline import empty_headline, headline, top
-from hprofiler.report.hottest import hottest_section
+from hprofiler.report.file_page import write_page
+from hprofiler.report.page import PageData, PageProcess
 from hprofiler.report.pictures import (
     left_out,
     picture_title,
@@ -33,8 +25,7 @@ from hprofiler.report.pictures import (
     subtitle,
     write_pictures,
 )
-from hprofiler.report.single import write_page
-from hprofiler.report.tables import hosts_section, run_section
+from hprofiler.report.sections import event_of_page, event_summary, run_record
 from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
@@ -74,7 +65,8 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     try:
         writer = _Writer(run_folder, facts, names)
         analysis = analyze(run_folder, facts, names, writer)
-        writer.write_page(analysis)
+        writer.data.run = run_record(analysis)
+        writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)
     except OSError as error:
@@ -97,7 +89,6 @@ class _Writer:
     def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:
         self._folder = folder
         self._events: dict[str, int] = {}
-        self._sections: list[str] = []
         self.data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
         for host in facts.hosts:
             if any(any(one.totals.values()) for one in host.recordings):
@@ -143,74 +134,26 @@ class _Writer:
             if attribution is None:
                 remove_pictures(folder, file_name)
                 continue
-            words = (
-                f"{analysis.coverage.interrupted} · {subtitle(facts, attribution, sampled(facts), trimmed)}"
-            )
+            words = subtitle(facts, attribution, sampled(facts), trimmed)
+            words = f"{analysis.coverage.interrupted} · {words}"
             title = picture_title(facts, scope)
             write_pictures(attribution.original, measure_of(facts.event), folder, file_name, title, words)
-        self._describe(analysis, cluster)
-
-    def _describe(self, analysis: EventAnalysis, cluster: Attribution | None) -> None:
-        """What the page says of an event."""
-        facts, data = analysis.facts, self.data
         number = self._event(facts)
-        known = [
-            (place, host) for host in facts.hosts if (place := data.number_of_host(host.key)) is not None
-        ]
-        recorded = [(place, host) for place, host in known if host.recordings]
-        distances = analysis.compared.by_host
-        numbers = [
-            HostNumbers(
-                place,
-                sum(one.samples.expected for one in host.recordings),
-                sum(one.samples.taken for one in host.recordings),
-                distances.get(host.key),
-            )
-            for place, host in recorded
-        ]
-        data.tell(number, numbers, analysis.findings)
-        covered = {
-            place: f"{host_covered(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
-            for place, host in recorded
+        self.data.summaries[number] = event_summary(self.data, analysis)
+        self.data.coverage[number] = {
+            "runs": [f"{analysis.coverage.interrupted} · {sampled(facts)}"],
+            "hosts": {
+                known: f"{host_covered(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
+                for host in facts.hosts
+                if host.recordings and (known := self.data.number_of_host(host.key)) is not None
+            },
+            "short": {
+                self.data.number_of_process(_page_process(self.data, host, recording)): part
+                for host in facts.hosts
+                for recording in host.recordings
+                if (part := analysis.short.get((host.key, recording.pid)))
+            },
         }
-        short = {
-            _page_process(data, host, recording): part
-            for host in facts.hosts
-            for recording in host.recordings
-            if (part := analysis.short.get((host.key, recording.pid)))
-        }
-        of_run = f"{analysis.coverage.interrupted} · {sampled(facts)}"
-        data.cover(number, Covered([of_run], covered, short))
-        numbers_of = {host.key: place for place, host in known}
-        numbered = [(numbers_of[host.key], host) for host in analysis.hosts]
-        hosts = hosts_section(analysis, numbered)
-        if cluster is None:
-            self._sections.append(pages.event_section(number, empty_headline(analysis), hosts))
-            return
-        words = [
-            analysis.coverage.interrupted,
-            sampled(facts),
-            left_out(facts, analysis.total, analysis.whole),
-        ]
-        self._sections.append(
-            pages.event_section(
-                number,
-                headline(analysis),
-                hottest_section(analysis, numbered),
-                pages.still_picture(
-                    cluster.original,
-                    picture_title(facts, "cluster"),
-                    " · ".join(filter(None, words)),
-                    len(facts.events),
-                ),
-                hosts,
-            )
-        )
-
-    def write_page(self, analysis: AnalysisResult) -> None:
-        title = run_title(analysis.facts)
-        parts = {"top": top(title), "events": "\n".join(self._sections), "run": run_section(analysis)}
-        pages.write(pages.Page(f"{title} · hprofiler", parts, self.data), self._folder.page_path)
 
     def _event(self, facts: RunFacts) -> int:
         if facts.event not in self._events:

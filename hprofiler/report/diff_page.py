@@ -15,14 +15,11 @@ from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.base.text import printable
 from hprofiler.model.measures import Column, measure_of
-from hprofiler.report import page as pages
-from hprofiler.report.description import Covered, PageData, PageEvent, PageProcess, event_of_page
-from hprofiler.report.diff_text import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of, points_of
-from hprofiler.report.headline import findings_header, top
-from hprofiler.report.html import method, table, text
+from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
+from hprofiler.report.page import PageData, PageEvent, PageProcess
+from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
 
-_LISTED = 12
 _FILE = "profile"
 # Amounts are told with three digits.
 _ROUNDING = 1e-3
@@ -71,22 +68,14 @@ class TwoRuns:
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""
-        found = _findings(changes)
-        self._data.tell(self._event, (), found)
         runs = [" · ".join(side.covered) for side in (changes.before, changes.after)]
-        self._data.cover(self._event, Covered(runs))
-        sides = [changes.before.in_words(), changes.after.in_words()]
+        self._data.coverage[self._event] = {"runs": runs, "hosts": {}, "short": {}}
         both = (changes.before, changes.after)
+        sides = [side.in_words() for side in both]
         partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
-        title = self._data.title
-        section = pages.event_section(
-            self._event,
-            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in (*sides, *partial)]),
-            _tables(changes),
-            pages.still_picture(changes.diff.profile, title, in_picture(changes)),
-        )
-        parts = {"top": top(title), "events": section}
-        pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+        findings = [finding_record(self._data, one) for one in _findings(changes)]
+        self._data.summaries[self._event] = summary(findings, [chip(text) for text in (*sides, *partial)])
+        self._data.write(out)
 
 
 def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
@@ -145,32 +134,3 @@ def _common_second(events: Sequence[PageEvent]) -> tuple[str, str, float] | None
     if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
         return None
     return known[0]
-
-
-def _tables(changes: Changes) -> str:
-    """What changed beyond noise, for readers without JavaScript."""
-    parts = [
-        f"<h2>{text(head[:1].upper() + head[1:])}</h2>{_table(changes, kind, rows[:_LISTED])}"
-        for head, kind, rows in kinds_of(changes)
-        if rows
-    ]
-    return f'<section class="hottest">{"".join(parts)}</section>' if parts else ""
-
-
-def _table(changes: Changes, kind: str, rows: Sequence[MethodChange]) -> str:
-    return table(
-        [*(f">{head.capitalize()}" for head in HEADS), "Method"], [_row(changes, one, kind) for one in rows]
-    )
-
-
-def _row(changes: Changes, one: MethodChange, kind: str) -> str:
-    moved = one.of(kind)
-    cells: list[str] = [
-        amount_of(changes, moved.before),
-        amount_of(changes, moved.after),
-        change_of(changes, moved.change),
-        noise_of(changes, moved.noise),
-    ]
-    numbers = "".join(f'<td class="number">{text(cell)}</td>' for cell in cells)
-    mark = f' <span class="soft">{moved.which}</span>' if moved.which else ""
-    return f'{numbers}<td class="name">{method(one.name)}{mark}</td>'

@@ -1,87 +1,189 @@
-"""The page: the viewer's template filled, with one description and one block of data for all it shows."""
+"""The page: the viewer's template, filled with one description and one block of data for all it shows.
+
+Profiles are taken process by process and not kept: the block is one call tree of everything, scopes are sums
+of its columns, made in the browser. `flamegraph/viewer/FORMAT.md` describes both.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
-from typing import BinaryIO
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.base.resources import page_template
-from hprofiler.report.description import DATA_ID, PageData
-from hprofiler.report.html import text
+from hprofiler.model.measures import counted_in
 from hprofiler.runfolder import replacing
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
-# The pictures for readers without JavaScript must not weigh more than the page: narrow frames go first.
-_STILL_MIN_WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-STILL_BYTES = 160_000
-_FEWEST_STILL_BYTES = 40_000
+FORMAT = 3
+DATA_ID = "data"
+OTHER_THREADS = "other threads"
+# Groups of threads that are shown apart: of a process as they are read, then of an event.
+_MOST_THREADS = 20
 _BLOCK = 3 << 16
 
 
 @dataclass(frozen=True)
-class Page:
-    """What fills the template: HTML by section, and what the viewer shows."""
+class PageEvent:
+    """An event: `title` for people, `type` and `unit` of the value, what a wider frame has more of.
 
-    title: str
-    sections: dict[str, str]
-    data: PageData
-
-
-def write(page: Page, out: Path) -> None:
-    """Write the page at once: a reader sees the old or the new one."""
-    slots = {"title": text(page.title), **page.sections}
-    with replacing(out) as file:
-        for number, part in enumerate(_SLOT.split(page_template())):
-            if number % 2 == 0:
-                file.write(part.encode())
-            elif part == "data":
-                _write_data(page.data, file)
-            else:
-                file.write(slots.get(part, "").encode("utf-8", "replace"))
-
-
-def event_section(number: int, *parts: str) -> str:
-    """What the page says of an event by itself; the viewer shows that of its event only."""
-    inside = "\n".join(filter(None, parts))
-    return f'<section class="of-event" data-event="{number}">\n{inside}\n</section>'
-
-
-def still_picture(profile: Profile, title: str, subtitle: str, events: int = 1) -> str:
-    """The flame graph as a picture (SVG) for browsers that run no script; of each event one.
-
-    It is the finest of a bearable size; a very deep profile has none. Others do not even look at it, which
-    would take as long as all the rest of the page; the viewer takes it out where it cannot show its own.
+    `second` is another value in proportion: its type, its unit, and how much of it goes with 1.
     """
-    picture = _finest(profile, title, subtitle, max(_FEWEST_STILL_BYTES, STILL_BYTES // events))
-    if picture is None:
-        return ""
-    image = base64.b64encode(picture).decode()
-    source = f"data:image/svg+xml;base64,{image}"
-    image = f'<img src="{source}" alt="{text(title)}">'
-    return f'<noscript class="still-picture"><figure class="still">{image}</figure></noscript>'
+
+    name: str
+    title: str
+    type: str
+    unit: str
+    wider: str
+    seconds: float = 0.0
+    second: tuple[str, str, float] | None = None
 
 
-def _finest(profile: Profile, title: str, subtitle: str, most_bytes: int) -> bytes | None:
-    for min_width in _STILL_MIN_WIDTHS:
-        picture = profile.to_svg(title=title, subtitle=subtitle, min_width=min_width)
-        if len(picture) <= most_bytes:
-            return picture
-    return None
+@dataclass(frozen=True)
+class PageProcess:
+    """A process of a page: `host` is the number of its host there."""
+
+    host: int
+    pid: int
+    name: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
 
-def _write_data(data: PageData, out: BinaryIO) -> None:
-    """The description and the block: JSON without `<`, and base64, hold nothing to be mistaken for markup."""
-    content = json.dumps(data.described(), separators=(",", ":")).replace("<", "\\u003c")
-    out.write(f'<script type="application/json" id="hprofiler-page">{content}</script>\n'.encode())
-    if data.empty:
-        return
-    out.write(f'<script type="application/octet-stream" id="{DATA_ID}">'.encode())
-    block = data.block()
-    for start in range(0, len(block), _BLOCK):
-        out.write(base64.b64encode(block[start : start + _BLOCK]))
-    out.write(b"</script>\n")
+class PageData:
+    """A page's data in the making; numbers count from 0 in the order in which things are added.
+
+    With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that there
+    is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is what is
+    said of the run; all are ready for JSON.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        runs: Sequence[str] = ("results",),
+        thread_frames: bool = False,
+        trimmed: bool = False,
+    ) -> None:
+        self.title = title
+        self.summaries: dict[int, Mapping[str, object]] = {}
+        self.coverage: dict[int, Mapping[str, object]] = {}
+        self.run: Mapping[str, object] | None = None
+        self._trimmed = trimmed
+        self._runs = list(runs)
+        self._thread_frames = thread_frames
+        self._viewer = ViewerData()
+        self._events: list[PageEvent] = []
+        self._hosts: dict[tuple[int, str], tuple[int, str]] = {}
+        self._processes: dict[PageProcess, int] = {}
+        self._columns: list[tuple[int, int, str | None]] = []
+        self._threads: dict[tuple[int, str], int] = {}
+
+    def host(self, key: str, name: str, run: int = 0) -> int:
+        """The number of a host; `key` tells it from others of its run."""
+        number, _ = self._hosts.setdefault((run, key), (len(self._hosts), name))
+        return number
+
+    def number_of_host(self, key: str | None, run: int = 0) -> int | None:
+        """Its number if the page has such a host."""
+        return None if key is None else self._hosts.get((run, key), (None, ""))[0]
+
+    def number_of_process(self, process: PageProcess) -> int:
+        return self._processes.setdefault(process, len(self._processes))
+
+    def event(self, event: PageEvent) -> int:
+        """Add an event; its number."""
+        self._events.append(event)
+        return len(self._events) - 1
+
+    def add(self, event: int, process: PageProcess, profile: Profile) -> None:
+        """A process's profile of an event, its first value; `[group]` frames at the root are its threads."""
+        added = self._viewer.add_threads(profile, most=_MOST_THREADS, keep_frames=self._thread_frames)
+        for thread, _, total in added:
+            self._columns.append((event, self.number_of_process(process), thread))
+            if thread is not None:
+                self._threads[event, thread] = self._threads.get((event, thread), 0) + total
+
+    def add_value(self, event: int, process: PageProcess, profile: Profile, value: int) -> None:
+        """One value of a profile whose frames all go into the tree."""
+        self._viewer.add(profile, value)
+        self._columns.append((event, self.number_of_process(process), None))
+
+    def write(self, out: Path, title: str | None = None) -> None:
+        """Write the page at once: a reader sees the old or the new one. Raises OSError."""
+        template = page_template()
+        # JSON without `<`, and base64, hold nothing to be mistaken for markup.
+        description = json.dumps(self.describe(), separators=(",", ":"), ensure_ascii=False).replace(
+            "<", "\\u003c"
+        )
+        head, _, rest = template.partition("{{title}}")
+        body, _, tail = rest.partition("{{data}}")
+        shown = escape(title or f"{self.title} · hprofiler").encode("utf-8", "replace")
+        with replacing(out) as file:
+            file.write(head.encode() + shown + body.encode())
+            file.write(b'<script type="application/json" id="hprofiler-page">')
+            file.write(description.encode("utf-8", "replace") + b"</script>\n")
+            if self._columns:
+                file.write(f'<script type="application/octet-stream" id="{DATA_ID}">'.encode())
+                block = self._viewer.to_bytes()
+                for start in range(0, len(block), _BLOCK):
+                    file.write(base64.b64encode(block[start : start + _BLOCK]))
+                file.write(b"</script>\n")
+            file.write(tail.encode())
+
+    def describe(self) -> Mapping[str, object]:
+        """The description, ready for JSON. Every name in it may be anything at all."""
+        groups = self._thread_groups()
+        threads = self._thread_names(groups)
+        places = {name: place for place, name in enumerate(threads)}
+        events = range(len(self._events))
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            **({"data": DATA_ID} if self._columns else {}),
+            **({"trimmed": True} if self._trimmed else {}),
+            "events": [_event_record(event) for event in self._events],
+            "runs": self._runs,
+            "hosts": [{"name": name, "run": run} for (run, _), (_, name) in self._hosts.items()],
+            "processes": [{**asdict(one), "labels": dict(one.labels)} for one in self._processes],
+            "threads": threads,
+            "columns": [
+                {"event": event, "process": process, "thread": None if thread is None else places[thread]}
+                for (event, process, _), thread in zip(self._columns, groups, strict=True)
+            ],
+            "coverage": [
+                self.coverage.get(event, {"runs": [], "hosts": {}, "short": {}}) for event in events
+            ],
+            "summaries": [self.summaries[event] for event in events],
+            "run": self.run,
+        }
+
+    def _thread_groups(self) -> list[str | None]:
+        """The group of each column: of an event that knows threads the heaviest are shown apart."""
+        apart: dict[int, list[str]] = {}
+        for (event, name), _ in sorted(self._threads.items(), key=lambda one: -one[1]):
+            names = apart.setdefault(event, [])
+            if len(names) < _MOST_THREADS:
+                names.append(name)
+        return [
+            None if event not in apart else thread if thread in apart[event] else OTHER_THREADS
+            for event, _, thread in self._columns
+        ]
+
+    def _thread_names(self, groups: Sequence[str | None]) -> list[str]:
+        """The groups that are shown apart, the heaviest of the first event first; all others last."""
+        weights = sorted(self._threads.items(), key=lambda one: (one[0][0], -one[1]))
+        names = dict.fromkeys(name for (_, name), _ in weights)
+        used = set(groups)
+        return [name for name in names if name in used and name != OTHER_THREADS] + [
+            name for name in (OTHER_THREADS,) if name in used
+        ]
+
+
+def _event_record(event: PageEvent) -> dict[str, object]:
+    record = {**asdict(event), "counts": counted_in((event.type, event.unit))}
+    if event.second is not None:
+        record["second"] = dict(zip(("type", "unit", "per"), event.second, strict=True))
+    return record

@@ -18,7 +18,7 @@ COUNTERS = next(Path("/sys/bus/event_source/devices").glob("cpu*"), None)
 no_counters = pytest.mark.skipif(COUNTERS is not None, reason="this machine has hardware counters")
 
 
-@pytest.mark.parametrize("event", ["cycles", "cache-misses", "instructions:u"])
+@pytest.mark.parametrize("event", ["cycles", "cache-misses", "instructions"])
 @no_counters
 def test_an_event_that_this_machine_cannot_count(agent, burn, event):
     outcome = refused(agent, burn(), [event])
@@ -52,7 +52,7 @@ def test_off_cpu_of_a_jvm_is_async_profilers(agent, burn):
 
 
 @pytest.mark.usefixtures("tracepoints")
-@pytest.mark.parametrize("event", ["no-such-event", "no:such", "/tmp/x.o", "sched:*"])
+@pytest.mark.parametrize("event", ["no-such-event", "no:such", "/tmp/x.o", "sched:*", "page-faults:u"])
 def test_an_event_that_perf_does_not_know(agent, burn, event):
     outcome = refused(agent, burn(), [event])
     assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")

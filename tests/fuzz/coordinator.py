@@ -28,7 +28,7 @@ from hprofiler.runfolder import safe_name
 from hprofiler.selectors.rule_file import read_selector_file
 from hprofiler.transport.base import Channel, Transport
 from tests.fuzz.invariants import check_text, check_texts, of_file, ours
-from tests.fuzz.ssh_files import known_hosts, ssh_config
+from tests.fuzz.ssh_files import known_hosts
 from tests.fuzz.told import outcomes, run_file
 from tests.fuzz.yarn_servers import yarn
 
@@ -202,7 +202,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         kubernetes,
         kubeconfig,
         hadoop_site,
-        ssh_config,
         known_hosts,
         hosts,
         run_file,

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -106,20 +105,3 @@ def _confined(folder: Path) -> Iterator[None]:
         _confinement.folder = None
         broken, _confinement.broken = _confinement.broken, []
         assert not broken, broken
-
-
-class _Markup(HTMLParser):
-    """HTML in which nothing is run."""
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        assert tag not in ("script", "img", "iframe", "style"), tag
-        assert not any(name.startswith("on") for name, _ in attributes), attributes
-
-
-def check_html(html: str) -> None:
-    """A part of the page without scripts of its own: hosts' words are text there."""
-    for line in html.split("\n"):
-        check_text(line, 64 * LONGEST)
-    parser = _Markup()
-    parser.feed(html)
-    parser.close()

@@ -6,6 +6,7 @@ import pytest
 
 from hprofiler.report import make_report
 from tests.unit.test_findings import JOB, of, run_of, texts
+from tests.viewer.block import facts, summaries
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
@@ -71,9 +72,10 @@ def test_calls_are_told_by_who_makes_them(tmp_path):
         tmp_path, "com.acme.Row.parse", f"{calls} 700\n{JOB};com/acme/Row.parse_[j] 300\n"
     )
     assert found[0] == "70.0 % of the calls of com.acme.Row.parse come from Job.load."
-    page = report.page.read_text()
-    assert "<b>1,000 calls</b>" in page and "Self counts the calls that a method makes itself" in page
-    assert "<dd>com.acme.Row.parse for 60 s, engine auto</dd>" in page
+    (summary,) = summaries(report.page).values()
+    assert {"text": "1,000 calls", "partial": False} in summary["chips"]
+    assert summary["hottest"]["lead"].startswith("Self counts the calls that a method makes itself")
+    assert facts(report.page)["Asked for"] == "com.acme.Row.parse for 60 s, engine auto"
     few, _ = of_event(tmp_path / "few", "com.acme.Row.parse", f"{calls} 3\n")
     assert few == [
         "Too few calls for shares: the hottest caller is Job.load.",

@@ -174,7 +174,7 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     with pytest.raises(Forbidden, match=r"forbids eve to list pods in the namespace default$") as caught:
         connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
     assert caught.value.remedy == (
-        'the smallest Role that allows it has the rule  '
+        "the smallest Role that allows it has the rule  "
         '- {apiGroups: [""], resources: ["pods"], verbs: [list]}'
     )
     everywhere = Need("list", "pods", None)

@@ -53,7 +53,9 @@ def test_on_a_node_it_is_told_of_the_pods_own_process() -> None:
     )
 
 
-ON_NODE = replace(DELETED, host="node1", reason=f"web: {DELETED.reason}", label="web")
+ON_NODE = replace(
+    DELETED, host="node1", reason=f"web: {DELETED.reason}", label="web", notes=(Note("", DELETED.reason),)
+)
 
 
 @pytest.mark.parametrize("gone", [True, False])

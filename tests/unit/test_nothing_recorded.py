@@ -17,6 +17,7 @@ from hprofiler.report import make_report
 from hprofiler.resolve import Located
 from tests.unit.limits import Limits
 from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.viewer.block import described, facts, summaries, words
 from tests.viewer.made_run import MadeHost, make_run
 
 IDLE = "hello(); found(); read()"
@@ -95,15 +96,18 @@ def test_a_search_that_timed_out_found_out_nothing(closing_words: Any, limits: L
     assert told == ["no host could be searched", DOCTOR]
 
 
-def page(folder: Path, *hosts: MadeHost) -> str:
-    return make_report(make_run(folder, list(hosts)).path).page.read_text()
+def page(folder: Path, *hosts: MadeHost) -> Path:
+    return make_report(make_run(folder, list(hosts)).path).page
 
 
 def test_the_page_of_a_run_that_matched_nothing_does_not_say_that_all_went_well(tmp_path: Path) -> None:
     hosts = [MadeHost(name).fails("idle", "no process matches (9 processes searched)") for name in "ab"]
-    told = page(tmp_path / "run", *hosts)
-    assert "<b>no process matches on 2 hosts</b>" in told and "<dd>no process matches on 2 hosts</dd>" in told
+    made = page(tmp_path / "run", *hosts)
+    told = words(described(made))
+    assert words(summaries(made)["cpu"]["chips"]).endswith("no process matches on 2 hosts")
+    assert facts(made)["Recorded"] == "no process matches on 2 hosts"
     assert SEE_ALL.strip() in told
-    assert '<p class="lead">No process matches, and nothing was recorded.</p>' in told
-    assert "<summary>2 lines of what was searched</summary>" in told
+    ledger = described(made)["run"]["ledger"]
+    assert ledger["all_well"] == "No process matches, and nothing was recorded"
+    assert (ledger["fine"], len(ledger["lines"])) == ("what was searched", 2)
     assert "Everything that was found" not in told and "went well" not in told and "0 of 0" not in told

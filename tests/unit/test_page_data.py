@@ -72,7 +72,7 @@ def test_every_part_of_a_run_is_a_column(folder):
 
 def test_a_run_is_described(folder):
     record = described(make_report(folder.path).page)
-    assert (record["format"], record["title"], record["runs"]) == (2, "spark-executor", ["results"])
+    assert (record["format"], record["title"], record["runs"]) == (3, "spark-executor", ["results"])
     first, second = record["events"]
     assert (first["name"], first["title"], first["type"], first["unit"]) == (
         "cpu",
@@ -92,16 +92,16 @@ def test_a_run_is_described(folder):
         "labels": {"executor": "3", "user": "app"},
     }
     assert record["threads"] == ["Executor task N", "GC Thread#N"]
-    cpu_hosts, alloc_hosts = record["hosts_by_event"]
+    cpu_summary, alloc_summary = record["summaries"]
+    cpu_hosts = cpu_summary["hosts"]["rows"]
     assert [(one["host"], one["taken"]) for one in cpu_hosts] == [(0, 187), (1, 43)]
-    assert cpu_hosts[0]["expected"] > 187 and cpu_hosts[1]["distance"] > 0.05
-    assert {"method": "gc", "share": pytest.approx(30 / 43), "usual": pytest.approx(0.4, abs=0.1)} in (
-        cpu_hosts[1]["differs"]
-    )
-    assert len(alloc_hosts) == 2
-    cpu_findings, alloc_findings = record["findings"]
-    assert cpu_findings[0]["method"] == "Job.work" and "Job.work" in cpu_findings[0]["text"]
-    assert alloc_findings[0]["method"] == "byte[]"
+    unlike = cpu_hosts[1]["unlike"]
+    assert cpu_hosts[0]["expected"] > 187 and unlike["divergence"] > 0.05
+    assert ["gc", pytest.approx(30 / 43), pytest.approx(0.4, abs=0.1)] in unlike["methods"]
+    assert len(alloc_summary["hosts"]["rows"]) == 2
+    answer = cpu_summary["findings"][0]
+    assert answer["method"] == "Job.work" and answer["text"][answer["at"] :].startswith("Job.work")
+    assert alloc_summary["findings"][0]["method"] == "byte[]"
 
 
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&"

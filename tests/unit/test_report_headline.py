@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from hprofiler.report import make_report
+from tests.viewer.block import described, summaries, words
 from tests.viewer.made_run import MadeHost, make_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -13,9 +12,9 @@ OTHER = f"{JOB};com/acme/Other.work_[j]"
 
 
 def seconds(page):
-    """The second lines of a page, without markup."""
-    found = re.findall(r'<p class="second">(.*?)</p>', page.read_text())
-    return [re.sub("<[^>]+>", "", one).replace("\u202f", " ") for one in found]
+    """The second lines of a page."""
+    lines = [words(one["second"]) for one in summaries(page).values()]
+    return [line for line in lines if line]
 
 
 def page_of(path, *hosts):
@@ -28,8 +27,7 @@ def test_hosts_are_told_of_the_answer_with_all_it_calls(tmp_path):
     page = page_of(
         tmp_path / "run", f"{CLEAN};java/util/regex/Pattern.curly_[j] 500\n{CLEAN} 480\n", f"{OTHER} 900\n"
     )
-    text = re.sub("<[^>]+>", "", page.read_text()).replace("\u202f", " ")
-    assert "52.1 % of CPU time is spent in com/acme/Job.clean" in text
+    assert "52.1 % of CPU time is spent in Job.clean" in words(described(page))
     assert seconds(page) == ["Most on node1, where it takes 100 %, against 0 % on node2."]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hprofiler.report import make_report
+from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 TIMINGS = {"connect": 0.312, "prepare": 1.5, "clean": 0.0}
@@ -17,8 +16,8 @@ TIMINGS = {"connect": 0.312, "prepare": 1.5, "clean": 0.0}
 
 def ledger_of(
     tmp_path: Path, host: dict[str, Any], recording: dict[str, Any], **made: Any
-) -> list[list[str]]:
-    """The cells of the ledger's rows; the host's record and each recording's have these members, too."""
+) -> list[dict[str, Any]]:
+    """The ledger's lines; the host's record and each recording's have these members, too."""
     folder = make_run(
         tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"}, **made)], events=("cpu", "alloc")
     )
@@ -27,22 +26,20 @@ def ledger_of(
     for one in run["hosts"][0]["recordings"]:
         one.update(recording)
     rewrite(folder, run)
-    page = make_report(folder.path).page.read_text()
-    (section,) = re.findall(r'<section id="ledger">.*?</section>', page, flags=re.S)
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", section, flags=re.S)
-    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.S) for row in rows)
-    return [[unescape(re.sub(r"<[^>]+>", " ", cell)).strip() for cell in row] for row in cells]
+    ledger = described(make_report(folder.path).page)["run"]["ledger"]
+    assert ledger["samples"]
+    lines: list[dict[str, Any]] = ledger["lines"]
+    return lines
 
 
 def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
     host = {"bytes_sent": 2 << 20, "bytes_received": 300 << 10, "timings": TIMINGS}
     recording = {"attach_seconds": 0.1234, "bytes_received": 2048}
     events = {"alloc": {11: "main;byte[]_[i] 4096\n"}}
-    heads, of_host, process = ledger_of(tmp_path, host, recording, events=events)
-    assert heads[4:] == ["Expected", "Taken", "Lost", "Attached", "Sent", "What happened"]
-    took = "2 MiB sent to it, connect 312 ms, prepare 1.5 s"
-    assert of_host == ["ok", "n1", "", "", "", "", "", "", "300 KiB", took]
-    assert process[4:9] == ["41", "40", "3", "123 ms", "4 KiB"]
+    of_host, process = ledger_of(tmp_path, host, recording, events=events)
+    assert (of_host["status"], of_host["host"], of_host["sent"]) == ("ok", "n1", "300 KiB")
+    assert of_host["took"] == "2 MiB sent to it, connect 312 ms, prepare 1.5 s"
+    assert (process["samples"], process["attached"], process["sent"]) == ([41, 40, 3], "123 ms", "4 KiB")
 
 
 @pytest.mark.parametrize(
@@ -51,5 +48,5 @@ def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
 def test_what_was_interrupted_was_not_recorded_as_asked(tmp_path: Path, interrupted: bool, how: str) -> None:
     folder = make_run(tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"})])
     rewrite(folder, {**content_of(folder), "interrupted": interrupted})
-    page = make_report(folder.path).page.read_text()
-    assert f"Everything that was found was recorded {how}." in page
+    ledger = described(make_report(folder.path).page)["run"]["ledger"]
+    assert ledger["all_well"] == f"Everything that was found was recorded {how}"

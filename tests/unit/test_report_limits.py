@@ -6,7 +6,7 @@ import pytest
 
 from hprofiler.base.errors import PicturesError
 from hprofiler.report import make_report
-from hprofiler.report.description import PageData
+from hprofiler.report.page import PageData
 from tests.unit.test_report import two_hosts
 
 
@@ -31,7 +31,7 @@ def test_a_page_that_cannot_be_made_is_no_crash(tmp_path, monkeypatch):
     def full(*_):
         raise RuntimeError("too many frames")
 
-    monkeypatch.setattr("hprofiler.report.page.write", full)
+    monkeypatch.setattr("hprofiler.report.page.PageData.write", full)
     with pytest.raises(PicturesError, match=r"cannot make the report of .*: too many frames") as caught:
         make_report(two_hosts(tmp_path / "run").path)
     assert "hosts" in caught.value.remedy

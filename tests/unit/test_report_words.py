@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.result import over_hosts
-from hprofiler.analysis.words import moment, package_length, percent
+from hprofiler.analysis.words import moment
 from hprofiler.model.measures import (
     amount,
     counted,
@@ -17,45 +15,6 @@ from hprofiler.model.measures import (
     size,
 )
 from tests.viewer.made_run import record_of
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "text"),
-    [
-        (1, 2, "50.0 %"),
-        (1, 1, "100 %"),
-        (9999, 10000, "100 %"),
-        (999, 1000, "99.9 %"),
-        (1, 200, "0.50 %"),
-        (1, 10**6, "<0.01 %"),
-        (0, 5, "0 %"),
-        (0, 0, "0 %"),
-    ],
-)
-def test_percent_has_the_digits_it_deserves(part, whole, text):
-    assert percent(part, whole).replace("\u202f", " ") == text
-
-
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [
-        ("org.apache.Foo.bar", "org.apache."),
-        ("org/apache/Foo.bar", "org/apache/"),
-        ("java/lang/Object[]", "java/lang/"),
-        ("Foo.bar", ""),
-        ("__libc_read", ""),
-        ("snappy::RawUncompress(snappy::Source*, char*)", ""),
-        ("com.example.Main.lambda$run$0(java.lang.String)", "com.example."),
-        ("finish_task_switch.isra.0", ""),
-        ("tcp_recvmsg.part.0.cold", ""),
-        ("a.b.C.<init>", "a.b."),
-        ("a", ""),
-        ("", ""),
-        ("...", ""),
-    ],
-)
-def test_packages_end_where_the_class_begins(name, package):
-    assert name[: package_length(name)] == package
 
 
 def test_moments_are_utc():

@@ -18,80 +18,57 @@ from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampl
 from tests.unit.command import Terminal
 
 
-def host(*reasons: str, status: Status = Status.OK) -> HostResult:
-    lines = tuple(Outcome("n1", status, "record", reason, "", pid) for pid, reason in enumerate(reasons, 1))
+def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostResult:
+    lines = tuple(
+        Outcome("n1", status, "record", reason, "", pid, code=code) for pid, reason in enumerate(reasons, 1)
+    )
     return HostResult(Host("n1", "n1"), None, (), lines)
 
 
 @pytest.mark.parametrize(
-    ("reasons", "told"),
+    ("code", "reasons", "told"),
     [
-        (["", ""], []),
-        (["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        ("", ["", ""], []),
+        ("", ["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        ("no-timer", ["user frames only", "user frames only"], ["note: 2 processes: user frames only"]),
+        ("interval", ["every 1 MiB", "every 2 MiB"], ["note: 2 alike, such as n1 pid 1: every 1 MiB"]),
+        ("failed", ["exit code 1", "exit code 1"], [f"note: n1 pid {pid}: exit code 1" for pid in (1, 2)]),
         (
-            ["user frames only; a list", "user frames only; a list"],
-            ["note: 2 processes: user frames only; a list"],
-        ),
-        (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
-        (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (1 to 2 GB/s)"]),
-        (["every 1 MiB (1 GB/s)", "every 1 MiB (no rate)"], ["note: 2 processes: every 1 MiB (…)"]),
-        (
-            ["one sample is 10.4 ms, not 10 ms", "one sample is 9.3 ms, not 10 ms"],
-            ["note: 2 processes: one sample is 9.3 to 10.4 ms, not 10 ms"],
-        ),
-        (["found in process 1", "found in process 2"], ["note: 2 processes: found in the process"]),
-        (["exit code 1", "exit code 139"], ["note: n1 pid 1: exit code 1", "note: n1 pid 2: exit code 139"]),
-        (
+            "",
             [f"reason {n}" for n in range(1, 8)],
             [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]
             + ["note: 2 more such notes are in the report"],
         ),
     ],
 )
-def test_reasons_of_what_went_well_are_told_once(
-    reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
+def test_reasons_of_one_code_are_one_note(
+    code: str, reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_reasons([host(*reasons), host("failed", status=Status.FAILED)])
+    print_reasons([host(*reasons, code=code), host("failed", status=Status.FAILED)])
     assert capsys.readouterr().err.splitlines() == told
 
 
-def test_what_differs_in_details_is_one_note(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [
-        Outcome(
-            "n1", Status.DEGRADED, "record", f"refused for TID {pid}", "see seccomp", pid, f"executor {pid}"
-        )
-        for pid in (7, 8)
-    ]
-    print_degraded([HostResult(Host("n1", "n1"), None, (), tuple(lines))])
-    assert capsys.readouterr().err.splitlines() == [
-        "note: 2 processes: refused for TID …",
-        "    see seccomp",
-    ]
-    print_degraded([HostResult(Host("n1", "n1"), None, (), (lines[0],))])
-    assert capsys.readouterr().err.splitlines()[0] == "note: n1 pid 7 (executor 7): refused for TID 7"
+def failed(number: int, reason: str, remedy: str = "", code: str = "", pid: int | None = None) -> Outcome:
+    return Outcome(f"n{number}", Status.FAILED, "find", reason, remedy, pid, code=code)
 
 
 def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    failed = [(f"n{number}", "interrupted", "") for number in range(9)] + [("n9", "no sh", "mend it")]
-    print_failures(failed, "report.html")
+    outcomes = [failed(number, "interrupted", code="interrupted") for number in range(9)]
+    print_failures([*outcomes, failed(9, "no sh", "mend it")], "report.html")
     assert capsys.readouterr().err.splitlines() == [
         "not recorded:",
         "  n0, n1, n2 and 6 more: interrupted",
         "  n9: no sh",
         "    mend it",
     ]
-    others = [
-        (f"n1 pid {pid}", f"process {pid} belongs to user root", "become root") for pid in range(502, 508)
-    ]
+    others = [failed(1, f"process {pid} is root's", "become root", "not-permitted", pid) for pid in (5, 6)]
     print_failures(others, "report.html")
     assert capsys.readouterr().err.splitlines() == [
         "not recorded:",
-        "  n1 pid 502, n1 pid 503, n1 pid 504 and 3 more: the process belongs to user root",
+        "  2 alike, such as n1 pid 5: process 5 is root's",
         "    become root",
     ]
-    print_failures(others[:1], "report.html")
-    assert "  n1 pid 502: process 502 belongs to user root" in capsys.readouterr().err
-    print_failures([(f"n{number}", f"reason {number}", "") for number in range(23)], "report.html")
+    print_failures([failed(number, f"reason {number}") for number in range(23)], "report.html")
     assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see report.html"
     print_failures([], "report.html")
     assert capsys.readouterr().err == ""
@@ -136,7 +113,7 @@ def test_what_is_wider_than_the_terminal_breaks_between_words(monkeypatch: pytes
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setenv("COLUMNS", columns)
         print_degraded([result])
-        print_failures([("n1 pid 7", reason, "")], "page")
+        print_failures([replace(line, remedy="")], "page")
         written[columns] = terminal.getvalue().splitlines()
     whole = [f"note: n1 pid 7: {reason}", f"    {line.remedy}", "not recorded:", f"  n1 pid 7: {reason}"]
     assert written["1000"] == written["12"] == whole, "there is no use in columns of a few letters"

@@ -32,6 +32,28 @@ def described(page: Path) -> dict[str, Any]:
     return record
 
 
+def words(record: Any) -> str:
+    """All text and numbers in a part of the description, in their order, with plain spaces."""
+    if isinstance(record, dict):
+        record = list(record.values())
+    if isinstance(record, list):
+        return " ".join(filter(None, map(words, record)))
+    return "" if record is None or isinstance(record, bool) else str(record).replace("\u202f", " ")
+
+
+def summaries(page: Path) -> dict[str, Any]:
+    """What the page says of each event."""
+    record = described(page)
+    return {
+        event["name"]: summary for event, summary in zip(record["events"], record["summaries"], strict=True)
+    }
+
+
+def facts(page: Path) -> dict[str, str]:
+    """How the run was made, by label."""
+    return {label: words(lines) for label, _, lines in described(page)["run"]["facts"]}
+
+
 def carried(page: Path) -> Block:
     """The page's data."""
     ident = described(page)["data"]

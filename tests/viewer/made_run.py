@@ -94,7 +94,10 @@ def _filled_host(host: dict[str, Any]) -> dict[str, Any]:
             {**made, **one, "process": {**process, **one.get("process", {})}}
             for one in host.get("recordings", [])
         ],
-        "outcomes": [{**line, **one} for one in host.get("outcomes", [])],
+        "outcomes": [
+            {**line, **({"code": "failed"} if one.get("status") != "ok" else {}), **one}
+            for one in host.get("outcomes", [])
+        ],
     }
 
 

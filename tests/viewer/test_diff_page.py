@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.by import By
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import compare_paths
@@ -68,16 +67,6 @@ def test_a_file_has_its_run_s_name_once(viewer, tmp_path):
     viewer.open(diff_page([tmp_path / "monday.folded", run], tmp_path / "y.html"))
     names = [value(viewer, one) for one in ("compare-with", "scope")]
     assert names == ["monday.folded", "tuesday: Cluster, sum"]
-
-
-def test_what_changed_in_all_stands_below_the_comparison_of_all_alone(viewer, page):
-    viewer.open(page)
-    tables = viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest")
-    assert tables.is_displayed()
-    viewer.element("compare-swap").click()
-    assert not tables.is_displayed()
-    viewer.open(page, "view=graph")
-    assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
 
 
 def value(viewer, id):

@@ -12,6 +12,8 @@ import { Graph } from "../graph/graph.js";
 /** @typedef {import("../data/scopes.js").Scope} Scope */
 /** @typedef {import("../data/state.js").State} State */
 /** @typedef {import("../data/tree.js").Tree} Tree */
+/** @typedef {import("./tabs.js").Folds} Folds */
+/** @typedef {import("../data/state.js").ViewName} ViewName */
 
 /**
  * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
@@ -25,10 +27,13 @@ export class Context {
   /**
    * @param {PageInfo} page
    * @param {Tree} tree
+   * @param {Folds} folds
    */
-  constructor(page, tree) {
+  constructor(page, tree, folds) {
     this.page = page;
     this.tree = tree;
+    this.folds = folds;
+    folds.changed = (folds) => this.set({ folds });
     this.scopes = new Scopes(page, tree);
     this.store = new Store();
     /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
@@ -43,6 +48,15 @@ export class Context {
     this.moved = () => {};
     /** What comes after the picture does not come. @type {(error: unknown) => void} */
     this.failed = () => {};
+  }
+
+  /**
+   * Whether the page has anything for a view.
+   * @param {ViewName} view
+   */
+  has(view) {
+    if (view === "run") return this.page.run !== null;
+    return view !== "hosts" || this.page.summaries.some(({ hosts }) => hosts);
   }
 
   get state() {

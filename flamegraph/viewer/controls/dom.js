@@ -26,6 +26,33 @@ export function make(tag, className = "", text = "") {
 }
 
 /**
+ * @param {string} tag
+ * @param {string} className
+ * @param {...(string | Node)} content
+ */
+export function filled(tag, className, ...content) {
+  const element = make(tag, className);
+  element.append(...content);
+  return element;
+}
+
+/**
+ * A table that does not sort.
+ * @param {string} className
+ * @param {[string, string][]} heads text and class of each
+ * @param {HTMLElement[][]} rows the cells of each
+ */
+export function staticTable(className, heads, rows) {
+  const head = filled("tr", "", ...heads.map(([text, kind]) => {
+    const cell = make("th", kind, text);
+    cell.setAttribute("scope", "col");
+    return cell;
+  }));
+  const body = filled("tbody", "", ...rows.map((cells) => filled("tr", "", ...cells)));
+  return filled("div", "scroll", filled("table", className, filled("thead", "", head), body));
+}
+
+/**
  * Puts text on the clipboard, also in pages opened from disk where the clipboard's own interface may be refused.
  * @param {string} text
  */

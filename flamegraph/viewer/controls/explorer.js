@@ -1,7 +1,7 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { INITIAL, MOST_ROWS, parseHash, UNZOOMED } from "../data/state.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -13,7 +13,7 @@ import { listKeys, obeyKeys, shortcutsOf } from "./keyboard.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
-import { adoptSections, followFolds, hasSections, hideTabs, showTab, startTabs } from "./tabs.js";
+import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 
 /** @typedef {import("../graph/graph.js").Graph} Graph */
@@ -21,6 +21,8 @@ import { isDark, startTheme } from "./theme.js";
 /** @typedef {import("../data/state.js").State} State */
 /** @typedef {import("../data/tree.js").Tree} Tree */
 /** @typedef {import("./context.js").View} View */
+/** @typedef {import("./tabs.js").Folds} Folds */
+/** @typedef {import("../views/summary.js").Summaries} Summaries */
 /** @typedef {import("../data/state.js").ViewName} ViewName */
 
 /** Views of graphs: colours, and which way the root is, mean nothing elsewhere. */
@@ -32,9 +34,11 @@ export class Explorer {
   /**
    * @param {PageInfo} page
    * @param {Tree} tree
+   * @param {Folds} folds
+   * @param {Summaries} summaries
    */
-  constructor(page, tree) {
-    this.context = new Context(page, tree);
+  constructor(page, tree, folds, summaries) {
+    this.context = new Context(page, tree, folds);
     this.store = this.context.store;
     /** Views that were looked at, each with the graphs in it. @type {Map<ViewName, {view: View, graphs: Graph[]}>} */
     this.views = new Map();
@@ -49,11 +53,10 @@ export class Explorer {
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     this.context.moved = (graph) => this.moved(graph);
     this.context.failed = (error) => this.fail("This picture cannot be shown whole", error);
-    adoptSections();
-    this.fold = followFolds((folds) => this.store.set({ folds }));
-    hideTabs(hasSections);
+    this.summaries = summaries;
+    hideTabs((view) => this.context.has(view));
     startTabs((view) => this.store.go({ view }));
-    startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
+    startTheme(() => this.recolor(this.store.state));
     this.store.listen((state, before) => this.show(state, before));
     this.listen();
   }
@@ -149,11 +152,11 @@ export class Explorer {
   update(state, before) {
     const { context } = this;
     const profile = context.profile;
-    const name = nameOfView(state);
+    const name = this.nameOfView(state);
     const within = document.activeElement?.closest('[role="tabpanel"]');
     this.showTools({ ...state, view: name });
     showTab(name);
-    this.fold(state.folds);
+    this.context.folds.show(state.folds);
     this.scopes.update();
     context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
     const view = this.viewOf(name);
@@ -172,7 +175,7 @@ export class Explorer {
   /** The keyboard goes on in what is shown: in its graph, where arrows walk, or before its tables. */
   enter() {
     const { active } = this.context;
-    const name = nameOfView(this.store.state);
+    const name = this.nameOfView(this.store.state);
     const panel = part(`${name}-panel`, HTMLDivElement);
     panel.tabIndex = -1;
     const graph = GRAPHS.includes(name) && active?.seen;
@@ -225,19 +228,19 @@ export class Explorer {
     part("expand", HTMLButtonElement).setAttribute("aria-pressed", String(state.full));
   }
 
-  /**
-   * What the page says of other events steps aside, and its hottest methods where they are not those of what is shown.
-   * @param {number} event
-   */
+  /** @param {number} event */
   showEvent(event) {
-    const whole = this.isWhole();
-    for (const section of document.querySelectorAll("section.of-event, section.hottest")) {
-      if (!(section instanceof HTMLElement)) continue;
-      const other = section.dataset.event !== undefined && section.dataset.event !== String(event);
-      section.hidden = other || (section.matches(".hottest") && !whole);
-    }
+    this.summaries.show(event, this.isWhole());
     const { wider } = this.context.page.events[event];
     part("wider", HTMLSpanElement).textContent = wider;
+  }
+
+  /**
+   * The view that is shown: the flame graph where the page has nothing for the one asked for.
+   * @param {State} state
+   */
+  nameOfView({ view }) {
+    return this.context.has(view) ? view : "graph";
   }
 
   /** Whether what is shown is what the page began with: all of the cluster, or the comparison of both runs. */
@@ -295,9 +298,9 @@ export class Explorer {
   /** @param {boolean} begins whether the page is about to be printed, or has been */
   print(begins) {
     const { state } = this.store;
-    const shown = nameOfView(state);
+    const shown = this.nameOfView(state);
     const beside = !GRAPHS.includes(shown);
-    if (begins) this.updateHosts(shown);
+    if (begins) this.updateTables(shown);
     if (beside) this.setBeside(begins);
     if (begins) {
       layOnPaper(this.context, beside);
@@ -309,13 +312,15 @@ export class Explorer {
   }
 
   /**
-   * The hosts are printed with every view: as of what that shows, but in their own order.
+   * Hosts and run are printed with every view: as of what that shows, but in their own order.
    * @param {ViewName} shown
    */
-  updateHosts(shown) {
-    if (shown === "hosts" || !hasSections("hosts")) return;
+  updateTables(shown) {
     const { active } = this.context;
-    this.viewOf("hosts").update({ ...this.store.state, sort: "", rows: 0 }, null);
+    for (const view of /** @type {ViewName[]} */ (["hosts", "run"])) {
+      if (view === shown || !this.context.has(view)) continue;
+      this.viewOf(view).update({ ...this.store.state, sort: "", rows: MOST_ROWS }, null);
+    }
     this.context.active = active;
   }
 
@@ -363,14 +368,6 @@ export class Explorer {
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (state.full) this.expand();
   }
-}
-
-/**
- * The view that is shown: the flame graph where the page has nothing for the one asked for.
- * @param {State} state
- */
-function nameOfView({ view }) {
-  return hasSections(view) ? view : "graph";
 }
 
 /**

@@ -3,7 +3,6 @@
 
 import { copyName, copyStack } from "../graph/frame_details.js";
 import { make, part } from "./dom.js";
-import { hasSections } from "./tabs.js";
 
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 /** @typedef {import("../data/state.js").ViewName} ViewName */
@@ -48,7 +47,7 @@ export function obeyKeys(shortcuts) {
  */
 export function shortcutsOf(explorer) {
   const { store } = explorer;
-  const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
+  const view = (/** @type {ViewName} */ name) => () => explorer.context.has(name) && store.go({ view: name });
   const within = (/** @type {() => unknown} */ shown) => () => {
     if (shown() !== false) explorer.enter();
   };

@@ -1,6 +1,7 @@
 // @ts-check
 /** What is compared with what, in shares or in amounts. */
 
+import { sampledHosts } from "../data/page.js";
 import { formatScope } from "../data/scopes.js";
 import { Combobox } from "./combobox.js";
 import { make } from "./dom.js";
@@ -66,8 +67,9 @@ function counterpart({ page, scopes, scope }) {
 
 /** @param {Context} context */
 function leastAlike({ page, event }) {
-  const ranked = (page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
-  const far = (/** @type {typeof ranked[number]} */ one) => (one.outlier ? 1e6 : 0) + one.distance / (one.noise || 1);
+  const ranked = sampledHosts(page, event);
+  const far = (/** @type {typeof ranked[number]} */ { unlike }) =>
+    unlike ? (unlike.outlier ? 1e6 : 0) + unlike.divergence / (unlike.noise || 1) : 0;
   return ranked.reduce((most, one) => (far(one) > far(most) ? one : most), ranked[0])?.host ?? 0;
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The row of views: one tab is chosen, its panel shown; arrows walk along the row. Folded pieces of the page. */
+/** The row of views: one tab is chosen, its panel shown; arrows walk along the row. Pieces of the page that fold. */
 
 import { part } from "./dom.js";
 
@@ -45,55 +45,43 @@ function viewOf(tab) {
   return /** @type {ViewName} */ (tab.id.replace("view-", ""));
 }
 
-/**
- * @param {(folds: string) => void} changed
- * @returns {(folds: string) => void} brings the pieces into that state; "" is as they were written
- */
-export function followFolds(changed) {
-  const pieces = [...document.querySelectorAll("main details")].filter((one) => one instanceof HTMLDetailsElement);
-  const written = pieces.map((piece) => piece.open);
-  const told = () => pieces.flatMap((piece, at) => (piece.open === written[at] ? [] : [at])).join(".");
-  let shown = "";
-  for (const piece of pieces) {
+/** Pieces that fold: the state has the names of those that are not as they were made. */
+export class Folds {
+  constructor() {
+    /** @type {(folds: string) => void} */
+    this.changed = () => {};
+    /** Each with whether it was made open. @type {Map<string, {piece: HTMLDetailsElement, open: boolean}>} */
+    this.pieces = new Map();
+    this.shown = "";
+  }
+
+  /**
+   * @param {string} name
+   * @param {HTMLDetailsElement} piece
+   */
+  add(name, piece) {
+    this.pieces.set(name, { piece, open: piece.open });
+    piece.open = piece.open !== this.shown.split(".").includes(name);
     piece.addEventListener("toggle", () => {
-      if (told() === shown) return;
-      shown = told();
-      changed(shown);
+      const now = this.turned();
+      if (now === this.shown) return;
+      this.shown = now;
+      this.changed(now);
     });
   }
-  return (folds) => {
-    if (folds === shown) return;
+
+  /** Names that the link has of pieces which are not made yet stay. */
+  turned() {
+    const later = this.shown.split(".").filter((name) => name && !this.pieces.has(name));
+    const made = [...this.pieces].flatMap(([name, { piece, open }]) => (piece.open === open ? [] : [name]));
+    return [...later, ...made].join(".");
+  }
+
+  /** @param {string} folds */
+  show(folds) {
+    if (folds === this.shown) return;
+    this.shown = folds;
     const turned = new Set(folds.split("."));
-    pieces.forEach((piece, at) => (piece.open = written[at] !== turned.has(String(at))));
-    shown = told();
-  };
-}
-
-/** @type {Record<string, string>} */
-const SECTIONS = { hosts: "#hosts, section.hosts", run: "#run" };
-
-/** Moves the sections into their panels, and the hottest methods below the graph; each stays its event's. */
-export function adoptSections() {
-  for (const [view, selector] of Object.entries(SECTIONS)) {
-    part(`${view}-panel`, HTMLDivElement).append(...ofEvents(selector));
+    for (const [name, { piece, open }] of this.pieces) piece.open = open !== turned.has(name);
   }
-  part("explorer", HTMLElement).after(...ofEvents("section.hottest"));
-}
-
-/** @param {string} selector */
-function ofEvents(selector) {
-  const sections = [...document.querySelectorAll(selector)];
-  for (const section of sections) {
-    const around = section.parentElement?.closest(".of-event");
-    if (section instanceof HTMLElement && around instanceof HTMLElement) {
-      section.classList.add("of-event");
-      section.dataset.event = around.dataset.event;
-    }
-  }
-  return sections;
-}
-
-/** @param {string} view whether it has something to show beside what scripts make */
-export function hasSections(view) {
-  return !(view in SECTIONS) || part(`${view}-panel`, HTMLDivElement).childElementCount > 0;
 }

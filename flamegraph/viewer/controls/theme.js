@@ -1,6 +1,8 @@
 // @ts-check
 /** Dark or light: the system's wish, unless the reader chose. */
 
+import { part } from "./dom.js";
+
 const KEY = "hprofiler-theme";
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -11,10 +13,10 @@ export function isDark() {
 }
 
 /**
- * @param {HTMLButtonElement} button toggles
  * @param {() => void} changed is called when colours have to be drawn again
  */
-export function startTheme(button, changed) {
+export function startTheme(changed) {
+  const button = part("theme", HTMLButtonElement);
   const chosen = remembered();
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
   button.addEventListener("click", () => {

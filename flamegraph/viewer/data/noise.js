@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * What chance makes of a method's change, by how much processes vary: docs/diff.md explains the sums, and
- * hprofiler/report/diff/spread.py has the same.
+ * hprofiler/analysis/noise.py has the same; tests/viewer/vectors.json holds both together.
  */
 
 import { inTurns, MethodCosts } from "./method_costs.js";
@@ -376,9 +376,9 @@ export class ProcessCosts {
     const { type, unit } = page.events[this.event];
     if (unit === "count" && type === "samples") return 1;
     const { host } = page.processes[process];
-    const numbers = page.hosts_by_event[this.event] ?? [];
-    const taken = page.trimmed ? 0 : (numbers.find((one) => one.host === host)?.taken ?? 0);
-    if (taken === 0) return numbers.length === 0 && unit === "count" && !ESTIMATED.has(type) ? 1 : 0;
+    const { hosts } = page.summaries[this.event];
+    const taken = page.trimmed ? 0 : (hosts?.rows.find((one) => one.host === host)?.taken ?? 0);
+    if (taken === 0) return !hosts && unit === "count" && !ESTIMATED.has(type) ? 1 : 0;
     const sums = scopes.processSums(this.event, -1);
     return page.processes.reduce((sum, one, at) => sum + (one.host === host ? sums[at] : 0), 0) / taken;
   }

@@ -23,14 +23,81 @@ import { readTree } from "./tree.js";
 /** @typedef {{name: string, run: number}} HostInfo */
 /** @typedef {{host: number, name: string, pid: number, labels: Record<string, string>}} ProcessInfo */
 /** @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
-/** @typedef {{method: string, share: number, usual: number}} Difference */
-/** @typedef {{host: number, expected: number, taken: number, distance: number, noise: number, outlier: boolean, differs: Difference[]}} HostNumbers */
 /**
  * How much of what there was an event is of, in words: each run, hosts by their number; `short` for how much of the
  * time processes were recorded that were not for all of it.
  * @typedef {{runs: string[], hosts: Record<number, string>, short: Record<number, string>}} Coverage
  */
-/** @typedef {{text: string, method: string | null, host: number | null}} Finding */
+
+/**
+ * A sentence; `at` is where in it the method's name stands without its package.
+ * @typedef {{text: string, method: string | null, host: number | null, at: number | null}} Finding
+ */
+/** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
+/** `more` hosts are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
+
+/** Name, self, total. @typedef {[string, number, number]} MethodNumbers */
+/**
+ * The hottest methods as parts of `total`. With several hosts `shares` are each host's by method, and `stands_out` whether
+ * the largest is far above the cluster's; a host may have up to `forgot` of a method of which it has no share here.
+ * @typedef {object} Hottest
+ * @property {string} lead
+ * @property {number} total
+ * @property {MethodNumbers[]} by_self
+ * @property {MethodNumbers[]} by_total
+ * @property {{host: number, forgot: number}[]} hosts
+ * @property {number[][]} [shares]
+ * @property {boolean[]} [stands_out]
+ */
+
+/** How far a host is from the others; methods with their share here, and usually. */
+/** @typedef {{divergence: number, noise: number, cosine: number, moved: number, outlier: boolean, methods: [string, number, number][]}} Distance */
+/**
+ * A host of an event: `counts` are texts and numbers by `heads`, `hottest` a method and its share.
+ * @typedef {object} HostRow
+ * @property {number | null} host its number; null for one without samples of any event
+ * @property {string} name
+ * @property {number} recorded of its `processes`
+ * @property {number} processes
+ * @property {number} expected
+ * @property {number} taken
+ * @property {[string, number][]} counts
+ * @property {number | null} total
+ * @property {[string, number] | null} hottest
+ * @property {string} why_empty
+ * @property {Distance | null} unlike
+ */
+/** `odd` are processes unlike the others. */
+/** @typedef {{heads: string[], compared: boolean, rows: HostRow[], odd: {who: string, what: string}[], more_odd: number, idle: string[]}} Hosts */
+
+/**
+ * What the page says of an event; of a file nothing is known of hosts.
+ * @typedef {object} Summary
+ * @property {Finding[]} findings the answer first
+ * @property {string} second the line below the answer
+ * @property {{text: string, partial: boolean}[]} chips
+ * @property {Empty | null} empty
+ * @property {Hottest | null} hottest
+ * @property {Hosts | null} hosts
+ */
+
+/**
+ * @typedef {object} LedgerLine
+ * @property {"failed" | "degraded" | "ok" | "idle"} status
+ * @property {string} stage
+ * @property {string} host
+ * @property {string} process
+ * @property {number | null} pid
+ * @property {string[]} used
+ * @property {[number, number, number] | null} samples expected, taken, lost
+ * @property {string} attached
+ * @property {string} sent
+ * @property {string} reason
+ * @property {string} remedy
+ * @property {string} took
+ */
+/** @typedef {{samples: boolean, all_well: string, fine: string, lines: LedgerLine[]}} Ledger */
+/** The ledger; facts by label, as text or code. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /**
  * What the page says about itself. Every name in it may be anything at all.
@@ -45,20 +112,28 @@ import { readTree } from "./tree.js";
  * @property {ProcessInfo[]} processes
  * @property {string[]} threads
  * @property {ColumnInfo[]} columns
- * @property {HostNumbers[][]} hosts_by_event
  * @property {Coverage[]} coverage by event
- * @property {Finding[][]} findings
+ * @property {Summary[]} summaries by event
+ * @property {Run | null} run null where the page is not of one run
  */
 
-const FORMAT = 2;
+const FORMAT = 3;
 
-/** @returns {PageInfo | null} null for a page without data */
+/** @returns {PageInfo} */
 export function readPage() {
-  const text = document.getElementById("hprofiler-page")?.textContent;
-  if (!text) return null;
   /** @type {PageInfo} */
-  const page = JSON.parse(text);
-  return page.format === FORMAT && page.data && page.events.length > 0 ? page : null;
+  const page = JSON.parse(document.getElementById("hprofiler-page")?.textContent || "null");
+  if (page?.format !== FORMAT) throw new Error("the page carries no description that it can read");
+  return page;
+}
+
+/**
+ * The hosts of an event that took samples of it.
+ * @param {PageInfo} page
+ * @param {number} event
+ */
+export function sampledHosts(page, event) {
+  return (page.summaries[event].hosts?.rows ?? []).filter(({ host, taken }) => host !== null && taken > 0);
 }
 
 /**

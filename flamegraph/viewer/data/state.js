@@ -20,7 +20,7 @@
  * @property {boolean} flame root at the bottom instead of the top
  * @property {string} sort what a table is sorted by; "" leaves it to the view
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
- * @property {string} folds which folded pieces of the page are not as they were written, as in folds.js
+ * @property {string} folds names of the pieces of the page that fold and are not as they were made
  * @property {boolean} full whether the view fills the window
  * @property {"kind" | "package"} color
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
@@ -39,7 +39,7 @@ const SWITCHES = /** @type {const} */ (["flame", "full"]);
 /** With another one of these a table lists something else, and begins anew. */
 const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "query", "regexp", "sort", "normalize"]);
 /** A link may ask for more than a browser can bear. */
-const MOST_ROWS = 5000;
+export const MOST_ROWS = 5000;
 /** @type {ViewName[]} */
 const VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
 

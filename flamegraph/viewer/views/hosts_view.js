@@ -1,19 +1,22 @@
 // @ts-check
 /** The table of hosts, and of the processes of one host. */
 
-import { make } from "../controls/dom.js";
-import { amounts, inOrder, percent, shortName } from "../data/format.js";
+import { filled, make } from "../controls/dom.js";
+import { amounts, percent, shortName } from "../data/format.js";
 import { nameElement } from "../graph/frame_details.js";
+import { linkTo } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
 
 /** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../data/page.js").Difference} Difference */
-/** @typedef {import("../data/page.js").HostNumbers} HostNumbers */
+/** @typedef {import("../data/page.js").HostRow} HostRow */
+/** @typedef {import("../data/page.js").Hosts} Hosts */
+/** @typedef {import("../data/page.js").PageInfo} PageInfo */
+/** @typedef {import("./table.js").TableColumn<HostRow>} HostColumn */
 /** @typedef {import("./table.js").TableColumn<Row>} ProcessColumn */
 /** @typedef {import("../data/state.js").State} State */
 /** @typedef {import("../controls/context.js").View} View */
 
-/** Methods that are told of a host that is unlike the others. */
+/** Methods that are named of a host that is unlike the others. */
 const DIFFERENCES = 3;
 /** Puts all outliers before all others. */
 const OUTLIER = 1e6;
@@ -25,149 +28,156 @@ export class HostsView {
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.tables = [...panel.querySelectorAll("table.hosts")]
-      .filter((table) => table instanceof HTMLTableElement)
-      .map((table) => new HostsTable(context, table));
+    this.context = context;
+    this.hosts = new HostsTable(context.page, context);
     this.processes = new ProcessesTable(context);
-    panel.append(this.processes.element);
+    panel.append(this.hosts.element, this.processes.element);
   }
 
   /** @param {State} state */
   update(state) {
-    for (const table of this.tables) table.sort(state.sort);
+    this.hosts.show(this.context.event, state.sort, state.rows);
     this.processes.update(state);
   }
 }
 
-/** One event's table. In the address a column is a number. */
-class HostsTable {
+/** Every host of an event with what it contributed and how alike it is. */
+export class HostsTable {
   /**
-   * @param {Context} context
-   * @param {HTMLTableElement} table
+   * @param {PageInfo} page
+   * @param {Context | null} context null where there are no views that the hosts lead to
    */
-  constructor(context, table) {
+  constructor(page, context) {
+    this.page = page;
     this.context = context;
-    this.body = table.tBodies[0];
-    this.rows = [...this.body.rows];
-    this.heads = [...(table.tHead?.rows[0].cells ?? [])];
-    const event = Number(table.closest(".of-event")?.getAttribute("data-event") ?? 0);
-    /** @type {HostNumbers[]} */
-    this.numbers = (context.page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
-    this.heads.forEach((head, column) => this.liven(head, column));
-    /** The column that says how alike the hosts are; -1 where nothing could be compared. */
-    this.unlike = this.rows.length > 0 ? unlikeOf(this.rows[0])?.cellIndex ?? -1 : -1;
-    if (this.unlike >= 0) this.rows.forEach((row) => this.link(row));
+    /** @type {SortedTable<HostRow>} */
+    this.table = new SortedTable("hosts", "Hosts", (change) => context?.set(change));
+    this.notes = make("div");
+    this.element = filled("section", "hosts", make("h2", "", "Hosts"), this.table.element, this.notes);
+    this.event = -1;
+    /** @type {HostColumn[]} */
+    this.columns = [];
   }
 
   /**
-   * @param {HTMLTableCellElement} head
-   * @param {number} column
+   * @param {number} event
+   * @param {string} sort a column's key; else the least alike come first, or hosts stand as in the run
+   * @param {number} rows
    */
-  liven(head, column) {
-    const button = make("button", "", head.textContent ?? "");
-    button.title = "Sort by this column";
-    button.addEventListener("click", () => {
-      const turned = head.getAttribute("aria-sort") !== "none" && !this.context.state.sort.startsWith("-");
-      this.context.set({ sort: `${turned ? "-" : ""}${column}` });
+  show(event, sort, rows) {
+    const { hosts } = this.page.summaries[event];
+    this.element.hidden = !hosts;
+    if (!hosts) return;
+    if (event !== this.event) {
+      this.columns = this.makeColumns(event, hosts);
+      this.notes.replaceChildren(...notesOf(hosts));
+    }
+    this.event = event;
+    const known = this.columns.some(({ key }) => key === sort.replace(/^-/, ""));
+    this.table.show(this.columns, hosts.rows, known ? sort : hosts.compared ? "unlike" : null, rows);
+    this.table.element.hidden = hosts.rows.length === 0;
+  }
+
+  /**
+   * @param {number} event
+   * @param {Hosts} hosts
+   * @returns {HostColumn[]}
+   */
+  makeColumns(event, { heads, rows, compared }) {
+    const totals = rows.map(({ total }) => total ?? 0);
+    const whole = totals.reduce((sum, total) => sum + total, 0);
+    const largest = Math.max(1, ...totals);
+    const several = totals.filter((total) => total > 0).length > 1;
+    const { name } = this.page.events[event];
+    /** @type {HostColumn[]} */
+    const columns = [
+      {
+        key: "host", label: "Host", title: "Sort by name", className: "host",
+        value: (row) => row.name,
+        cell: (row) => [several && row.total !== null ? linkTo({ event: name, scope: `host:${row.host}` }, make("bdi", "", row.name)) : make("bdi", "", row.name)],
+      },
+      {
+        key: "processes", label: "Processes", title: "Sort by how many were recorded", className: "number",
+        value: (row) => (row.processes ? row.recorded : -1),
+        cell: ({ recorded, processes }) => [make("span", "", processes ? (recorded < processes ? `${recorded} of ${processes}` : String(recorded)) : "")],
+      },
+      ...heads.map((label, at) => ({
+        key: label.toLowerCase().replaceAll(" ", "-"), label, title: "Sort by this column", className: "number",
+        value: (/** @type {HostRow} */ row) => row.counts[at]?.[1] ?? -1,
+        cell: (/** @type {HostRow} */ row) => [make("span", "", row.counts[at]?.[0] ?? "")],
+      })),
+      {
+        key: "share", label: "Share", title: "Sort by how much each has", className: "share total",
+        value: (row) => row.total ?? -1,
+        cell: ({ total }) => (total === null ? [] : barOf(percent(total, whole), total / largest)),
+      },
+      {
+        key: "hottest", label: "Hottest method", title: "Sort by name", className: "name",
+        value: ({ hottest }) => hottest?.[0] ?? "",
+        cell: ({ hottest, why_empty }) =>
+          hottest ? [nameElement(hottest[0]), make("span", "soft", ` ${percent(hottest[1], 1)}`)] : [make("span", "soft", why_empty)],
+      },
+    ];
+    if (!compared) return columns;
+    return columns.concat({
+      key: "unlike", label: "Unlike the others", title: "Sort by how unlike the others each is", className: "unlike",
+      value: ({ unlike }) => (unlike ? unlike.divergence + (unlike.outlier ? OUTLIER : 0) : -1),
+      cell: (row) => this.unlike(row),
     });
-    head.replaceChildren(button);
   }
 
   /**
-   * A host leads to its comparison with the rest, and so does what differs there.
-   * @param {HTMLTableRowElement} row
+   * The distance from the other hosts, marked where it is no chance; it leads to a comparison, and so does what differs.
+   * @param {HostRow} row
    */
-  link(row) {
-    const host = hostOf(row);
-    const numbers = this.numbers.find((one) => one.host === host);
-    const cell = unlikeOf(row);
-    if (!numbers || !cell) return;
-    cell.dataset.sort = String(numbers.distance + (numbers.outlier ? OUTLIER : 0));
+  unlike(row) {
+    const { context } = this;
+    const { host, name, unlike } = row;
+    if (!unlike) return [];
+    const number = unlike.divergence.toFixed(4);
+    const shown = unlike.outlier ? make("span", "state degraded", `unlike ${number}`) : make("span", "soft", number);
+    shown.title =
+      `Jensen–Shannon divergence ${unlike.divergence.toFixed(6)} bits, ${unlike.noise.toFixed(6)} by chance; ` +
+      `cosine ${unlike.cosine.toFixed(4)}; ${percent(unlike.moved, 1)} of the samples are elsewhere`;
+    if (!context || host === null || row.taken === 0) return [shown];
+    const compare = (/** @type {string} */ method) => {
+      const sides = { scope: `host:${host}`, with: `rest:host:${host}`, query: method ? `"${method}"` : "" };
+      context.go({ view: "compare", ...sides, regexp: false, zoom: 0, sort: "" });
+    };
     const rest = make("button", "link rest", "Compare");
     rest.title = "Compare this host with the rest";
-    rest.setAttribute("aria-label", `Compare ${row.cells[0].textContent} with the rest`);
-    rest.addEventListener("click", () => this.compare(host, ""));
-    cell.querySelector(".soft")?.remove();
-    cell.append(" ", rest);
-    if (!numbers.outlier) return;
-    const list = make("ul", "differs");
-    list.append(...numbers.differs.slice(0, DIFFERENCES).map((one) => this.difference(host, one)));
-    cell.append(list);
-  }
-
-  /**
-   * @param {number} host
-   * @param {Difference} difference
-   */
-  difference(host, { method, share, usual }) {
-    const button = make("button", "link");
-    button.append(make("bdi", "", shortName(method)));
-    button.title = "Compare this host with the rest, this method marked";
-    button.addEventListener("click", () => this.compare(host, method));
-    const item = make("li");
-    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
-    return item;
-  }
-
-  /**
-   * @param {number} host
-   * @param {string} method is searched there
-   */
-  compare(host, method) {
-    const query = method ? `"${method}"` : "";
-    const sides = { scope: `host:${host}`, with: `rest:host:${host}` };
-    this.context.go({ view: "compare", ...sides, query, regexp: false, zoom: 0, sort: "" });
-  }
-
-  /** @param {string} sort a column's number, "-" before it for the other direction; else the least alike come first */
-  sort(sort) {
-    const asked = /^(-?)(\d+)$/.exec(sort);
-    const column = asked ? Number(asked[2]) : this.unlike;
-    const way = asked?.[1] ? -1 : 1;
-    const keyed = this.rows.map((row) => ({ row, value: valueOf(row.cells[column]) }));
-    const numeric = keyed.some(({ value }) => typeof value === "number");
-    keyed.sort((a, b) => compareValues(a.value, b.value, way));
-    this.body.replaceChildren(...keyed.map(({ row }) => row));
-    this.heads.forEach((head, index) => {
-      const order = numeric === way > 0 ? "descending" : "ascending";
-      head.setAttribute("aria-sort", index === column ? order : "none");
-    });
+    rest.setAttribute("aria-label", `Compare ${name} with the rest`);
+    rest.addEventListener("click", () => compare(""));
+    const cells = [filled("span", "", shown, " ", rest)];
+    if (unlike.outlier) {
+      const differences = unlike.methods.slice(0, DIFFERENCES).map(([method, share, usual]) => {
+        const button = filled("button", "link", make("bdi", "", shortName(method)));
+        button.title = "Compare this host with the rest, this method marked";
+        button.addEventListener("click", () => compare(method));
+        return filled("li", "", button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
+      });
+      cells.push(filled("ul", "differs", ...differences));
+    }
+    return cells;
   }
 }
 
 /**
- * The host that a row's link leads to.
- * @param {HTMLTableRowElement} row
+ * Processes unlike the others, on hosts that are not; idle hosts.
+ * @param {Hosts} hosts
  */
-function hostOf(row) {
-  const link = row.querySelector("a");
-  const scope = new URLSearchParams(link?.hash.slice(1)).get("scope") ?? "";
-  return scope.startsWith("host:") ? Number(scope.slice(5)) : -1;
-}
-
-/** @param {HTMLTableRowElement} row */
-function unlikeOf(row) {
-  return [...row.cells].find((cell) => cell.classList.contains("unlike"));
-}
-
-/**
- * What a cell sorts by: the amount that the page gives with it, else its text; null for nothing.
- * @param {HTMLTableCellElement | undefined} cell
- */
-function valueOf(cell) {
-  if (cell?.dataset.sort) return Number(cell.dataset.sort);
-  return cell?.textContent?.trim() || null;
-}
-
-/**
- * Numbers from the largest, text from A, nothing always last.
- * @param {number | string | null} a
- * @param {number | string | null} b
- * @param {number} way
- */
-function compareValues(a, b, way) {
-  if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return way * (typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b)));
+function notesOf({ odd, more_odd, idle }) {
+  const notes = [];
+  if (odd.length) {
+    const listed = odd.map(({ who, what }) => filled("li", "", make("bdi", "", who), `: ${what}`));
+    if (more_odd) listed.push(make("li", "", `and ${more_odd} more`));
+    notes.push(filled("div", "lead", "Processes unlike the others:", filled("ul", "", ...listed)));
+  }
+  if (idle.length) {
+    const names = idle.flatMap((name, at) => [at ? ", " : "", make("bdi", "", name)]);
+    notes.push(filled("p", "lead", "Idle, nothing there matched: ", ...names, "."));
+  }
+  return notes;
 }
 
 /**

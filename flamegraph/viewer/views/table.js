@@ -49,6 +49,7 @@ export class SortedTable {
     this.rows = [];
     /** What is listed: with the same again the reader stays in place. @type {Row[]} */
     this.listed = [];
+    /** @type {string | null} */
     this.sort = "";
     this.limit = PAGE;
     this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
@@ -59,13 +60,14 @@ export class SortedTable {
   /**
    * @param {TableColumn<Row>[]} columns the same as before where cells are, too: rows that stay are not made anew then
    * @param {Row[]} rows
-   * @param {string} sort a column's key, with "-" before it for the other direction; the first column if it is none's
+   * @param {string | null} sort a column's key, with "-" before it for the other direction; the first column if it is
+   * none's; null leaves rows in their order
    * @param {number} limit how many rows are shown, at least as many as always are
    */
   show(columns, rows, sort, limit) {
-    const key = sort.replace(/^-/, "");
-    const by = columns.find((column) => column.key === key) ?? columns[0];
-    const turned = by.key === key && sort.startsWith("-");
+    const key = sort?.replace(/^-/, "");
+    const by = sort === null ? null : columns.find((column) => column.key === key) ?? columns[0];
+    const turned = by?.key === key && Boolean(sort?.startsWith("-"));
     const same = sort === this.sort && rows.length === this.listed.length && rows.every((row, at) => row === this.listed[at]);
     const focused = document.activeElement?.id ?? "";
     const focusedRow = same ? this.focusedRow() : null;
@@ -73,7 +75,7 @@ export class SortedTable {
     this.columns = columns;
     this.listed = rows;
     this.sort = sort;
-    this.rows = sortRows(rows, by, turned);
+    this.rows = by ? sortRows(rows, by, turned) : rows;
     this.limit = Math.max(PAGE, limit);
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
     this.fill();
@@ -90,7 +92,7 @@ export class SortedTable {
 
   /**
    * @param {TableColumn<Row>} column
-   * @param {TableColumn<Row>} by
+   * @param {TableColumn<Row> | null} by
    * @param {boolean} turned
    */
   headOf(column, by, turned) {
@@ -159,7 +161,7 @@ export function followRow(target) {
  * @returns {HTMLElement | null}
  */
 function buttonIn(row) {
-  return row?.querySelector(".name button, .name a") ?? null;
+  return row?.querySelector(".name button, .name a, .host a") ?? null;
 }
 
 /**

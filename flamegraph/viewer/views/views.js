@@ -11,6 +11,7 @@ import { MergedGraph } from "../graph/merged_graph.js";
 import { CompareView } from "./compare_view.js";
 import { HostsView } from "./hosts_view.js";
 import { MethodsView } from "./methods_view.js";
+import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
 
 /** @typedef {import("../controls/context.js").Context} Context */
@@ -66,11 +67,6 @@ export class ReversedView {
     const total = quantity(profile.sum(), profile.event);
     this.graph.show(mergedFromLeaves(profile), `${scope.label}, from the leaves · ${total}`);
   }
-}
-
-/** @implements {View} */
-export class RunView {
-  update() {}
 }
 
 /** @type {Record<ViewName, new (context: Context, panel: HTMLElement) => View>} */

@@ -203,8 +203,8 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "target": asdict(record.target),
                 "coverage": asdict(record.coverage),
                 "failures": [
-                    dict(zip(("where", "reason", "remedy"), f, strict=False))
-                    for f in failures(result.results)
+                    {"where": one.where, "reason": one.reason, "remedy": one.remedy}
+                    for one in failures(result.results)
                 ],
                 "processes": _process_records(result),
                 "events": [_event_record(event) for event in result.report.events],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.background import many
 from hprofiler.kubernetes import Forbidden, KubernetesError, connect
-from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
+from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Status, Target
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.kubernetes.asked import parse
 from hprofiler.resolve.kubernetes.listing import Lister
@@ -217,6 +217,7 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
                     f"{which}: {what}",
                     label=which,
                     code="container-restarted",
+                    notes=(Note("container-restarted", what),),
                 )
             )
     named = zip(now.running, _names(now.running, before.home), strict=False)

@@ -44,8 +44,6 @@ class SshConnector:
         self._keys = KeyRing(ask_passphrase)
         self._known_hosts = KnownHosts()
         self._jumps = Jumps(self._link)
-        self._found: dict[str, Hops] = {}
-        """Of hosts whose way was told and is about to be gone: finding it may run commands of ssh_config."""
 
     def transport(self, host: Host) -> SshTransport:
         """A transport to `host`, not connected yet."""
@@ -53,15 +51,13 @@ class SshConnector:
 
     def _destination(self, host: Host) -> str:
         """`user@host:port`, and through which other hosts."""
-        found = self._found[host.name] = self._hops(self._routes.find(host))
-        *jumps, end = found
+        *jumps, end = self._hops(self._routes.find(host))
         if jumps:
             return f"{end.login} through {', '.join(jump.login for jump in jumps)}"
         return end.login + (" through its ProxyCommand" if end.proxy_command else "")
 
     def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
-        found = self._found.pop(host.name, None)
-        return self._link(found or self._hops(self._routes.find(host)), attempt)
+        return self._link(self._hops(self._routes.find(host)), attempt)
 
     def _hops(self, route: Route) -> Hops:
         """The route, and before it those of its jump hosts in the order of connecting. Raises HostError."""

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import getpass
-import io
 import os
+import pwd
 import re
-import threading
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hprofiler.base.errors import HostError, UsageError
-from hprofiler.base.paths import at_home, usual
+from hprofiler.base.paths import at_home, is_file, usual
+from hprofiler.base.text import printable
 from hprofiler.model import Host
-from hprofiler.transport.ssh.config_file import read_config
 
-if TYPE_CHECKING:
-    import paramiko
-
-_USER_DIR = "~/.ssh"
-_SYSTEM_DIR = Path("/etc/ssh")
+_SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
+_KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
+_SYSTEM_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+# ssh prints its default keys where ssh_config names none. All releases have at least four.
+_DEFAULT_KEY = re.compile(r"~/\.ssh/id_\w+")
+_MOST_NAMED = 3
 # A line of known_hosts takes other names for several, for a pattern, or for no name at all.
 _KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
+_JUMP = re.compile(
+    r"(?:ssh://)?(?:(?P<user>.*)@)?"
+    r"(?:\[(?P<v6>[^]]*)\]|(?P<host>[^:]+|.*:.*:.*))(?::(?P<port>[^:]*))?/?"
+)
 _CONFIG_REMEDY = "correct the ssh_config file, or name another one with --ssh-config"
+
+Settings = Mapping[str, "list[str]"]
+"""The values of each keyword of ssh_config, in small letters."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +85,15 @@ class Route:
 
 
 class RouteFinder:
-    """Reads ssh_config once, and answers for any number of hosts; from any thread."""
+    """Asks `ssh -G` what ssh_config says of a host; from any thread."""
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
-        self._lock = threading.Lock()
-        self._config: paramiko.SSHConfig | None = None
+        self._config = options.config_path
+        self._account = _account() if shutil.which("ssh") else None
+        own = usual("~/.ssh/config")
+        if self._account and own and not self._config and Path(self._account.pw_dir) != own.parent.parent:
+            self._config = own if is_file(own) else None  # ssh knows nothing of $HOME
 
     def find(self, host: Host) -> Route:
         """The route to a host that the user asked for. Raises HostError."""
@@ -90,154 +102,120 @@ class RouteFinder:
 
     def find_jump(self, spec: str, jumps: tuple[str, ...] | None) -> Route:
         """The route to a jump host `[user@]host[:port]`; its own ProxyJump counts where `jumps` is None."""
-        text = spec[len("ssh://") :] if spec.startswith("ssh://") else spec
-        user, _, address = text.rpartition("@")
-        port: int | None = None
-        if address.startswith("["):
-            address, _, rest = address[1:].partition("]")
-            port_text = rest.lstrip(":")
-        else:
-            address, _, port_text = address.partition(":") if address.count(":") == 1 else (address, "", "")
-        if port_text:
-            port = _number(port_text)
-            if not port:
-                raise HostError("connect", f"ProxyJump {spec!r} has no valid port", _CONFIG_REMEDY)
-        return self._route(address, user or None, port, jumps)
+        parts = _JUMP.fullmatch(spec)
+        if parts is None or (parts["port"] and not _port(parts["port"])):
+            raise HostError("connect", f"ProxyJump {spec!r} is not [user@]host[:port]", _CONFIG_REMEDY)
+        port = _port(parts["port"]) if parts["port"] else None
+        return self._route(parts["v6"] or parts["host"], parts["user"] or None, port, jumps)
 
     def _route(
         self, address: str, user: str | None, port: int | None, jumps: tuple[str, ...] | None
     ) -> Route:
+        settings = self._ask_ssh(address, user, port) if self._account else self._read(address)
+
+        def value(name: str, otherwise: str = "") -> str:
+            return settings.get(name, [otherwise])[0]
+
+        hostname = value("hostname", address)
+        port = port or _port(value("port", "22"))
+        if not port:
+            raise HostError("connect", f"ssh_config gives the port {value('port')!r}", _CONFIG_REMEDY)
         own_name = _own_name()
-        config = self._lookup(address)
-        hostname = str(config.get("hostname", address))
-        port = port or _port(config.get("port", "22"))
-        user = user or config.get("user") or own_name
-        strict = str(config.get("stricthostkeychecking", "ask")).lower()
-        jumps = _jumps(config) if jumps is None else jumps
+        user = user or value("user") or own_name
+        tokens = {"h": hostname, "n": address, "p": str(port), "r": user, "u": own_name, "d": "~", "%": "%"}
+
+        def files(names: str) -> tuple[Path, ...]:
+            words = (_expand(name, tokens) for name in names.split() if name.lower() != "none")
+            return tuple(map(_at_home, words))
+
+        if jumps is None:
+            jump = value("proxyjump", "none")
+            jumps = () if jump.lower() == "none" else tuple(filter(None, map(str.strip, jump.split(","))))
+        command = value("proxycommand", "none")
+        named = settings.get("identityfile", [])
+        if len(named) > _MOST_NAMED and all(map(_DEFAULT_KEY.fullmatch, named)):
+            named = []
+        mine = [str(self._options.identity)] if self._options.identity else []
+        identities = [*mine, *(_expand(name, tokens) for name in named if name.lower() != "none")]
+        known_hosts = str(self._options.known_hosts or "") or value("userknownhostsfile", _KNOWN_HOSTS)
         return Route(
             hostname=hostname,
             port=port,
             user=user,
-            identities=self._identities(config),
-            identities_only=_yes(config, "identitiesonly"),
+            identities=tuple(dict.fromkeys(map(_at_home, identities))),
+            identities_only=value("identitiesonly") in ("yes", "true"),
             jumps=jumps,
-            proxy_command=None if jumps else _command(config, address),
-            known_hosts=self._known_hosts(config),
-            revoked=_revoked(config),
-            known_as=_known_as(config.get("hostkeyalias"), hostname, port),
-            accept_new=self._options.accept_new_host_keys or strict in ("accept-new", "no", "off"),
-            gssapi=_yes(config, "gssapiauthentication"),
+            proxy_command=None if jumps or command.lower() == "none" else _expand(command, tokens),
+            known_hosts=files(known_hosts) + files(value("globalknownhostsfile", _SYSTEM_KNOWN_HOSTS)),
+            revoked=files(value("revokedhostkeys", "none")),
+            known_as=_known_as(value("hostkeyalias"), hostname, port),
+            accept_new=self._options.accept_new_host_keys
+            or value("stricthostkeychecking", "ask") in ("accept-new", "no", "off", "false"),
+            gssapi=value("gssapiauthentication") in ("yes", "true"),
         )
 
-    def _identities(self, config: Mapping[str, Any]) -> tuple[Path, ...]:
-        named = [str(self._options.identity)] if self._options.identity else []
-        named += [name for name in config.get("identityfile", []) if name.lower() != "none"]
-        return tuple(dict.fromkeys(_at_home(name) for name in named))
-
-    def _known_hosts(self, config: Mapping[str, Any]) -> tuple[Path, ...]:
-        """The user's files first: the first of all is where new keys go."""
-        users: list[str] = []
-        if self._options.known_hosts:
-            users = [str(self._options.known_hosts)]
-        elif "userknownhostsfile" in config:
-            users = str(config["userknownhostsfile"]).split()
-        elif home := usual(_USER_DIR):
-            users = [f"{home}/known_hosts", f"{home}/known_hosts2"]
-        systems = str(
-            config.get(
-                "globalknownhostsfile", f"{_SYSTEM_DIR}/ssh_known_hosts {_SYSTEM_DIR}/ssh_known_hosts2"
-            )
-        ).split()
-        return tuple(_expanded(name) for name in users + systems if name != "none")
-
-    def _lookup(self, address: str) -> dict[str, Any]:
+    def _ask_ssh(self, address: str, user: str | None, port: int | None) -> Settings:
+        command = ["ssh", "-G", "-T"]
+        command += ["-F", str(self._config)] if self._config else []
+        command += ["-l", user] if user else []
+        command += ["-p", str(port)] if port else []
+        seconds = self._options.timeout
         try:
-            with self._lock:  # a lookup may ask the resolver; not worth more than one at a time
-                if self._config is None:
-                    self._config = self._read()
-                return dict(self._config.lookup(address))
-        except UsageError as error:
-            raise HostError("connect", error.reason, error.remedy) from error
-        except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
-            raise HostError("connect", f"ssh_config is not valid: {error}", _CONFIG_REMEDY) from error
+            done = subprocess.run(
+                [*command, "--", address], stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
+            )
+        except subprocess.TimeoutExpired as error:
+            reason = f"`ssh -G` did not read ssh_config within {seconds:.3g} s"
+            raise HostError("connect", reason, "see what its `Match exec` and `Include` lines do") from error
+        except (OSError, ValueError) as error:
+            raise HostError("connect", f"cannot run `ssh -G`: {error}") from error
+        if done.returncode:
+            said = printable(done.stderr.decode("utf-8", "replace").strip()[-500:])
+            raise HostError("connect", f"ssh cannot read ssh_config: {said}", _CONFIG_REMEDY)
+        assert self._account
+        in_home = f"{self._account.pw_dir}/.ssh/known_hosts"
+        settings: dict[str, list[str]] = {}
+        for line in done.stdout.decode("utf-8", "replace").splitlines():
+            name, _, value = line.partition(" ")
+            settings.setdefault(name, []).append(value.replace(in_home, "~/.ssh/known_hosts"))
+        return settings
 
-    def _read(self) -> paramiko.SSHConfig:
+    def _read(self, address: str) -> Settings:
+        """What paramiko reads where there is no `ssh`."""
         import paramiko
 
-        _keep_our_input()
-        if self._options.config_path:
-            try:
-                text = read_config(self._options.config_path, usual(_USER_DIR) or _SYSTEM_DIR)
-            except OSError as error:
-                raise UsageError(f"cannot read {self._options.config_path}: {error.strerror}") from error
-            return paramiko.SSHConfig.from_text(text)
-        text = ""
-        for folder, name in ((usual(_USER_DIR), "config"), (_SYSTEM_DIR, "ssh_config")):
-            if folder is None:
-                continue
-            try:
-                text += read_config(folder / name, folder) + "Host *\n"
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise UsageError(f"cannot read {folder / name}: {error.strerror}") from error
-        return paramiko.SSHConfig.from_text(text)
+        named = self._options.config_path
+        paths = [named] if named else [usual("~/.ssh/config"), _SYSTEM_CONFIG]
+        try:
+            texts = [path.read_text("utf-8", "replace") for path in paths if path and path.exists()]
+            config = paramiko.SSHConfig.from_text("\nHost *\n".join(texts))
+            found: dict[str, Any] = dict(config.lookup(address))
+        except OSError as error:
+            raise HostError("connect", f"cannot read ssh_config: {error}", _CONFIG_REMEDY) from error
+        except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
+            raise HostError("connect", f"ssh_config is not valid: {error}", _CONFIG_REMEDY) from error
+        if "include" in found:
+            reason = "ssh_config has an Include, which only the program `ssh` can read"
+            raise HostError("connect", reason, "install OpenSSH's client, or use --ssh-config")
+        return {name: [one] if isinstance(one, str) else one or ["none"] for name, one in found.items()}
 
 
-class _NothingToRead:
-    """Runs commands of `Match exec` for paramiko. They have no input, as with ssh; it gives them ours."""
-
-    def __init__(self, invoke: Any) -> None:
-        self._invoke = invoke
-
-    def run(self, command: str, **options: Any) -> Any:
-        return self._invoke.run(command, in_stream=io.StringIO(), **options)
+def _account() -> pwd.struct_passwd | None:
+    """`ssh` refuses to run for a user who has none, as in many containers."""
+    try:
+        return pwd.getpwuid(os.getuid())
+    except KeyError:
+        return None
 
 
-def _keep_our_input() -> None:
-    """For all lookups: paramiko has no option for it, and other threads need sys.stdin as it is."""
-    from paramiko import config
-
-    invoke = getattr(config, "invoke", None)
-    if invoke is not None and not isinstance(invoke, _NothingToRead):
-        config.invoke = _NothingToRead(invoke)  # type: ignore[attr-defined]
+def _expand(text: str, tokens: Mapping[str, str]) -> str:
+    return re.sub("%(.)", lambda found: tokens.get(found[1], found[0]), text)
 
 
 def _port(text: str) -> int:
-    port = _number(text)
-    if not port:
-        raise HostError("connect", f"the port {text!r} in ssh_config is not valid", _CONFIG_REMEDY)
-    return port
-
-
-def _number(text: str) -> int:
-    """The port that a text is; 0 for what is none (`²` is a digit to Python, and no number)."""
+    """The port that a text is; 0 for none (`²` is a digit to Python, and not a number)."""
     number = int(text) if re.fullmatch("[0-9]{1,5}", text) else 0
     return number if number < 65536 else 0
-
-
-def _yes(config: Mapping[str, Any], name: str) -> bool:
-    return str(config.get(name, "no")).lower() in ("yes", "true")
-
-
-def _jumps(config: Mapping[str, Any]) -> tuple[str, ...]:
-    value = str(config.get("proxyjump") or "none")
-    return () if value.lower() == "none" else tuple(part.strip() for part in value.split(",") if part.strip())
-
-
-def _command(config: Mapping[str, Any], address: str) -> str | None:
-    """ProxyCommand; paramiko has expanded all but these two tokens."""
-    command = config.get("proxycommand")
-    return None if command is None else str(command).replace("%n", address).replace("%%", "%")
-
-
-def _revoked(config: Mapping[str, Any]) -> tuple[Path, ...]:
-    names = str(config.get("revokedhostkeys", "none")).split()
-    return tuple(_expanded(name) for name in names if name.lower() != "none")
-
-
-def _expanded(name: str) -> Path:
-    return _at_home(name.replace("%d", "~", 1))
 
 
 def _at_home(name: str) -> Path:
@@ -248,15 +226,14 @@ def _at_home(name: str) -> Path:
 
 
 def _own_name() -> str:
-    """What `ssh_config` may speak of as well."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         reason = f"the user who runs this ({os.getuid()}) has no user name on this machine"
-        raise HostError("connect", reason, "set one: LOGNAME=me hprofiler …") from error
+        raise HostError("connect", reason, "give it one: LOGNAME=me hprofiler ...") from error
 
 
-def _known_as(alias: str | None, hostname: str, port: int) -> str:
+def _known_as(alias: str, hostname: str, port: int) -> str:
     name = (alias or hostname).lower()
     if not _KNOWABLE.fullmatch(name) or not name.isprintable():
         option = "HostKeyAlias" if alias else "HostName"

@@ -189,7 +189,7 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 pub struct Shared {
     /// How many processes are recorded.
     pub processes: usize,
-    pub perf: perf::shared::Shared,
+    pub perf: perf::PerfShared,
     pub limits: Limits,
     pub attaches: Attaches,
 }
@@ -199,7 +199,7 @@ impl Shared {
     pub fn within(asked: &AgentLimits, processes: usize) -> Self {
         Self {
             processes,
-            perf: perf::shared::Shared::of_host(),
+            perf: perf::PerfShared::of_host(),
             limits: Limits::new(asked),
             attaches: Attaches::of_host(processors()),
         }

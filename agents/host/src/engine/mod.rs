@@ -2,9 +2,8 @@
 
 pub mod api;
 pub mod async_profiler;
-pub mod counters;
+pub mod kernel_events;
 pub mod perf;
-pub mod tracepoints;
 
 use self::api::Way;
 use crate::jvm::preflight::Findings;

@@ -3,7 +3,8 @@
 use flamegraph::{read, read_jfr, Format, Limits, ReadOptions};
 
 use crate::engine::api::{EventProfile, Folded, Stopped};
-use crate::engine::async_profiler::plan::{Intervals, Plan};
+use crate::engine::async_profiler::intervals::Intervals;
+use crate::engine::async_profiler::plan::Plan;
 use crate::engine::async_profiler::results;
 
 const EVENTS: [&str; 8] = [

@@ -62,7 +62,7 @@ fn recorded(sampling: &Sampling) {
     }
     let events = sampling.events.iter().map(|event| Event::new(event));
     let events: Vec<Event> = events.filter_map(Result::ok).collect();
-    for argument in arguments(&events, sampling.frequency, false) {
+    for argument in arguments(&events, sampling.frequency, false).1 {
         let plain = |c: char| c.is_ascii_graphic() && !"\\'\"`;&|(){}".contains(c);
         assert!(argument.chars().all(plain), "{argument:?}");
     }

@@ -9,8 +9,8 @@ use rustix::fs::{memfd_create, MemfdFlags};
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::{commands, sampled};
-use crate::engine::perf::{find, stream, words};
+use crate::engine::async_profiler::{loading, plan};
+use crate::engine::perf::{notes, program, recording};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
 use crate::jvm::symbols;
@@ -27,7 +27,7 @@ pub fn proc_texts(bytes: &[u8]) {
     stat::parse(&text);
     status::parse(1, &text);
     users::parse(&text);
-    sampled::has_profilers_timer(&text);
+    loading::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
     let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
     assert!(files.is_some_and(|files| files.len() <= 1000));
@@ -42,18 +42,17 @@ pub fn proc_texts(bytes: &[u8]) {
 pub fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     attach::parse_reply(&text);
-    commands::is_idle(&text);
-    assert!(commands::complaint(&text).chars().count() <= 600);
-    assert!(words::failure(&text, "cpu").reason.chars().count() <= 500);
-    find::version(&text);
-    stream::events(bytes);
+    plan::is_idle(&text);
+    assert!(plan::complaint(&text).chars().count() <= 600);
+    assert!(notes::failure(&text, "cpu").reason.chars().count() <= 500);
+    program::version(&text);
     let followed = |step: usize| {
-        let mut progress = stream::Progress::new();
+        let mut progress = recording::Progress::default();
         let parts = bytes.chunks(step);
-        let begun = parts.fold(false, |_, part| progress.follow(part));
-        (begun, progress.samples())
+        parts.for_each(|part| progress.follow(part));
+        progress
     };
-    assert_eq!(followed(3), followed(bytes.len().max(1)));
+    assert!(followed(3) == followed(bytes.len().max(1)));
 }
 
 /// The file that a JVM publishes.

@@ -54,7 +54,6 @@ pub enum Code {
     DamagedTransfer,
     DiskLimit,
     EventLeftOut,
-    EventRefused,
     EventTooFrequent,
     EventUnknown,
     EventUnsupported,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::fs::stat;
 
 use super::{FileId, Sweep};
-use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
+use crate::engine::async_profiler::plan;
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::loaded::Loaded;
 use crate::jvm::preflight::writes_recording;
@@ -122,11 +122,11 @@ impl Jvm<'_> {
         // Each JVM has one of its own: several are asked at a time.
         let session = format!("{PROBE}{}-{}", std::process::id(), self.target.pid);
         let run = run_folder(&self.shoes, &bases, &session).map_err(Failure::plain)?;
-        let command = commands::status(&format!("{}/status", run.path));
+        let command = plan::status(&format!("{}/status", run.path));
         let active = self.load(library, &command).and_then(|found| {
             if found {
                 let status = read_regular(&run.dir, "status", Some(self.shoes.uid), 64 << 10);
-                let is_idle = |text: Vec<u8>| commands::is_idle(&String::from_utf8_lossy(&text));
+                let is_idle = |text: Vec<u8>| plan::is_idle(&String::from_utf8_lossy(&text));
                 return Ok(!status.is_ok_and(is_idle));
             }
             // Its library is gone.
@@ -146,8 +146,8 @@ impl Jvm<'_> {
         if is_in_use(&self.shoes, &status_file(self.target)).map_err(Failure::plain)? {
             return Err(Failure::plain("a session uses it by now"));
         }
-        self.load(library, &commands::stop("/dev/null"))?;
-        match self.load(library, &commands::status("/dev/null"))? {
+        self.load(library, &plan::stop("/dev/null"))?;
+        match self.load(library, &plan::status("/dev/null"))? {
             true => Ok(()),
             false => Err(Failure::plain(format!("{library} is gone"))),
         }

@@ -4,7 +4,7 @@ use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
 
 use crate::engine::api::{Note, Shared};
-use crate::engine::counters::may_sample_itself;
+use crate::engine::kernel_events::may_sample_itself;
 use crate::engine::{async_profiler, perf};
 use crate::os::host;
 use crate::os::proc::read_text;

@@ -1,7 +1,7 @@
 //! What is worth knowing of a process beside what its line of the ledger would say.
 
 use crate::engine::api::Job;
-use crate::engine::async_profiler::able::feature;
+use crate::engine::async_profiler::events::feature;
 use crate::engine::perf;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{self, last_set, Findings};

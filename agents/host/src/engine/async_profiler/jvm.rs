@@ -8,18 +8,16 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
 use rustix::process::{getrlimit, Resource};
 
-use super::commands;
 use super::events::counted;
 use super::loading::Entered;
-use super::pieces::Pieces;
-use super::plan::{Choice, Plan};
+use super::plan::{self, Choice, Plan};
 use crate::engine::api::{Shared, Stopped};
-use crate::engine::tracepoints::is_tracepoint;
+use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Shoes;
@@ -63,7 +61,6 @@ pub struct Jvm {
     attached: Duration,
     /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
     ends: Option<Duration>,
-    pieces: Pieces,
     /// What was recorded, once that is over.
     recorded: Option<File>,
 }
@@ -88,7 +85,6 @@ impl Jvm {
             logs: false,
             attached: entered.attached,
             ends: None,
-            pieces: Pieces::begin(SystemTime::now()),
             recorded: None,
         }
     }
@@ -137,7 +133,7 @@ impl Jvm {
     }
 
     fn log(&self) -> String {
-        commands::complaint(&String::from_utf8_lossy(
+        plan::complaint(&String::from_utf8_lossy(
             &self.read("log", MAX_LOG).unwrap_or_default(),
         ))
     }
@@ -159,7 +155,6 @@ impl Jvm {
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
             self.logs = true;
-            self.pieces = Pieces::begin(SystemTime::now());
             let answer = self.command(&options, ANSWER);
             self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
             match answer? {
@@ -193,14 +188,14 @@ impl Jvm {
             self.close_log();
             return Ok(Stopped::Early);
         }
-        match self.command(&commands::stop(&self.file("log")), WRITE) {
+        match self.command(&plan::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;
                 self.close_log();
                 Ok(Stopped::AsTold)
             }
             Ok(reply) => match self.explain(&reply) {
-                why if commands::is_idle(&why) => {
+                why if plan::is_idle(&why) => {
                     self.running = false;
                     self.close_log();
                     Ok(Stopped::Early)
@@ -232,20 +227,16 @@ impl Jvm {
 
     /// The JVM keeps a log open until the next command that names none.
     fn close_log(&mut self) {
-        let _ = self.command(&commands::status("/dev/null"), FAREWELL);
+        let _ = self.command(&plan::status("/dev/null"), FAREWELL);
         self.logs = false;
     }
 
-    /// Whether the recording takes too much of the disk (or memory) that its folder is on, or could not be read any
-    /// more, and why.
+    /// Why the recording should end: it takes too much of the disk (or memory) that its folder is on.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
-        let unread = self.pieces.too_large(SystemTime::now(), size);
-        unread.or_else(|| {
-            let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
-            refused.err()
-        })
+        let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
+        refused.err()
     }
 
     /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,
@@ -286,9 +277,7 @@ impl Jvm {
     fn end(&mut self) {
         self.running &= !self.is_over() && self.target.stat().is_some();
         if self.running {
-            self.running = self
-                .command(&commands::stop("/dev/null"), FAREWELL)
-                .is_err();
+            self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }
         self.running &= self.target.stat().is_some();
         // One that did not start opened its log all the same. A JVM that does not answer is not asked twice.

@@ -1,26 +1,38 @@
 //! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
+use rustix::fs::{open, Mode, OFlags};
 
-use super::commands;
 use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
-use super::place::places;
+use super::plan;
 use super::Looked;
 use crate::engine::api::{Job, Library};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
+use crate::os::free_space::Memory;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, could_stage, is_in_use, is_library_file, let_library_go, library_folder, run_folder_in,
-    stage_library, Held, ASYNC_PROFILER,
+    self, could_make_run_folder, could_stage, is_in_use, is_library_file, is_usual, let_library_go,
+    library_folder, run_folder_in, stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
+
+/// A folder where a recording may grow to this is as good as any, in bytes.
+const PLENTY: u64 = 256 << 20;
+
+const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
+/// How a timer reads that signals one thread, by the CPU time of one: the profiler's way where perf events cannot be
+/// had. Applications' own timers go by the time of day.
+const OF_THREAD: &str = "notify: signal/tid.";
+const BY_CPU_TIME: &str = "ClockID: -";
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
@@ -36,6 +48,63 @@ fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     let mut seen = HashSet::new();
     bases.retain(|base| seen.insert(base.clone()));
     bases
+}
+
+/// The bases under which a recording could be written, best first; nothing is made. Err says why there is none.
+///
+/// The first of the usual bases with plenty of room comes first, or else the one with most room. The others come last:
+/// what is left there is not found once the JVM has ended.
+fn places(
+    shoes: &Shoes,
+    bases: &[String],
+    session: &str,
+    memory: &Arc<Memory>,
+    recordings: usize,
+) -> Result<Vec<(String, DiskCap)>, String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut places = Vec::new();
+    let mut tried = Vec::new();
+    for base in bases {
+        let cap = could_make_run_folder(shoes, base, session).and_then(|()| {
+            let folder = open(shoes.path(base), flags, Mode::empty());
+            let folder = folder.map_err(|error| format!("{base}: {error}"))?;
+            DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
+        });
+        match cap {
+            Ok(cap) => places.push((base.clone(), cap)),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    places.sort_by_key(|(base, cap)| (!is_usual(base), Reverse(cap.share.min(PLENTY) >> 20)));
+    match places.is_empty() {
+        true => Err(tried.join("; ")),
+        false => Ok(places),
+    }
+}
+
+/// Whether a profiler samples the process: by perf events of its own, or by timers of its threads. To be called before
+/// the thread takes the process's user: some of this is only root's to see.
+pub fn is_sampled(target: &Target) -> bool {
+    let timers = target.read("timers", 1 << 20).unwrap_or_default();
+    has_profilers_timer(&timers) || holds_perf_events(target)
+}
+
+/// In `/proc/PID/timers`, where each timer begins with its number.
+pub fn has_profilers_timer(timers: &str) -> bool {
+    let mut signals_thread = false;
+    timers.lines().any(|line| {
+        match line {
+            line if line.starts_with("ID:") => signals_thread = false,
+            line if line.starts_with(OF_THREAD) => signals_thread = true,
+            _ => {}
+        }
+        signals_thread && line.starts_with(BY_CPU_TIME)
+    })
+}
+
+fn holds_perf_events(target: &Target) -> bool {
+    let mut files = target.open_files().into_iter().flatten().flatten();
+    files.any(|file| file == OF_PERF_EVENTS)
 }
 
 /// What a JVM was entered with.
@@ -145,7 +214,7 @@ impl Entry<'_> {
                 }
                 None => sampled,
                 Some(run) => match self.status(library, run) {
-                    Ok(text) => !commands::is_idle(&text),
+                    Ok(text) => !plan::is_idle(&text),
                     // Its file is gone: one of ours would have its recording open.
                     Err(Load::Refused(_)) => !ours,
                     Err(Load::Failed(failure)) => return Err(failure),
@@ -187,7 +256,7 @@ impl Entry<'_> {
                 }
             };
             match self.status(&format!("{}/{}", held.path, ASYNC_PROFILER.file), run) {
-                Ok(text) if commands::is_idle(&text) => return Ok(Some(held)),
+                Ok(text) if plan::is_idle(&text) => return Ok(Some(held)),
                 Ok(_) => {
                     let _ = let_library_go(held, musl);
                     return Err(already_profiled(self.target.pid));
@@ -216,7 +285,7 @@ impl Entry<'_> {
     /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
     fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
         let name = status_file(self.target);
-        let command = commands::status(&format!("{}/{name}", run.path));
+        let command = plan::status(&format!("{}/{name}", run.path));
         let shoes = &self.looked.shoes;
         let reply = Attach::new(self.target, shoes)
             .load(library, &command, ANSWER)
@@ -270,4 +339,19 @@ enum Load {
     Refused(String),
     /// Nothing would, in this JVM.
     Failed(Failure),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_applications_own_timers_are_no_profilers() {
+        let timer = |notify: &str, clock: i32| {
+            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
+        };
+        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
+        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
+        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
+    }
 }

@@ -1,26 +1,22 @@
 //! async-profiler: a library that is loaded into the JVM by attach, and writes one JFR recording of all events.
 
-pub mod commands;
+pub mod events;
+pub mod intervals;
 pub mod jvm;
-
-pub mod able;
-mod events;
-mod expected;
-mod loading;
-mod pieces;
-mod place;
+pub mod loading;
 pub mod plan;
-mod rate;
 pub mod results;
-pub mod sampled;
 
 use std::time::{Duration, Instant};
 
-use self::jvm::Jvm;
-use self::plan::{Choice, Intervals, Plan};
-use self::rate::Rate;
-use self::sampled::is_sampled;
-use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
+use self::intervals::{Intervals, Rate};
+use self::jvm::{start_failure, Jvm};
+use self::loading::is_sampled;
+use self::plan::{Choice, Plan};
+use crate::engine::api::{
+    Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped, USER_CODE,
+};
+use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
 use crate::jvm::version::jvm_version;
@@ -32,7 +28,7 @@ use crate::wire::outcome::{Code, Failure};
 pub const NAME: &str = "async-profiler";
 
 /// What is known of a JVM before it is touched. The calling thread sees its files as its user from then on.
-struct Looked<'a> {
+pub struct Looked<'a> {
     library: &'a Library,
     shoes: Shoes,
     /// Whether a profiler samples it, whose-ever.
@@ -52,7 +48,17 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
         )
         .coded(Code::LibraryMissing)
     })?;
-    refuse(target, findings)?;
+    if !findings.is_jvm {
+        let pid = target.pid;
+        return Err(Failure::new(
+            format!("process {pid} is not a JVM, and async-profiler records only JVMs"),
+            "record it with --engine perf",
+        )
+        .coded(Code::NotAJvm));
+    }
+    if let Some(refusal) = &findings.refusal {
+        return Err(refusal.clone());
+    }
     let (events, mut left_out) = events::possible(&job.sampling.events);
     if events.is_empty() {
         return Err(Failure::all(left_out));
@@ -65,9 +71,9 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
     let version = jvm_version(named, findings.library.as_deref(), data);
-    able::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
+    events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let library_of_jvm = findings.library.as_deref();
-    let (events, unable) = able::events(events, version.as_deref(), library_of_jvm, named);
+    let (events, unable) = events::of_jvm(events, version.as_deref(), library_of_jvm, named);
     left_out.extend(unable);
     match events.is_empty() {
         true => Err(Failure::all(left_out)),
@@ -97,7 +103,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
-        let started = expected::start(&target, &plan, notes, findings.privileged, filtered);
+        let started = expected_start(&target, &plan, notes, findings.privileged, filtered);
         return Ok(Prepared::DryRun(started));
     };
     let (musl, shared) = (findings.loaded.musl, job.shared.clone());
@@ -111,18 +117,79 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     })))
 }
 
-fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {
-    if !findings.is_jvm {
-        return Err(Failure::new(
-            format!(
-                "process {} is not a JVM, and async-profiler records only JVMs",
-                target.pid
-            ),
-            "record it with --engine perf",
-        )
-        .coded(Code::NotAJvm));
+/// What `start` would most likely return. `agent_filtered`: whether the agent's own system calls are filtered.
+fn expected_start(
+    target: &Target,
+    plan: &Plan,
+    mut notes: Vec<Note>,
+    privileged: bool,
+    agent_filtered: bool,
+) -> Result<Started, Failure> {
+    let perf_events = PerfEvents::of(target, privileged, agent_filtered);
+    let Some((choice, why)) = used(plan, perf_events) else {
+        return Err(start_failure(target.pid, &plan.events, perf_events.why()));
+    };
+    notes.extend(choice.note.clone());
+    notes.extend(why.map(Note::plain));
+    Ok(Started {
+        sources: plan.sources(choice),
+        notes,
+    })
+}
+
+/// Whether a JVM may open perf events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PerfEvents {
+    Open,
+    /// Its user may not.
+    OfOthers,
+    /// What filters its system calls hardly lets this one through: it does in no usual container.
+    Filtered,
+}
+
+impl PerfEvents {
+    /// To be called by a thread that has the JVM's user, and no more rights. An agent that is filtered itself, as in the
+    /// JVM's container, has tried it by that.
+    fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
+        match privileged {
+            true => Self::Open,
+            false if !may_sample_itself() => Self::OfOthers,
+            false if target.status.filtered && !agent_filtered => Self::Filtered,
+            false => Self::Open,
+        }
     }
-    findings.refusal.clone().map_or(Ok(()), Err)
+
+    fn why(self) -> &'static str {
+        match self {
+            Self::Open => "",
+            Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
+            Self::Filtered => {
+                "its system calls are filtered (seccomp), probably perf_event_open as well"
+            }
+        }
+    }
+}
+
+/// Which of the plan's ways would be the first to work, and why not the one before.
+fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>)> {
+    let of_perf = |choice: &&Choice| match choice.source.as_str() {
+        "perf_events" | USER_CODE => true,
+        "" | "ctimer" | "itimer" => false,
+        event => !is_method(event),
+    };
+    match perf_events {
+        PerfEvents::Open => plan.choices.first().map(|choice| (choice, None)),
+        closed => {
+            let choice = plan.choices.iter().find(|choice| !of_perf(choice))?;
+            let first = std::ptr::eq(choice, &plan.choices[0]);
+            Some((choice, (!first).then(|| closed.why().to_owned())))
+        }
+    }
+}
+
+/// A method of Java, which is counted without the kernel.
+fn is_method(event: &str) -> bool {
+    event.contains('.') && !event.contains([':', '/'])
 }
 
 /// A JVM that is ready, and what was used when it was started.
@@ -144,9 +211,10 @@ impl Engine for AsyncProfiler {
 
     fn start(&mut self) -> Result<Started, Failure> {
         let (choice, refused) = match self.jvm.start(&self.plan) {
-            Err(failure) if able::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
+            Err(failure) if events::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
                 let why = format!("alloc was left out: {}", failure.reason);
-                self.notes.push(Note::of(Failure::new(why, able::SYMBOLS)));
+                self.notes
+                    .push(Note::of(Failure::new(why, events::SYMBOLS)));
                 self.jvm.start(&self.plan)?
             }
             started => started?,

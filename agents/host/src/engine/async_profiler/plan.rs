@@ -1,11 +1,11 @@
-//! Which commands record the events that are asked for.
+//! The commands of async-profiler: which record the events that are asked for, and what it answers.
 
 use std::collections::BTreeMap;
 
 use super::events::counted;
+use super::intervals::Intervals;
 use crate::engine::api::{Note, USER_CODE};
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::sampling::Sampling;
 
 /// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
@@ -35,13 +35,6 @@ const CHUNK: &str = "8m";
 const CHUNK_SECONDS: u64 = 5;
 /// Neither the JVM's arguments nor its system properties (bits 1 and 2 of `jfropts`): secrets are among them.
 const NO_ARGUMENTS: u32 = 3;
-/// Contentions that last shorter are left out, in nanoseconds.
-const LOCK_THRESHOLD: u64 = 10_000;
-/// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
-const NATIVE_ALLOC: u64 = 512 << 10;
-const MILLISECOND: u64 = 1_000_000;
-/// With more threads than this a JVM's wall clock is sampled less often.
-const MANY_THREADS: u64 = 200;
 
 /// One way to record what takes the profiler's only `event=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,19 +47,6 @@ pub struct Choice {
     pub note: Option<Note>,
 }
 
-/// What one sample stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Intervals {
-    /// Nanoseconds of CPU time.
-    pub cpu: u64,
-    /// Allocated bytes.
-    pub alloc: u64,
-    /// Nanoseconds; shorter waits are not recorded.
-    pub lock: u64,
-    /// Nanoseconds of each thread.
-    pub wall: u64,
-}
-
 /// What is recorded, with the ways to do it in the order in which they are tried.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -74,42 +54,6 @@ pub struct Plan {
     pub choices: Vec<Choice>,
     pub intervals: Intervals,
     seconds: u64,
-}
-
-impl Intervals {
-    /// What was not asked for is chosen: `alloc` is for allocations, and `threads` are those of the JVM. The notes say
-    /// what was chosen by what was seen.
-    pub fn choose(
-        sampling: &Sampling,
-        events: &[String],
-        threads: u64,
-        alloc: impl FnOnce() -> (u64, Note),
-    ) -> (Self, Vec<Note>) {
-        let has = |wanted: [&str; 2]| events.iter().any(|event| wanted.contains(&event.as_str()));
-        let mut notes = Vec::new();
-        let mut chosen = |(interval, note): (u64, Note)| {
-            notes.push(note);
-            interval
-        };
-        let alloc = match sampling.alloc_interval {
-            None if has(["alloc", "live"]) => chosen(alloc()),
-            given => given.unwrap_or(NATIVE_ALLOC),
-        };
-        let wall = match sampling.wall_interval {
-            None if has(["wall", "offcpu"]) && threads > MANY_THREADS => {
-                let why = format!("wall interval 50 ms ({threads} threads)");
-                chosen((50 * MILLISECOND, Note::plain(why)))
-            }
-            given => given.unwrap_or(10 * MILLISECOND),
-        };
-        let intervals = Self {
-            cpu: (1e9 / f64::from(sampling.frequency)).round() as u64,
-            alloc,
-            lock: sampling.lock_threshold.unwrap_or(LOCK_THRESHOLD),
-            wall,
-        };
-        (intervals, notes)
-    }
 }
 
 impl Plan {
@@ -238,10 +182,56 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     choices
 }
 
+/// End the recording and write what is not yet written. The log is only for what goes wrong.
+pub fn stop(log: &str) -> String {
+    format!("stop,log={log}")
+}
+
+/// Write whether a recording is going on.
+pub fn status(file: &str) -> String {
+    format!("status,file={file}")
+}
+
+/// Whether a status, or what is said of a `stop`, tells of no recording.
+pub fn is_idle(status: &str) -> bool {
+    status.contains("not active")
+}
+
+/// The profiler's own words in a log, without those that only announce, and what they say of single threads and
+/// of options that are not ours.
+pub fn complaint(log: &str) -> String {
+    let lines = log
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && *line != "Profiling started");
+    let mut told: Vec<String> = Vec::new();
+    for line in lines.map(plain) {
+        if told.len() < 8 && !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    told.join("; ").chars().take(600).collect()
+}
+
+fn plain(line: &str) -> String {
+    let words = ["[WARN] ", "[ERROR] "]
+        .iter()
+        .find_map(|level| line.strip_prefix(level))
+        .unwrap_or(line);
+    let words = words.split(". Try ").next().unwrap_or(words);
+    let Some((before, after)) = words.split_once(" for TID ") else {
+        return words.into();
+    };
+    format!(
+        "{before}{}",
+        after.trim_start_matches(|c: char| c.is_ascii_digit())
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use crate::wire::sampling::Sampling;
     fn plan(events: &str, kernel: bool) -> Plan {
         let sampling = Sampling::of(events);
         let alloc = || (1 << 20, Note::plain("chosen"));
@@ -322,26 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_given_or_chosen() {
-        let choose = |sampling: &Sampling| {
-            let alloc = || (1 << 20, Note::plain("chosen"));
-            Intervals::choose(sampling, &sampling.events, 500, alloc)
-        };
-        let given = Sampling {
-            alloc_interval: Some(7),
-            lock_threshold: Some(8),
-            wall_interval: Some(9),
-            ..Sampling::of("wall alloc lock")
-        };
-        let (intervals, notes) = choose(&given);
-        assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
-        assert_eq!(notes, []);
-        let (intervals, notes) = choose(&Sampling::of("offcpu live"));
+    fn a_log_is_told_once() {
+        let log = "[WARN] perf_event_open for TID 1 failed: No\n[WARN] perf_event_open for TID 2 failed: No\n[ERROR] Perf events unavailable. Try --all-user\n";
         assert_eq!(
-            (intervals.alloc, intervals.wall),
-            (1 << 20, 50 * MILLISECOND)
+            complaint(log),
+            "perf_event_open failed: No; Perf events unavailable"
         );
-        assert_eq!(notes.len(), 2);
-        assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
+        assert_eq!(complaint("Profiling started\n"), "");
     }
 }

@@ -1,11 +1,11 @@
-//! Running the host's `perf`: with nothing of the agent's environment, and never for longer than the agent lives.
+//! Runs the host's `perf` without the agent's environment, and never for longer than the agent lives.
 //!
-//! The kernel ends it with the agent, but not where the program has capabilities of its own, for another user than
-//! root: then what it runs sees the end of its stdin, and perf ends with that.
+//! The kernel ends it with the agent, unless the program has capabilities of its own and the user is not root. Then the
+//! program that perf runs sees the end of its stdin, and perf ends with that.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::thread;
@@ -26,7 +26,7 @@ use crate::resources::limits::{raise_for_programs, usual_for_programs};
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
 /// Where hosts have their programs.
-const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+pub const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a process may take to end once its output has: on a busy host, where it goes last, some seconds.
 const END: Duration = Duration::from_secs(10);
 /// The same once it is killed. One that hangs in the kernel, or gets no processor, ends when it may, and is not waited for.
@@ -44,9 +44,8 @@ pub struct Ended {
 }
 
 /// Run a program to its end. Err where it cannot be run, or takes too long.
-pub fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<Ended, String> {
-    let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
-    let started = Running::start(program, &arguments).map_err(|error| error.to_string());
+pub fn run(program: &Path, arguments: &[String], limit: Duration) -> Result<Ended, String> {
+    let started = Running::start(program, arguments).map_err(|error| error.to_string());
     let (mut running, stream) = started?;
     drop(running.child.stdin.take());
     let slow = || format!("takes longer than {} s", limit.as_secs_f32());
@@ -60,13 +59,6 @@ pub fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<Ended,
         good: running.status.is_some_and(|status| status.success()),
         killed: running.killed(),
     })
-}
-
-/// A program of the host's own, where hosts have them: what the agent's `PATH` has in its place is not run.
-pub fn of_host(name: &str) -> Option<PathBuf> {
-    let folders = std::env::split_paths(SEARCH);
-    let mut programs = folders.map(|folder| folder.join(name));
-    programs.find(|program| program.is_file())
 }
 
 /// All that comes, or the first of it; None where no end comes in time.
@@ -99,9 +91,6 @@ fn readable(file: impl AsFd, patience: Duration) -> bool {
 /// By this in their environment programs that outlive their agent are known.
 pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
 
-/// Where they run: a relative path that is their argument begins there.
-pub const FOLDER: &str = "/";
-
 /// A command in a process group of its own that is told to end when the thread ends that starts it.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -112,7 +101,7 @@ fn clean(program: &Path) -> Command {
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
         .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
-        .current_dir(FOLDER)
+        .current_dir("/")
         .process_group(0);
     let agent = getpid();
     let usual = usual_for_programs();
@@ -288,7 +277,11 @@ pub(super) mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn shell(script: &str, limit: Duration) -> Result<Ended, String> {
-        run(Path::new(SHELL), &["-c", script], limit)
+        run(
+            Path::new(SHELL),
+            &["-c".to_owned(), script.to_owned()],
+            limit,
+        )
     }
 
     #[test]

@@ -1,26 +1,94 @@
-//! What is done beside the process, by a thread that has its user and its files.
+//! A thread that sees the process's files as the process's user.
+//!
+//! perf itself is run by another thread, with the agent's own rights.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::{GoOn, SymbolOptions};
 
-use super::heard::Heard;
 use super::java_map::{Asked, Java, MapFile, NO_NAMES};
-use crate::engine::api::{Job, Library};
-use crate::engine::api::{Note, Shared};
+use super::recording::Stream;
+use crate::engine::api::{Job, Library, Note, Shared};
 use crate::jvm::preflight::{self, Findings};
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
+use crate::os::threads::{hangs, no_thread, unbroken};
 use crate::resources::folding::Folding;
 use crate::wire::outcome::{Code, Failure};
 
-/// The part of the agent's memory that symbols may take: they come beside the call tree, and a file's tables beside them.
+/// How long the thread may take to enter the process's namespaces.
+const ENTER: Duration = Duration::from_secs(10);
+/// The part of the agent's memory that symbols may take, beside the call tree and a file's tables.
 const SYMBOLS: u64 = 4;
 
-/// The state of the thread beside a process.
+type Work = Box<dyn FnOnce(&mut View) + Send>;
+
+/// The thread. It ends when this is dropped and its work is done.
 pub struct Companion {
+    orders: Sender<Work>,
+    pid: i32,
+}
+
+impl Companion {
+    /// Start it. It takes the process's user at once, so that it sees the files even after the process's end.
+    pub fn start(job: &Job) -> Result<Self, Failure> {
+        let (orders, to_do) = channel::<Work>();
+        let (entered, answer) = channel();
+        let pid = job.chosen.pid;
+        let copy = job.clone();
+        let run = move || match View::enter(&copy) {
+            Ok(mut view) => {
+                let _ = entered.send(Ok(()));
+                for work in to_do {
+                    // Who waits for it learns that nothing comes.
+                    let _ = unbroken(|| work(&mut view));
+                }
+            }
+            Err(failure) => drop(entered.send(Err(failure))),
+        };
+        let thread = thread::Builder::new().name(format!("beside {pid}"));
+        thread.spawn(run).map_err(|error| no_thread(pid, &error))?;
+        answer.recv_timeout(ENTER).map_err(|_| hangs(pid))??;
+        Ok(Self { orders, pid })
+    }
+
+    /// Have something done; the result comes by the channel.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut View) -> T + Send + 'static,
+    ) -> Receiver<T> {
+        let (sender, receiver) = channel();
+        let work = move |view: &mut View| {
+            // Nobody may wait any more.
+            let _ = sender.send(work(view));
+        };
+        // If the thread is no more, the channel says so.
+        let _ = self.orders.send(Box::new(work));
+        receiver
+    }
+
+    /// Have something done and wait for it.
+    pub fn do_now<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&mut View) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let answer = self.ask(work).recv_timeout(patience);
+        answer.map_err(|_| self.hangs())
+    }
+
+    pub fn hangs(&self) -> Failure {
+        hangs(self.pid)
+    }
+}
+
+/// The process as its user sees it, and what was recorded of it.
+pub struct View {
     target: Target,
     shoes: Shoes,
     findings: Findings,
@@ -34,9 +102,9 @@ pub struct Companion {
     left: Vec<String>,
 }
 
-impl Companion {
-    /// Take the process's user and files, for good.
-    pub fn enter(job: &Job) -> Result<Self, Failure> {
+impl View {
+    /// Take the process's user and namespaces, for good.
+    fn enter(job: &Job) -> Result<Self, Failure> {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let findings = preflight::look(&target);
         let shoes = Shoes::put_on(&target)?;
@@ -55,7 +123,6 @@ impl Companion {
         })
     }
 
-    /// What is known of the JVM; nothing of other processes.
     pub fn java(&self) -> Java {
         self.java.clone()
     }
@@ -63,7 +130,7 @@ impl Companion {
     /// Read perf's stream to its end.
     pub fn record(
         &mut self,
-        heard: Heard,
+        stream: Stream,
         wanted: Vec<Wanted>,
         end: Arc<AtomicU64>,
     ) -> Result<(), String> {
@@ -74,10 +141,10 @@ impl Companion {
         };
         let live = self.live.insert(Live::new(wanted, limits));
         live.end_by(end);
-        live.read(heard).map_err(|error| error.to_string())
+        live.read(stream).map_err(|error| error.to_string())
     }
 
-    /// What would be said of that, without asking.
+    /// What would be said of the JVM's names, without asking.
     pub fn foresee(&mut self) -> Vec<Note> {
         self.asked().foresee()
     }
@@ -93,7 +160,7 @@ impl Companion {
         }
     }
 
-    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
+    /// Ask the JVM, while it lives, which code it has where.
     pub fn ask_for_map(&mut self) -> Vec<Note> {
         let answer = self.asked().map();
         self.map = answer.map;
@@ -132,7 +199,7 @@ impl Companion {
         Ok((recorded, unnamed))
     }
 
-    /// Symbols are read from files of the process's choice: as slowly as everything, and only while somebody waits.
+    /// Reads symbols at the agent's pace, and only while somebody waits: the process chooses their files.
     fn go_on(&self) -> GoOn {
         let (shared, folding) = (self.shared.clone(), self.folding.clone());
         GoOn::new(move || {

@@ -1,22 +1,13 @@
 //! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
 
-mod beside;
-mod budget;
 mod command;
 mod companion;
 pub mod events;
-pub mod find;
-mod heard;
 mod java_map;
-mod often;
-mod quality;
+pub mod notes;
+pub mod program;
 mod record;
-mod recording;
-mod rights;
-pub mod shared;
-pub mod stream;
-mod together;
-pub mod words;
+pub mod recording;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,20 +16,18 @@ use std::time::{Duration, Instant};
 use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
-use self::beside::Beside;
 pub use self::command::PROGRAM_MARK;
-use self::companion::Companion;
+use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;
-use self::record::Command;
+use self::notes::Rights;
+pub use self::record::Shared as PerfShared;
+use self::record::{names, Command};
 use self::recording::Recording;
-use self::rights::Rights;
 use crate::engine::api::Job;
 use crate::engine::api::{
     Engine, EventProfile, Folded, Note, Prepared, Raw, Shared, Started, Stopped,
 };
-use crate::engine::counters::refuse_missing;
-use crate::engine::tracepoints::refuse_unmounted;
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -54,7 +43,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What perf can do for a process.
 struct Looked {
-    beside: Beside,
+    companion: Companion,
     command: Command,
     events: Vec<Event>,
     rights: Rights,
@@ -68,12 +57,10 @@ struct Looked {
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let mut looked = look(job, &target, findings)?;
     if job.dry_run {
-        let unnamed = |companion: &mut Companion| companion.foresee();
-        let unnamed = looked.beside.do_now(FAREWELL, unnamed)?;
+        let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
         looked.notes.extend(unnamed);
-        looked
-            .notes
-            .extend(quality::foreseen(&looked.java, looked.better));
+        let frame_pointers = notes::before_recording(&looked.java, looked.better);
+        looked.notes.extend(frame_pointers);
         return Ok(Prepared::DryRun(Ok(Started {
             sources: sources(&looked.events, &looked.rights),
             notes: looked.notes,
@@ -82,7 +69,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     Ok(Prepared::Ready(Box::new(PerfRecord {
         shared: job.shared.clone(),
         target,
-        beside: looked.beside,
+        companion: looked.companion,
         command: looked.command,
         events: looked.events,
         rights: looked.rights,
@@ -102,21 +89,39 @@ fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
 /// What can be recorded of a process, and why not the rest.
 fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
     refuse_other_user(target)?;
-    let (events, mut refused) = possible(&job.sampling.events);
+    let (mut events, mut refused) = (Vec::new(), Vec::new());
+    for name in &job.sampling.events {
+        match Event::new(name) {
+            Ok(event) => events.push(event),
+            Err(failure) => refused.push(failure),
+        }
+    }
     let perf = job.shared.perf.perf()?;
     let rights = Rights::of_agent();
-    let beside = Beside::begin(job)?;
-    let java = beside.do_now(FAREWELL, |companion| companion.java())?;
+    let companion = Companion::start(job)?;
+    let java = companion.do_now(FAREWELL, |view| view.java())?;
     // With `auto` it was tried before, and would not do.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
-    let (events, apart) = without_off_cpu(events, better);
-    refused.extend(apart);
+    if better && events.iter().any(Event::is_off_cpu) {
+        // Most of the time that threads wait is in the kernel or in the JVM's own code, where Java frames are lost.
+        events.retain(|event| !event.is_off_cpu());
+        let failure = Failure::new(
+            "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
+            "use --engine async-profiler (or auto)",
+        );
+        refused.push(failure.coded(Code::EventUnsupported));
+    }
+    if events.is_empty() {
+        return Err(Failure::all(refused));
+    }
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
-    let (events, apart) = together::possible(events, rights.kernel);
-    refused.extend(apart);
-    let events = fitting(job, target, &mut command, events, &mut refused)?;
+    let (events, impossible) = command.possible(events, target.status.threads, &job.shared.perf)?;
+    refused.extend(impossible);
+    if events.is_empty() {
+        return Err(Failure::all(refused));
+    }
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
@@ -125,7 +130,7 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
     Ok(Looked {
-        beside,
+        companion,
         command,
         events,
         rights,
@@ -133,28 +138,6 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
         better,
         notes,
     })
-}
-
-/// The events that perf can record of this process, and the memory for their samples. Err where there is none.
-fn fitting(
-    job: &Job,
-    target: &Target,
-    command: &mut Command,
-    events: Vec<Event>,
-    refused: &mut Vec<Failure>,
-) -> Result<Vec<Event>, Failure> {
-    let all_refused = |refused: &mut Vec<Failure>| Failure::all(refused.drain(..));
-    if events.is_empty() {
-        return Err(all_refused(refused));
-    }
-    let (events, impossible) = command.possible(events, &job.shared.perf);
-    refused.extend(impossible);
-    if events.is_empty() {
-        return Err(all_refused(refused));
-    }
-    let bytes = command.memory(target.status.threads, events.len());
-    job.shared.perf.memory.take(bytes)?;
-    Ok(events)
 }
 
 /// Options that mean nothing to perf, unless the refusal of an event says so already.
@@ -223,34 +206,6 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     .coded(Code::NotPermitted))
 }
 
-/// The events that perf may have, and why not the others.
-fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
-    let mut events = Vec::new();
-    let mut refused = Vec::new();
-    for name in names {
-        let event = refuse_missing(name).and_then(|()| Event::new(name));
-        match event.and_then(|event| refuse_unmounted(name).map(|()| event)) {
-            Ok(event) => events.push(event),
-            Err(failure) => refused.push(failure),
-        }
-    }
-    (events, refused)
-}
-
-/// Java frames are lost where threads wait (most of the time that is in the kernel or in the JVM's own code), which
-/// async-profiler's wall clock sees well. So perf does it for JVMs only where that would not do.
-fn without_off_cpu(events: Vec<Event>, better: bool) -> (Vec<Event>, Option<Failure>) {
-    if !better || !events.iter().any(Event::is_off_cpu) {
-        return (events, None);
-    }
-    let failure = Failure::new(
-        "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
-        "use --engine async-profiler (or auto)",
-    ).coded(Code::EventUnsupported);
-    let rest = events.into_iter().filter(|event| !event.is_off_cpu());
-    (rest.collect(), Some(failure))
-}
-
 /// What of waiting threads is not seen.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
@@ -272,7 +227,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
 struct PerfRecord {
     shared: Arc<Shared>,
     target: Target,
-    beside: Beside,
+    companion: Companion,
     command: Command,
     events: Vec<Event>,
     rights: Rights,
@@ -292,7 +247,7 @@ impl Engine for PerfRecord {
         let recording = Recording::start(
             &self.command,
             &self.events,
-            &self.beside,
+            &self.companion,
             self.shared.clone(),
         )?;
         self.recording = Some(recording);
@@ -319,7 +274,7 @@ impl Engine for PerfRecord {
             return Err(Failure::plain("nothing was started"));
         };
         let lives = self.target.stat().is_some();
-        self.notes.extend(recording.stop(lives, &self.beside)?);
+        self.notes.extend(recording.stop(lives, &self.companion)?);
         Ok(match lives {
             true => Stopped::AsTold,
             false => Stopped::WithTheProcess,
@@ -332,7 +287,7 @@ impl Engine for PerfRecord {
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();
-        let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
+        let names = self.companion.do_now(MAP, |view| view.ask_for_map());
         self.attached = asked.then(|| began.elapsed());
         let unnamed = |hangs| match self.java.is_hotspot {
             true => vec![Note::degraded("Java methods may have no names")
@@ -349,16 +304,14 @@ impl Engine for PerfRecord {
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {
         let kernel = self.rights.kernel_symbols().unwrap_or(None);
-        let recorded = self
-            .beside
-            .do_now(FOLD, |companion| companion.fold(kernel))?;
+        let recorded = self.companion.do_now(FOLD, |view| view.fold(kernel))?;
         let (recorded, unnamed) = recorded.map_err(|error| {
             Failure::plain(format!("perf's output cannot be read: {error}"))
                 .coded(Code::DamagedRecording)
         })?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
-        notes.extend(quality::notes(&recorded, &self.java, self.better));
+        notes.extend(notes::of_recording(&recorded, &self.java, self.better));
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
@@ -386,7 +339,7 @@ impl Engine for PerfRecord {
 
     fn leave(mut self: Box<Self>) -> Vec<String> {
         self.recording = None;
-        let left = self.beside.do_now(FAREWELL, |companion| companion.left());
+        let left = self.companion.do_now(FAREWELL, View::left);
         left.unwrap_or_else(|hangs| vec![hangs.reason])
     }
 }
@@ -394,10 +347,14 @@ impl Engine for PerfRecord {
 impl PerfRecord {
     /// What was asked for and is not among what was recorded.
     fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
-        let there = |event: &&Event| recorded.iter().any(|other| other.event == event.name);
-        let missing = self.events.iter().filter(|event| !there(event));
-        let names: Vec<&str> = missing.map(|event| event.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("perf recorded no event named {}", names.join(", ")))
+        let there = |event: &Event| recorded.iter().any(|other| other.event == event.name);
+        let missing: Vec<Event> = self
+            .events
+            .iter()
+            .filter(|event| !there(event))
+            .cloned()
+            .collect();
+        (!missing.is_empty()).then(|| format!("perf recorded no event named {}", names(&missing)))
     }
 
     fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {

@@ -1,77 +1,129 @@
-//! `perf record`: how it is called and tried out.
+//! `perf record`: its arguments, the trial run, and what all recordings of a session share.
 
-use std::path::Path;
+use std::collections::HashMap;
 use std::process::ChildStdout;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use flamegraph::perf_data::Wanted;
 use rustix::param::page_size;
 
-use super::budget;
 use super::command::{self, Running};
-use super::events::{self, Event, CPU_CLOCK};
-use super::find::Perf;
-use super::shared::Shared;
-use super::stream;
-use super::words;
+use super::events::{arguments, Event};
+use super::notes;
+use super::program::{self, Perf};
+use super::recording::Progress;
 use crate::engine::api::Note;
+use crate::os::host::{memory_bytes, processors};
 use crate::os::proc::read_text;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
-/// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
+/// perf stops by itself this long after the asked time, in seconds, should the agent be killed.
 const LEASE: u64 = 30;
 /// How long perf may take to open its events when it is tried out, on a busy host.
 const TRIAL: Duration = Duration::from_secs(10);
 /// Bytes of a sample with a deep stack.
 const SAMPLE: u64 = 1100;
-/// A buffer of fewer pages is not tried, and one of more is no use.
+/// The least and the most pages of a processor's buffer.
 const PAGES: (u64, u64) = (4, 2048);
-/// For events that come as often as they like: a MiB for each processor.
-const OFTEN: u64 = 1 << 20;
-const MAX_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+/// The least buffer for events other than CPU time, which come in bursts: a MiB for each processor.
+const BURSTS: u64 = 1 << 20;
+/// The part of the host's memory that the kernel may keep for perf, and its bounds in bytes.
+const MEMORY_PART: u64 = 32;
+const MEMORY: (u64, u64) = (64 << 20, 1 << 30);
+/// What the kernel keeps of one counter, roughly, in bytes.
+const COUNTER: u64 = 2 << 10;
+
+/// What the recordings of a session share: the program, the kernel's memory for samples, and the trial runs.
+pub struct Shared {
+    perf: OnceLock<Result<Perf, Failure>>,
+    most_memory: u64,
+    taken: AtomicU64,
+    /// By perf's arguments.
+    trials: Mutex<HashMap<Vec<String>, Arc<OnceLock<Tried>>>>,
+}
+
+impl Shared {
+    pub fn of_host() -> Self {
+        Self {
+            perf: OnceLock::new(),
+            most_memory: (memory_bytes() / MEMORY_PART).clamp(MEMORY.0, MEMORY.1),
+            taken: AtomicU64::new(0),
+            trials: Mutex::default(),
+        }
+    }
+
+    /// The host's perf, which is looked for once.
+    pub fn perf(&self) -> Result<Perf, Failure> {
+        self.perf.get_or_init(program::find).clone()
+    }
+
+    /// Take kernel memory for one more process. perf has a buffer for each processor and process: a few hundred
+    /// processes on a host of many processors would take gigabytes of what applications need.
+    fn take(&self, bytes: u64) -> Result<(), Failure> {
+        let most = self.most_memory;
+        let add = |taken: u64| taken.checked_add(bytes).filter(|&sum| sum <= most);
+        let taken = self
+            .taken
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
+        taken.map(drop).map_err(|_| {
+            Failure::new(
+                format!(
+                    "this host has room for {} processes that perf records at once ({} MiB of the kernel's memory, {} KiB each)",
+                    most / bytes.max(1),
+                    most >> 20,
+                    bytes >> 10
+                ),
+                "choose fewer processes with a narrower selector, or ask for a lower frequency or fewer events",
+            )
+            .coded(Code::MemoryLimit)
+        })
+    }
+}
+
+/// The result of a trial run.
+#[derive(Debug, Clone, Default)]
+struct Tried {
+    events: Vec<Event>,
+    refused: Vec<Failure>,
+    /// The buffer that the kernel allows.
+    pages: u64,
+    says_begin: bool,
+}
 
 /// A call of `perf record` for one process.
 #[derive(Debug, Clone)]
 pub struct Command {
     perf: Perf,
     pid: i32,
-    pub kernel: bool,
+    kernel: bool,
     asked_frequency: u32,
-    pub frequency: u32,
+    frequency: u32,
     seconds: u64,
     /// Of the buffer that each processor writes samples to.
     pages: u64,
-    /// Whether perf tells from when on its events count.
-    pub tells_that_events_count: bool,
-}
-
-/// What came of a trial: the events that can be recorded, why not the others, the buffer that the kernel allows, and
-/// whether perf tells from when on events count.
-#[derive(Debug, Clone, Default)]
-pub struct Tried {
-    pub events: Vec<Event>,
-    pub refused: Vec<Failure>,
-    pub pages: u64,
-    pub tells_that_events_count: bool,
+    /// Whether perf says when its events begin to count, as version 6.0 and later do.
+    pub says_begin: bool,
 }
 
 impl Command {
     /// `kernel`: whether samples may be taken there.
     pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling) -> Self {
-        let most = read_text(MAX_RATE, 64).and_then(|text| text.trim().parse::<u32>().ok());
+        let most = read_text("/proc/sys/kernel/perf_event_max_sample_rate", 64);
+        let most = most.and_then(|text| text.trim().parse::<u32>().ok());
         let frequency = sampling.frequency.min(most.unwrap_or(u32::MAX).max(1));
+        let bursts = sampling.events.iter().any(|event| event != "cpu");
         Self {
-            tells_that_events_count: perf.tells_that_events_count(),
             perf,
             pid,
             kernel,
             asked_frequency: sampling.frequency,
             frequency,
             seconds: sampling.duration.ceil() as u64 + LEASE,
-            pages: pages(
-                frequency,
-                sampling.events.iter().all(|event| event == "cpu"),
-            ),
+            pages: pages(frequency, bursts),
+            says_begin: false,
         }
     }
 
@@ -80,22 +132,32 @@ impl Command {
         event.interval(self.frequency)
     }
 
-    /// What the kernel keeps for it, in bytes, of a process of so many threads.
-    pub fn memory(&self, threads: u64, events: usize) -> u64 {
-        budget::bytes(self.pages, threads, events)
+    /// What the recording is to be made.
+    pub fn wanted(&self, events: &[Event]) -> Vec<Wanted> {
+        arguments(events, self.frequency, self.kernel).0
+    }
+
+    /// How many samples a second a recording of these events may have, and the events of which each one is a sample:
+    /// 10,000 of those for each processor and 100,000 in all, since one thread folds them. None where all events are
+    /// sampled at the frequency asked for.
+    pub fn most_samples(&self, events: &[Event]) -> Option<(f64, String)> {
+        let (each, timed): (Vec<Event>, Vec<Event>) =
+            events.iter().cloned().partition(Event::is_each_one);
+        let processors = processors() as f64;
+        let timed = timed.len() as f64 * f64::from(self.frequency) * processors;
+        let most = (10_000.0 * processors).min(100_000.0) + timed;
+        (!each.is_empty()).then(|| (most, names(&each)))
     }
 
     /// What the user should know of it.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes =
-            vec![Note::plain(format!("perf {}", self.perf.version)).coded(Code::PerfVersion)];
+        let version = format!("perf {}", self.perf.version);
+        let mut notes = vec![Note::plain(version).coded(Code::PerfVersion)];
         if self.frequency < self.asked_frequency {
+            let frequency = self.frequency;
             notes.push(Note::of(
                 Failure::new(
-                    format!(
-                        "{} Hz is the most that the kernel allows (kernel.perf_event_max_sample_rate)",
-                        self.frequency
-                    ),
+                    format!("{frequency} Hz is the most that the kernel allows (kernel.perf_event_max_sample_rate)"),
                     "use a lower frequency, or raise that limit",
                 )
                 .coded(Code::FrequencyLowered),
@@ -104,80 +166,91 @@ impl Command {
         notes
     }
 
-    /// Whether perf's times are those of the monotonic clock: not where this agent's clock is another than the kernel's own.
+    /// Whether perf's times are those of the monotonic clock.
     pub fn knows_its_clock(&self) -> bool {
-        let offsets = read_text("/proc/self/timens_offsets", 256).unwrap_or_default();
-        self.perf.knows("clockid") && has_no_offset(&offsets)
+        self.perf.knows("clockid")
     }
 
-    fn arguments(&self, events: &[Event]) -> Vec<String> {
+    /// `process`: whom to record; else what perf runs itself, `workload`.
+    fn arguments(
+        &self,
+        events: &[Event],
+        process: Option<i32>,
+        workload: &[String],
+    ) -> Vec<String> {
         let fixed = ["record", "-o", "-", "--call-graph", "fp", "-B", "-N"];
-        let mut arguments: Vec<String> = fixed.map(str::to_owned).to_vec();
+        let mut all: Vec<String> = fixed.map(str::to_owned).to_vec();
         // Else perf takes a second longer to end: it waits for news of BPF programs.
         if self.perf.knows("no-bpf-event") {
-            arguments.push("--no-bpf-event".to_owned());
+            all.push("--no-bpf-event".to_owned());
         }
-        if self.perf.knows("clockid") {
-            arguments.extend(["-k", "CLOCK_MONOTONIC"].map(str::to_owned));
+        if self.knows_its_clock() {
+            all.extend(["-k", "CLOCK_MONOTONIC"].map(str::to_owned));
         }
-        arguments.extend(["-m".to_owned(), self.pages.to_string()]);
-        arguments.extend(events::arguments(events, self.frequency, self.kernel));
-        arguments
+        all.extend(["-m".to_owned(), self.pages.to_string()]);
+        all.extend(arguments(events, self.frequency, self.kernel).1);
+        if let Some(pid) = process {
+            all.extend(["-p".to_owned(), pid.to_string()]);
+        }
+        all.push("--".to_owned());
+        all.extend_from_slice(workload);
+        all
     }
 
-    /// What perf runs for a while, and whom it records meanwhile: what it runs itself where that is None.
-    fn of(process: Option<i32>, workload: &[String]) -> Vec<String> {
-        let process = process.map(|pid| ["-p".to_owned(), pid.to_string()]);
-        let mut arguments: Vec<String> = process.into_iter().flatten().collect();
-        arguments.push("--".to_owned());
-        arguments.extend_from_slice(workload);
-        arguments
-    }
-
-    /// Which of these events can be recorded, and why not the others. perf is tried out once for all processes of a
-    /// session, on what it runs itself, and nothing is kept: so the user hears of what cannot be before the time that he
-    /// waits for.
-    pub fn possible(&mut self, events: Vec<Event>, shared: &Shared) -> (Vec<Event>, Vec<Failure>) {
-        let tried = shared.tried(self.arguments(&events), || {
-            let mut command = self.clone();
-            let together = command.attempt(&events, TRIAL);
-            let (events, refused) = match together {
-                Ok(()) => (events, Vec::new()),
-                Err(failure) if events.len() < 2 => (Vec::new(), vec![failure]),
-                Err(_) => command.one_by_one(events),
-            };
-            Tried {
-                events,
-                refused,
-                pages: command.pages,
-                tells_that_events_count: command.tells_that_events_count,
-            }
-        });
+    /// Which of these events can be recorded of a process of so many threads, and why not the others. perf is tried out
+    /// once for all processes of a session, on a program of its own, so that the user hears of what cannot be before the
+    /// time that he waits for.
+    pub fn possible(
+        &mut self,
+        events: Vec<Event>,
+        threads: u64,
+        shared: &Shared,
+    ) -> Result<(Vec<Event>, Vec<Failure>), Failure> {
+        let mut trials = shared.trials.lock().unwrap_or_else(PoisonError::into_inner);
+        let arguments = self.arguments(&events, None, &[]);
+        let trial = trials.entry(arguments).or_default().clone();
+        drop(trials);
+        let tried = trial.get_or_init(|| self.clone().try_out(events)).clone();
         self.pages = tried.pages;
-        self.tells_that_events_count = tried.tells_that_events_count;
-        (tried.events, tried.refused)
+        self.says_begin = tried.says_begin;
+        if !tried.events.is_empty() {
+            let buffer = (self.pages + 1).saturating_mul(page_size() as u64);
+            let counters = threads.saturating_mul(tried.events.len() as u64 * COUNTER);
+            shared.take(processors().saturating_mul(buffer.saturating_add(counters)))?;
+        }
+        Ok((tried.events, tried.refused))
     }
 
-    fn one_by_one(&mut self, events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
-        let mut refused = Vec::new();
-        let mut fitting = Vec::new();
-        for event in events {
-            match self.attempt(std::slice::from_ref(&event), TRIAL) {
-                Ok(()) => fitting.push(event),
-                Err(failure) => refused.push(failure),
+    /// All events together, or else one by one.
+    fn try_out(mut self, events: Vec<Event>) -> Tried {
+        let (mut fitting, mut refused) = (Vec::new(), Vec::new());
+        match self.attempt(&events, TRIAL) {
+            Ok(()) => fitting = events,
+            Err(failure) if events.len() < 2 => refused.push(failure),
+            Err(_) => {
+                for event in events {
+                    match self.attempt(std::slice::from_ref(&event), TRIAL) {
+                        Ok(()) => fitting.push(event),
+                        Err(failure) => refused.push(failure),
+                    }
+                }
             }
         }
-        (fitting, refused)
+        Tried {
+            events: fitting,
+            refused,
+            pages: self.pages,
+            says_begin: self.says_begin,
+        }
     }
 
-    /// With ever smaller buffers, if that is what is wrong. Where perf has no time to answer, on a busy host, nothing
+    /// With ever smaller buffers, if memory is what is missing. Where perf has no time to answer, on a busy host, nothing
     /// is known against the events: that shows when it is to record them.
     fn attempt(&mut self, events: &[Event], patience: Duration) -> Result<(), Failure> {
+        let workload = [of_host("true")?];
         loop {
             let begin = Instant::now();
-            let mut arguments = self.arguments(events);
-            arguments.extend(Self::of(None, &[of_host("true")?]));
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let arguments = self.arguments(events, None, &workload);
             let ended = match command::run(&self.perf.path, &arguments, patience) {
                 Ok(ended) => ended,
                 Err(_) if begin.elapsed() >= patience => return Ok(()),
@@ -185,19 +258,28 @@ impl Command {
                     return Err(Failure::plain(format!("perf {error}")).coded(Code::PerfFailed))
                 }
             };
-            self.tells_that_events_count |= stream::tells_that_events_count(&ended.output);
-            match stream::events(&ended.output) {
-                opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
-                _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
-                _ => return Err(words::end(ended.killed, &ended.words, &names(events))),
+            let mut progress = Progress::default();
+            progress.follow(&ended.output);
+            self.says_begin |= progress.says_begin;
+            if progress.opened {
+                return Ok(());
             }
+            if !notes::is_memory(&ended.words) || self.pages <= PAGES.0 {
+                return Err(notes::end(ended.killed, &ended.words, &names(events)));
+            }
+            self.pages /= 4;
         }
     }
 
-    /// Have perf begin; what it records comes from the stream.
+    /// Have perf begin; what it records comes from the stream. perf ends with what it runs: `cat` ends when the agent
+    /// does, which has the other end of its stdin, and `timeout` ends it after so many seconds.
     pub fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
-        let mut arguments = self.arguments(events);
-        arguments.extend(Self::of(Some(self.pid), &lifeline(self.seconds)?));
+        let lifeline = [
+            of_host("timeout")?,
+            self.seconds.to_string(),
+            of_host("cat")?,
+        ];
+        let arguments = self.arguments(events, Some(self.pid), &lifeline);
         Running::start(&self.perf.path, &arguments).map_err(|error| {
             let path = self.perf.path.display();
             Failure::new(
@@ -209,30 +291,11 @@ impl Command {
     }
 }
 
-/// What perf is to run, and to end with: it ends after so many seconds, or when the agent does, which has the other end of
-/// its stdin. Where there is no such program, by the time alone.
-fn lifeline(seconds: u64) -> Result<Vec<String>, Failure> {
-    let seconds = seconds.to_string();
-    // Older versions of busybox's take other arguments.
-    let timeout = command::of_host("timeout").filter(|path| !is_of_busybox(path));
-    match (timeout, command::of_host("cat")) {
-        (Some(timeout), Some(cat)) => {
-            let [timeout, cat] = [timeout, cat].map(|path| path.display().to_string());
-            Ok(vec![timeout, seconds, cat])
-        }
-        _ => Ok(vec![of_host("sleep")?, seconds]),
-    }
-}
-
-fn is_of_busybox(path: &Path) -> bool {
-    let real = path.canonicalize().unwrap_or_default();
-    real.to_string_lossy().contains("busybox")
-}
-
-/// The path of what perf is to run.
+/// The path of a program of the host's own. What the agent's `PATH` has in its place is not run.
 fn of_host(name: &str) -> Result<String, Failure> {
-    let path = command::of_host(name).map(|path| path.display().to_string());
-    path.ok_or_else(|| {
+    let mut folders = std::env::split_paths(command::SEARCH);
+    let path = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
+    path.map(|path| path.display().to_string()).ok_or_else(|| {
         Failure::new(
             format!("this host has no program {name}, which limits perf's time"),
             format!("install coreutils or busybox, or link {name} in /bin"),
@@ -246,94 +309,74 @@ pub fn names(events: &[Event]) -> String {
     names.join(", ")
 }
 
-/// Whether a time namespace that has these offsets leaves that clock as it is.
-fn has_no_offset(offsets: &str) -> bool {
-    let mut lines = offsets.lines().map(str::split_ascii_whitespace);
-    lines.all(|mut line| line.next() != Some("monotonic") || line.all(|part| part == "0"))
-}
-
 /// For half a second's samples, a power of two as perf has it.
-fn pages(frequency: u32, only_cpu: bool) -> u64 {
+fn pages(frequency: u32, bursts: bool) -> u64 {
     let bytes = u64::from(frequency) * SAMPLE / 2;
-    let bytes = if only_cpu { bytes } else { bytes.max(OFTEN) };
+    let bytes = if bursts { bytes.max(BURSTS) } else { bytes };
     let pages = bytes.div_ceil(page_size() as u64).next_power_of_two();
     pages.clamp(PAGES.0 * 4, PAGES.1)
-}
-
-/// Refuse what perf silently took something else for.
-fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(), Failure> {
-    let clocks = opened.iter().filter(|opened| opened.is_cpu_clock()).count();
-    let asked = events
-        .iter()
-        .filter(|event| event.is_cpu_clock())
-        .count()
-        .min(1);
-    let Some(event) = events.iter().find(|event| event.is_cycles()) else {
-        return Ok(());
-    };
-    match clocks > asked {
-        true => Err(Failure::new(
-            format!(
-                "this machine cannot count {}: its processor, or its virtual machine, has no such counter, and perf would take {CPU_CLOCK} for it",
-                event.name
-            ),
-            "record cpu instead, or choose a machine that has hardware counters",
-        ).coded(Code::CounterMissing)),
-        false => Ok(()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn command(path: &Path, events: &str) -> (Command, Vec<Event>) {
+        let sampling = Sampling::of(events);
+        let events = sampling.events.iter().map(|name| Event::new(name).unwrap());
+        let events = events.collect();
+        (
+            Command::new(Perf::at(path.to_owned()), 1, true, &sampling),
+            events,
+        )
+    }
 
     #[test]
     fn buffers_hold_half_a_second() {
         let size = page_size() as u64;
-        assert_eq!(pages(1, true), 16);
-        assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, true) * size)));
-        assert!(pages(300, false) * size >= OFTEN);
-        assert_eq!(pages(u32::MAX, true), 2048);
+        assert_eq!(pages(1, false), 16);
+        assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, false) * size)));
+        assert!(pages(300, true) * size >= BURSTS);
+        assert_eq!(pages(u32::MAX, false), 2048);
     }
 
     #[test]
-    fn a_clock_of_its_own_is_known() {
-        assert!(has_no_offset(""));
-        assert!(has_no_offset(
-            "monotonic           0         0\nboottime            7         0\n"
-        ));
-        assert!(!has_no_offset("monotonic      -86400         0\n"));
-        assert!(!has_no_offset("monotonic           0         5\n"));
+    fn memory_is_for_so_many_processes() {
+        let shared = Shared::of_host();
+        let each = shared.most_memory / 3;
+        let taken: Vec<_> = (0..4).map(|_| shared.take(each)).collect();
+        let refused = taken[3].as_ref().unwrap_err();
+        assert!(
+            refused.reason.contains("room for 3 processes"),
+            "{refused:?}"
+        );
+        assert!(taken[..3].iter().all(Result::is_ok));
+        assert!(shared.take(u64::MAX).is_err());
     }
 
     #[test]
-    fn who_has_no_time_to_answer_is_not_refused() {
+    fn a_busy_host_is_no_reason_to_refuse_an_event() {
         let _alone = command::tests::alone();
         let path = std::env::temp_dir().join(format!("hprofiler-slow-{}", std::process::id()));
-        let events = [Event::new("cpu").unwrap()];
-        let attempt = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
-            let sampling = Sampling::of("cpu");
-            let mut command = Command::new(Perf::at(path.clone()), 1, true, &sampling);
-            command.attempt(&events, Duration::from_millis(300))
-        };
-        assert!(attempt("#!/bin/sh\nexec sleep 600\n").is_ok());
+        std::fs::write(&path, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let (mut command, events) = command(&path, "cpu");
+        assert!(command.attempt(&events, Duration::from_millis(300)).is_ok());
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
-    fn what_perf_took_for_something_else_is_refused() {
-        let event = |name| Event::new(name).unwrap();
-        let clock = stream::Opened { kind: 1, config: 0 };
-        let hardware = stream::Opened { kind: 0, config: 0 };
-        let (cycles, cpu) = ([event("cycles")], [event("cpu")]);
-        let both = [event("cpu"), event("cycles")];
-        assert!(refuse_in_place_of(&cpu, &[clock]).is_ok());
-        assert!(refuse_in_place_of(&cycles, &[hardware]).is_ok());
-        assert!(refuse_in_place_of(&both, &[clock, hardware]).is_ok());
-        assert!(refuse_in_place_of(&cycles, &[clock]).is_err());
-        assert!(refuse_in_place_of(&both, &[clock, clock]).is_err());
+    fn how_many_samples_are_too_many() {
+        let most = |names: &str| {
+            let (command, events) = command(Path::new("/none"), names);
+            command.most_samples(&events)
+        };
+        assert_eq!(most("cpu cpu-clock"), None);
+        let (faults, _) = most("page-faults").unwrap();
+        let (more, names) = most("page-faults cpu offcpu").unwrap();
+        assert!(faults <= 100_000.0 && more > faults);
+        assert_eq!(names, "page-faults, offcpu");
     }
 }

@@ -1,33 +1,36 @@
-//! A recording by perf: started, ended, and its stream read to the end.
+//! A recording by perf that is under way: its process, and its stream as it comes.
 
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::process::ChildStdout;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::time::{clock_gettime, ClockId};
 
-use super::beside::Beside;
 use super::command::Running;
-use super::events::{self, Event};
-use super::heard::Heard;
-use super::often::Often;
+use super::companion::Companion;
+use super::events::Event;
+use super::notes;
 use super::record::{names, Command};
-use super::words;
 use crate::engine::api::{Note, Shared};
 use crate::wire::outcome::{Code, Failure};
 
-/// How long perf may take to open its events, until they count, and to end:
-/// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not
-/// written when it is killed is lost.
+/// How long perf may take to open its events, until they count, and to end. It goes from processor to processor, and was
+/// seen to wait 9 s where others have them all. What it has not written when it is killed is lost.
 const OPEN: Duration = Duration::from_secs(18);
 const COUNT: Duration = Duration::from_secs(22);
 const END: Duration = Duration::from_secs(11);
 /// How long its stream may take to be read to the end once it is cut, and perf to end where its stream has.
 const LAST: Duration = Duration::from_secs(3);
-/// How long one that does not say when its events count may take to tell of what is there already.
+/// How long a perf that does not say when its events count may take to write of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
+/// So many samples at once do no harm, as when a process begins.
+const BURST: f64 = 50_000.0;
 
 /// A recording that is under way.
 pub struct Recording {
@@ -36,12 +39,13 @@ pub struct Recording {
     /// While this is there its stream is read, or until it ends.
     cut: Option<UnixStream>,
     begin: Instant,
-    /// Samples of a later time are left out, where it is known what perf takes for the time.
+    /// Samples of a later time are left out, where it is known what clock perf takes.
     end: Option<Arc<AtomicU64>>,
     /// Its events did not count yet when it began.
     late: bool,
     samples: Arc<AtomicU64>,
-    often: Option<Often>,
+    /// See `Command::most_samples`.
+    most: Option<(f64, String)>,
 }
 
 impl Recording {
@@ -49,7 +53,7 @@ impl Recording {
     pub fn start(
         command: &Command,
         events: &[Event],
-        beside: &Beside,
+        companion: &Companion,
         shared: Arc<Shared>,
     ) -> Result<Self, Failure> {
         let called = Instant::now();
@@ -61,25 +65,39 @@ impl Recording {
         })?;
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
-        let wanted = events::wanted(events, command.frequency, command.kernel);
         let samples = Arc::new(AtomicU64::new(0));
-        let heard = Heard::new(stream, until, shared, began, samples.clone());
+        let stream = Stream {
+            stream,
+            until,
+            shared,
+            progress: Progress::default(),
+            said: (false, false),
+            began,
+            samples: samples.clone(),
+        };
         let end = Arc::new(AtomicU64::new(u64::MAX));
-        let by = end.clone();
-        let read = beside.ask(move |companion| companion.record(heard, wanted, by));
+        let (wanted, by) = (command.wanted(events), end.clone());
+        let read = companion.ask(move |process| process.record(stream, wanted, by));
         match begin.recv_timeout(left(OPEN)) {
-            Ok(_) => {}
-            Err(RecvTimeoutError::Timeout) => return Err(too_late()),
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(Failure::new(
+                    format!("perf did not start within {} s", OPEN.as_secs()),
+                    "check whether all processors of the host are busy (uptime), and record again later",
+                )
+                .coded(Code::PerfTimeout))
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 running.wait(LAST);
                 let killed = running.killed();
-                return Err(words::end(killed, &running.words(), &names(events)));
+                return Err(notes::end(killed, &running.words(), &names(events)));
             }
         }
-        // Older ones do not tell before there are samples, which an idle process has none of.
-        let patience = match command.tells_that_events_count {
-            true => left(COUNT),
-            false => SETTLE,
+        // Versions before 6.0 do not say it before there are samples, which an idle process has none of.
+        let patience = if command.says_begin {
+            left(COUNT)
+        } else {
+            SETTLE
         };
         let counts = begin.recv_timeout(patience);
         Ok(Self {
@@ -88,70 +106,303 @@ impl Recording {
             cut: Some(cut),
             begin: Instant::now(),
             end: command.knows_its_clock().then_some(end),
-            late: command.tells_that_events_count && counts == Err(RecvTimeoutError::Timeout),
+            late: command.says_begin && counts == Err(RecvTimeoutError::Timeout),
             samples,
-            often: Often::of(events, command.frequency),
+            most: command.most_samples(events),
         })
     }
 
     /// Why it should end before its time: there are too many samples.
     pub fn too_much(&self) -> Option<Failure> {
+        let (most, names) = self.most.as_ref()?;
         let samples = self.samples.load(Ordering::Relaxed);
         let seconds = self.begin.elapsed().as_secs_f64();
-        self.often.as_ref()?.too_many(samples, seconds)
+        (samples as f64 > BURST + most * seconds).then(|| {
+            Failure::new(
+                format!("{names}: too frequent to record each, {samples} in {seconds:.1} s"),
+                format!("count {names} by perf stat, or record cpu or a rarer event"),
+            )
+            .coded(Code::EventTooFrequent)
+        })
     }
 
-    /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
-    pub fn stop(mut self, lives: bool, beside: &Beside) -> Result<Vec<Note>, Failure> {
+    /// End it, and have its stream read to the end. Returns what to say of that; `lives`: whether the process does.
+    pub fn stop(mut self, lives: bool, companion: &Companion) -> Result<Vec<Note>, Failure> {
         if let Some(end) = &self.end {
-            end.store(monotonic(), Ordering::Relaxed);
+            // The clock that perf is told to take.
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+            end.store(now, Ordering::Relaxed);
         }
         let mut notes = Vec::new();
         if self.late {
-            notes.push(Note::degraded("perf started counting late").coded(Code::PerfLate));
+            let late = Note::degraded("perf started counting late");
+            notes.push(late.coded(Code::PerfLate));
         }
         let early = self.read.try_recv().ok();
         self.running.interrupt();
         let result = match &early {
             Some(result) => result.clone(),
-            None => self.read_to_the_end(beside)?,
+            None => self.read.recv_timeout(END).or_else(|_| {
+                self.running.wait(Duration::ZERO);
+                self.cut = None; // a perf that gets no processor keeps its stream open
+                self.read.recv_timeout(LAST).map_err(|_| companion.hangs())
+            })?,
         };
         let ended = self.running.wait(LAST);
         let killed = self.running.killed();
         if killed.is_some() || early.is_some() && lives {
             let words = self.running.words();
-            let end = words::end(killed, &words, "the process to the end");
+            let end = notes::end(killed, &words, "the process to the end");
             notes.push(Note::of(end));
         } else if !ended {
             notes.push(Note::degraded("perf did not end and was killed").coded(Code::PerfTimeout));
         }
-        let damaged = result.err();
-        notes.extend(damaged.map(|error| {
+        notes.extend(result.err().map(|error| {
             Note::degraded(format!("perf's stream is damaged: {error}"))
                 .coded(Code::DamagedRecording)
         }));
         Ok(notes)
     }
+}
 
-    fn read_to_the_end(&mut self, beside: &Beside) -> Result<Result<(), String>, Failure> {
-        self.read.recv_timeout(END).or_else(|_| {
-            self.running.wait(Duration::ZERO);
-            self.cut = None; // a perf that gets no processor keeps its stream open
-            self.read.recv_timeout(LAST).map_err(|_| beside.hangs())
-        })
+/// perf's stream, until it ends or nobody waits for the rest. It sends a message when perf has opened its events, and
+/// another one when they count.
+pub struct Stream {
+    stream: ChildStdout,
+    /// Once its other end is closed, what is there by then is the last.
+    until: UnixStream,
+    shared: Arc<Shared>,
+    progress: Progress,
+    said: (bool, bool),
+    began: Sender<()>,
+    /// How many there were by now.
+    samples: Arc<AtomicU64>,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wanted = PollFlags::IN;
+        let mut fds = [
+            PollFd::new(&self.stream, wanted),
+            PollFd::new(&self.until, wanted),
+        ];
+        while let Err(error) = poll(&mut fds, None) {
+            if error != Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        let (more, over) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        if !over {
+            // Meanwhile perf waits, and what the kernel has no room for counts as lost.
+            self.shared.limits.rest();
+        }
+        if !more {
+            return Ok(0);
+        }
+        let read = self.stream.read(buffer)?;
+        self.progress.follow(&buffer[..read]);
+        let Progress {
+            opened,
+            begun,
+            samples,
+            ..
+        } = self.progress;
+        for (now, said) in [
+            (opened || begun, &mut self.said.0),
+            (begun, &mut self.said.1),
+        ] {
+            if now && !std::mem::replace(said, true) {
+                // Nobody may wait any more.
+                let _ = self.began.send(());
+            }
+        }
+        self.samples.store(samples, Ordering::Relaxed);
+        Ok(read)
     }
 }
 
-fn too_late() -> Failure {
-    Failure::new(
-        format!("perf did not start within {} s", OPEN.as_secs()),
-        "check whether all processors of the host are busy (uptime), and record again later",
-    )
-    .coded(Code::PerfTimeout)
+/// What the stream begins with, and the bytes of its header and of a record's head: type (4 bytes), flags and size.
+const MAGIC: &[u8] = b"PERFILE2";
+const HEADER: usize = 16;
+const HEAD: usize = 8;
+/// Types of records: the description of an event, samples, the end of a round over the processors, and the end of what
+/// is written before events count (perf 6.0 and later).
+const ATTR: u32 = 64;
+const SAMPLE: u32 = 9;
+const FINISHED_ROUND: u32 = 68;
+const FINISHED_INIT: u32 = 82;
+/// A record that is followed by as many bytes as the 4 bytes after its head say.
+const TRACING_DATA: u32 = 66;
+
+/// How far perf is, by its stream.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// It has described an event.
+    pub opened: bool,
+    /// Its events count, or the stream makes no sense.
+    pub begun: bool,
+    /// A record of its own said that they count.
+    pub says_begin: bool,
+    pub samples: u64,
+    /// Whether its header was passed, and whether it makes no sense and is not followed any more.
+    in_records: bool,
+    lost: bool,
+    /// The begin of a record, as far as it has come, and how many bytes to skip before.
+    head: Vec<u8>,
+    skip: u64,
 }
 
-/// Nanoseconds of the clock that perf is told to take.
-fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+impl Progress {
+    /// Take the next bytes of the stream.
+    pub fn follow(&mut self, mut bytes: &[u8]) {
+        while !self.lost && !bytes.is_empty() {
+            let skipped = self.skip.min(bytes.len() as u64);
+            self.skip -= skipped;
+            let missing = self.needed() - self.head.len();
+            bytes = &bytes[skipped as usize..];
+            let (now, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.head.extend(now);
+            bytes = rest;
+            if self.head.len() == self.needed() {
+                self.take_head();
+            }
+        }
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        let word = self.head.get(at..at + 4).unwrap_or(&[0; 4]);
+        u32::from_ne_bytes(word.try_into().unwrap_or_default())
+    }
+
+    fn needed(&self) -> usize {
+        match self.in_records {
+            false => HEADER,
+            true if self.head.len() >= HEAD && self.word(0) == TRACING_DATA => HEAD + 4,
+            true => HEAD,
+        }
+    }
+
+    fn take_head(&mut self) {
+        if self.in_records {
+            let size = u64::from(u16::from_ne_bytes([self.head[6], self.head[7]]));
+            let kind = self.word(0);
+            self.lost = size < self.head.len() as u64;
+            self.opened |= kind == ATTR;
+            self.says_begin |= kind == FINISHED_INIT;
+            self.begun |= matches!(kind, SAMPLE | FINISHED_ROUND | FINISHED_INIT);
+            self.samples += u64::from(kind == SAMPLE);
+            self.skip = size.saturating_sub(self.head.len() as u64) + u64::from(self.word(HEAD));
+        } else {
+            self.lost = !self.head.starts_with(MAGIC);
+            self.in_records = true;
+        }
+        self.begun |= self.lost;
+        self.head.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::sampling::AgentLimits;
+    use std::process::{self, Stdio};
+
+    fn record(kind: u32, size: u16) -> Vec<u8> {
+        let head = [&kind.to_ne_bytes()[..], &[0; 2], &size.to_ne_bytes()].concat();
+        [head, vec![9; usize::from(size) - HEAD]].concat()
+    }
+
+    /// A stream that has no record yet of events that count.
+    fn before() -> Vec<u8> {
+        let tracing = [
+            &TRACING_DATA.to_ne_bytes()[..],
+            &[0; 2],
+            &12u16.to_ne_bytes(),
+        ]
+        .concat();
+        let parts = [
+            [MAGIC, &[0; 8]].concat(),
+            record(ATTR, 48),
+            record(2, 64),
+            [tracing, 4u32.to_ne_bytes().to_vec(), vec![9; 4]].concat(),
+        ];
+        parts.concat()
+    }
+
+    /// After a stream that comes in parts of so many bytes.
+    fn after(stream: &[u8], step: usize) -> Progress {
+        let mut progress = Progress::default();
+        for part in stream.chunks(step) {
+            progress.follow(part);
+        }
+        progress
+    }
+
+    #[test]
+    fn a_stream_shows_when_perf_has_begun() {
+        let before = before();
+        for step in [1, 3, 8192] {
+            let progress = after(&before, step);
+            assert!(progress.opened && !progress.begun, "{step}");
+            for (kind, says) in [
+                (SAMPLE, false),
+                (FINISHED_ROUND, false),
+                (FINISHED_INIT, true),
+            ] {
+                let progress = after(&[before.clone(), record(kind, 16)].concat(), step);
+                assert_eq!(
+                    (progress.begun, progress.says_begin),
+                    (true, says),
+                    "{kind} {step}"
+                );
+            }
+            let samples = [
+                record(SAMPLE, 40),
+                record(2, 64),
+                record(SAMPLE, 8),
+                record(SAMPLE, 4000),
+            ];
+            let progress = after(&[before.clone(), samples.concat()].concat(), step);
+            assert_eq!(progress.samples, 3);
+        }
+    }
+
+    #[test]
+    fn no_sense_is_not_waited_for() {
+        let no_size = [before(), vec![0; 8]].concat();
+        for stream in [&b"no recording at all"[..], &no_size] {
+            assert!(after(stream, 5).begun);
+        }
+        assert!(!after(b"no recording at all", 5).opened);
+    }
+
+    /// The output of a program that goes on, so that it has no end.
+    #[test]
+    fn what_is_there_is_read_and_no_end_is_waited_for() {
+        let mut command = process::Command::new("/bin/sh");
+        command.args(["-c", "printf 1234567890123456; exec sleep 600"]);
+        let mut program = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (cut, until) = UnixStream::pair().unwrap();
+        let (began, begin) = channel();
+        let mut stream = Stream {
+            stream: program.stdout.take().unwrap(),
+            until,
+            shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+            progress: Progress::default(),
+            said: (false, false),
+            began,
+            samples: Arc::default(),
+        };
+        let mut bytes = [0; 16];
+        stream.read_exact(&mut bytes[..15]).unwrap();
+        assert!(begin.try_recv().is_err());
+        drop(cut);
+        stream.read_exact(&mut bytes[15..]).unwrap();
+        assert_eq!(begin.recv(), Ok(()));
+        assert_eq!(&bytes, b"1234567890123456");
+        assert_eq!(stream.read(&mut bytes).unwrap(), 0);
+        program.kill().unwrap();
+        program.wait().unwrap();
+    }
 }

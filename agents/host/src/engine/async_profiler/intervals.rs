@@ -1,9 +1,9 @@
-//! How fast a JVM allocates, by what it publishes of its garbage collector: an allocation interval follows from it.
+//! What one sample stands for: as asked, or chosen by what the JVM does.
 //!
-//! Fixed intervals are wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and 16 MiB leaves
-//! nothing to see of one that allocates 10 MB/s.
+//! A fixed allocation interval is wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and
+//! 16 MiB leaves nothing to see of one that allocates 10 MB/s. So it follows the rate at which the JVM allocates, by what
+//! it publishes of its garbage collector.
 
-use crate::wire::outcome::Code;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use crate::engine::api::Note;
 use crate::jvm::hsperf;
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;
+use crate::wire::outcome::Code;
+use crate::wire::sampling::Sampling;
 
 /// How long a JVM is looked at, at least.
 const WHILE: Duration = Duration::from_millis(400);
@@ -29,6 +31,63 @@ const YOUNG: [&str; 3] = [
 
 /// There where large objects may be put into an old generation at once, which is not seen.
 const OLD: [&str; 1] = ["sun.gc.generation.1.space.0.capacity"];
+
+/// Contentions that last shorter are left out, in nanoseconds.
+const LOCK_THRESHOLD: u64 = 10_000;
+/// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
+const NATIVE_ALLOC: u64 = 512 << 10;
+const MILLISECOND: u64 = 1_000_000;
+/// With more threads than this a JVM's wall clock is sampled less often.
+const MANY_THREADS: u64 = 200;
+
+/// What one sample stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intervals {
+    /// Nanoseconds of CPU time.
+    pub cpu: u64,
+    /// Allocated bytes.
+    pub alloc: u64,
+    /// Nanoseconds; shorter waits are not recorded.
+    pub lock: u64,
+    /// Nanoseconds of each thread.
+    pub wall: u64,
+}
+
+impl Intervals {
+    /// What was not asked for is chosen: `alloc` is for allocations, and `threads` are those of the JVM. The notes say
+    /// what was chosen by what was seen.
+    pub fn choose(
+        sampling: &Sampling,
+        events: &[String],
+        threads: u64,
+        alloc: impl FnOnce() -> (u64, Note),
+    ) -> (Self, Vec<Note>) {
+        let has = |wanted: [&str; 2]| events.iter().any(|event| wanted.contains(&event.as_str()));
+        let mut notes = Vec::new();
+        let mut chosen = |(interval, note): (u64, Note)| {
+            notes.push(note);
+            interval
+        };
+        let alloc = match sampling.alloc_interval {
+            None if has(["alloc", "live"]) => chosen(alloc()),
+            given => given.unwrap_or(NATIVE_ALLOC),
+        };
+        let wall = match sampling.wall_interval {
+            None if has(["wall", "offcpu"]) && threads > MANY_THREADS => {
+                let why = format!("wall interval 50 ms ({threads} threads)");
+                chosen((50 * MILLISECOND, Note::plain(why)))
+            }
+            given => given.unwrap_or(10 * MILLISECOND),
+        };
+        let intervals = Self {
+            cpu: (1e9 / f64::from(sampling.frequency)).round() as u64,
+            alloc,
+            lock: sampling.lock_threshold.unwrap_or(LOCK_THRESHOLD),
+            wall,
+        };
+        (intervals, notes)
+    }
+}
 
 /// A JVM that was looked at for the first time.
 pub struct Rate {
@@ -126,7 +185,6 @@ fn amount(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn collections_tell_what_was_allocated_between() {
         let young = |used, collections| Young {
@@ -166,5 +224,29 @@ mod tests {
         assert!(told(LEAST, &seen(12e6, false))
             .text
             .contains("512 KiB (12 MB/s"));
+    }
+
+    #[test]
+    fn intervals_are_given_or_chosen() {
+        let choose = |sampling: &Sampling| {
+            let alloc = || (1 << 20, Note::plain("chosen"));
+            Intervals::choose(sampling, &sampling.events, 500, alloc)
+        };
+        let given = Sampling {
+            alloc_interval: Some(7),
+            lock_threshold: Some(8),
+            wall_interval: Some(9),
+            ..Sampling::of("wall alloc lock")
+        };
+        let (intervals, notes) = choose(&given);
+        assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
+        assert_eq!(notes, []);
+        let (intervals, notes) = choose(&Sampling::of("offcpu live"));
+        assert_eq!(
+            (intervals.alloc, intervals.wall),
+            (1 << 20, 50 * MILLISECOND)
+        );
+        assert_eq!(notes.len(), 2);
+        assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
     }
 }

@@ -1,8 +1,6 @@
-//! Which `perf` the host has: one that its administrator installed, and that runs on this kernel.
+//! The host's `perf`: a program that its administrator installed, and that runs on this kernel.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -44,13 +42,6 @@ impl Perf {
     pub fn knows(&self, option: &str) -> bool {
         self.options.contains(option)
     }
-
-    /// Whether its stream is known to have a record for the moment from which its events count. Distributions call
-    /// newer ones by their kernel's older version.
-    pub fn tells_that_events_count(&self) -> bool {
-        let major = self.version.split('.').next();
-        major.is_some_and(|major| major.parse::<u32>().is_ok_and(|major| major >= 6))
-    }
 }
 
 #[cfg(test)]
@@ -85,7 +76,7 @@ pub fn find() -> Result<Perf, Failure> {
 }
 
 /// All that might be one, best first, each once: those called `perf`, then those with a version in their names or
-/// folders, this kernel's before others.
+/// folders (`perf_5.10`, `linux-tools-5.10/perf`), this kernel's before others.
 fn candidates() -> Vec<PathBuf> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&search)
@@ -93,8 +84,15 @@ fn candidates() -> Vec<PathBuf> {
         .collect();
     folders.extend(USUAL.map(PathBuf::from));
     let plain = folders.iter().map(|folder| folder.join("perf"));
-    let mut versioned: Vec<PathBuf> = folders.iter().flat_map(|folder| named(folder)).collect();
-    versioned.extend(tools(Path::new("/usr/lib")));
+    let in_name = |name: &str| {
+        let version = name.strip_prefix("perf_");
+        version.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut versioned: Vec<PathBuf> = folders.iter().flat_map(|at| listed(at, in_name)).collect();
+    let lib = Path::new("/usr/lib");
+    let mut tools = listed(&lib.join("linux-tools"), |_| true);
+    tools.extend(listed(lib, |name| name.starts_with("linux-tools-")));
+    versioned.extend(tools.iter().map(|folder| folder.join("perf")));
     let kernel = short_release(&uname().release().to_string_lossy());
     versioned.sort_by_key(|path| !path.to_string_lossy().contains(&kernel));
     let mut seen = HashSet::new();
@@ -104,37 +102,16 @@ fn candidates() -> Vec<PathBuf> {
         .collect()
 }
 
-/// `perf_5.10` and its like.
-fn named(folder: &Path) -> Vec<PathBuf> {
-    listed(folder, |name| {
-        let version = name.strip_prefix("perf_");
-        version.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    })
-}
-
-/// `linux-tools/*/perf` and `linux-tools-*/perf`.
-fn tools(lib: &Path) -> Vec<PathBuf> {
-    let mut folders = listed(&lib.join("linux-tools"), |_| true);
-    folders.extend(listed(lib, |name| name.starts_with("linux-tools-")));
-    let programs = folders.into_iter().map(|folder| folder.join("perf"));
-    programs.filter(|path| path.exists()).collect()
-}
-
-/// The entries of these names, the latest version first as far as names tell.
+/// The entries of these names, in reverse order: later versions come first, mostly.
 fn listed(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .filter(|entry| entry.file_name().to_str().is_some_and(&wanted))
         .map(|entry| entry.path())
         .collect();
-    paths.sort_by_key(|path| Reverse(numbers(path)));
+    paths.sort();
+    paths.reverse();
     paths
-}
-
-fn numbers(path: &Path) -> Vec<u32> {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let runs = name.split(|c: char| !c.is_ascii_digit());
-    runs.filter_map(|run| run.parse().ok()).collect()
 }
 
 /// `6.1` of `6.1.0-28-amd64`.
@@ -174,12 +151,19 @@ fn check_owner(place: &Path, metadata: &Metadata, own: u32) -> Result<(), String
 
 /// Ubuntu's `perf` is a script that looks for the one of this kernel, and fails where that is not installed.
 fn run(path: &Path) -> Result<Perf, String> {
-    let told = command::run(path, &["--version"], ANSWER)?;
-    let text = String::from_utf8_lossy(&told.output).into_owned();
-    let version = version(&text)
-        .filter(|_| told.good)
-        .ok_or_else(|| first_line(&[&told.words, &text]))?;
-    let options = command::run(path, &["record", "--list-opts"], ANSWER);
+    let ask = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        command::run(path, &words, ANSWER)
+    };
+    let answer = ask(&["--version"])?;
+    let text = String::from_utf8_lossy(&answer.output).into_owned();
+    let version = version(&text).filter(|_| answer.good).ok_or_else(|| {
+        let mut lines = answer.words.lines().chain(text.lines()).map(str::trim);
+        let line = lines.find(|line| !line.is_empty());
+        let line = line.unwrap_or("tells no version").chars();
+        line.take(200).collect::<String>()
+    })?;
+    let options = ask(&["record", "--list-opts"]);
     let options = options.map_or(String::new(), |listed| {
         String::from_utf8_lossy(&listed.output).into_owned()
     });
@@ -191,15 +175,6 @@ fn run(path: &Path) -> Result<Perf, String> {
             .map(|word| word.trim_start_matches('-').to_owned())
             .collect(),
     })
-}
-
-fn first_line(texts: &[&str]) -> String {
-    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
-    let line = lines.find(|line| !line.is_empty());
-    line.unwrap_or("tells no version")
-        .chars()
-        .take(200)
-        .collect()
 }
 
 /// From `perf version 6.1.187`.
@@ -257,41 +232,8 @@ mod tests {
         ] {
             assert_eq!(version(text).as_deref(), want, "{text:?}");
         }
-        let tells = |version: &str| {
-            let mut perf = Perf::at("/usr/bin/perf".into());
-            version.clone_into(&mut perf.version);
-            perf.tells_that_events_count()
-        };
-        assert!(tells("6.0.1-2") && tells("10.2.g1234"));
-        assert!(!tells("5.15.163") && !tells("4.18.0-372.el8") && !tells("g123abc.dirty"));
         assert_eq!(short_release("6.1.0-28-amd64"), "6.1");
         assert_eq!(short_release("5.14-rc1"), "5.14");
-    }
-
-    #[test]
-    fn the_latest_comes_first() {
-        let folder = Folder::new("order");
-        for name in [
-            "perf_5.9",
-            "perf_5.10",
-            "perf_x",
-            "linux-tools-6.2/perf",
-            "linux-tools/5.4/perf",
-            "linux-tools/none",
-        ] {
-            folder.program(name, "", 0o755);
-        }
-        let names = |paths: Vec<PathBuf>| -> Vec<String> {
-            let names = paths
-                .iter()
-                .map(|path| path.strip_prefix(&folder.0).unwrap());
-            names.map(|name| name.display().to_string()).collect()
-        };
-        assert_eq!(names(named(&folder.0)), ["perf_5.10", "perf_5.9"]);
-        assert_eq!(
-            names(tools(&folder.0)),
-            ["linux-tools/5.4/perf", "linux-tools-6.2/perf"]
-        );
     }
 
     #[test]

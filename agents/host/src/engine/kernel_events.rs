@@ -1,0 +1,254 @@
+//! Events of the kernel: their names, and whether this host has them. It is asked before anything is recorded.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::wire::outcome::{Code, Failure};
+
+/// The kernel's types of events.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const CACHE: u32 = 3;
+const RAW: u32 = 4;
+/// Counters of processors that both engines know, with the kernel's type and number. The number of a cache event has the
+/// cache, the operation in its second byte (0 is load), and the result in its third (1 is miss).
+const COUNTERS: [(&str, u32, u64); 11] = [
+    ("cycles", HARDWARE, 0),
+    ("instructions", HARDWARE, 1),
+    ("cache-references", HARDWARE, 2),
+    ("cache-misses", HARDWARE, 3),
+    ("branch-instructions", HARDWARE, 4),
+    ("branch-misses", HARDWARE, 5),
+    ("bus-cycles", HARDWARE, 6),
+    ("ref-cycles", HARDWARE, 9),
+    ("L1-dcache-load-misses", CACHE, 1 << 16),
+    ("LLC-load-misses", CACHE, 1 << 16 | 2),
+    ("dTLB-load-misses", CACHE, 1 << 16 | 3),
+];
+/// The devices that count (PMUs), each with a folder of its named events.
+const DEVICES: &str = "/sys/bus/event_source/devices";
+/// Where tracepoints are, readable by root alone. systemd mounts the first at boot, the kernel the second in its debugfs.
+const TRACEPOINTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];
+/// Words before a colon that are no groups of tracepoints: addresses, and async-profiler's names for kernel functions.
+const NO_GROUPS: [&str; 4] = ["mem", "kprobe", "kretprobe", "trace"];
+/// Why an event that is in no list is refused, and what there is instead.
+pub const CHOICE: &str = "choose one of docs/events.md, a tracepoint, or an event of /sys/bus/event_source/devices (see perf list)";
+
+/// Refuse an event that this host does not have. An event that the kernel does not tell about is taken to be there.
+pub fn refuse_missing(event: &str) -> Result<(), Failure> {
+    if is_tracepoint(event) {
+        return refuse_missing_tracepoint(event);
+    }
+    let missing = match event.split_once('/') {
+        Some((device, _)) => !device.is_empty() && !has_device(device),
+        None => number(event).is_some_and(|(kind, config)| is_missing(kind, config)),
+    };
+    match missing {
+        true => Err(no_counter(event)),
+        false => Ok(()),
+    }
+}
+
+fn has_device(name: &str) -> bool {
+    !name.starts_with('.') && Path::new(DEVICES).join(name).exists()
+}
+
+/// Whether the kernel lists an event of a device, `cpu/mem-loads/`. Both are plain words.
+pub fn is_device_event(event: &str) -> bool {
+    let parts: Vec<&str> = event.split('/').collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match parts[..] {
+        [device, name, ""] if [device, name].iter().all(|word| word.chars().all(plain)) => {
+            let events = Path::new(DEVICES).join(device).join("events");
+            !device.is_empty() && !name.is_empty() && events.join(name).exists()
+        }
+        _ => false,
+    }
+}
+
+/// `group:name`, a place in the kernel.
+pub fn is_tracepoint(event: &str) -> bool {
+    let word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    // The `u` of `cycles:u`.
+    let is_modifier = |word: &str| word.chars().all(|c| "ukhIGHpPSDWeb".contains(c));
+    event.split_once(':').is_some_and(|(group, name)| {
+        word(group) && word(name) && !is_modifier(name) && !NO_GROUPS.contains(&group)
+    })
+}
+
+/// perf as root would mount tracefs, and leave it so: that is the administrator's to decide.
+fn refuse_missing_tracepoint(event: &str) -> Result<(), Failure> {
+    // The path is not followed: that alone would have debugfs mount it. What may not be looked at is there.
+    let is_missing = |path: &str| {
+        let looked = Path::new(path).symlink_metadata();
+        looked.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    if TRACEPOINTS.iter().all(|folder| is_missing(folder)) {
+        return Err(Failure::new(
+            format!("{event} is not available on this host: tracefs is not mounted"),
+            "mount it (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
+        )
+        .coded(Code::TracefsNotMounted));
+    }
+    let path = format!("{}/{}", TRACEPOINTS[0], event.replace(':', "/"));
+    match !is_missing(TRACEPOINTS[0]) && is_missing(&path) {
+        true => Err(Failure::new(
+            format!("the kernel has no event {event}"),
+            "choose a tracepoint that perf list shows as root",
+        )
+        .coded(Code::EventUnknown)),
+        false => Ok(()),
+    }
+}
+
+/// Whether it is the name of a processor's counter that both engines know.
+pub fn is_counter(event: &str) -> bool {
+    COUNTERS.iter().any(|(name, ..)| *name == event)
+}
+
+pub fn no_counter(event: &str) -> Failure {
+    Failure::new(
+        format!("this machine cannot count {event}: its processor or virtual machine has no such counter"),
+        "choose a software event such as cpu or page-faults, or a machine with hardware counters",
+    )
+    .coded(Code::CounterMissing)
+}
+
+/// The kernel's type and number of a counter, known by its name or as in `r1a8`.
+fn number(event: &str) -> Option<(u32, u64)> {
+    let named = COUNTERS.iter().find(|(name, ..)| *name == event);
+    let raw = || u64::from_str_radix(event.strip_prefix('r')?, 16).ok();
+    named
+        .map(|&(_, kind, config)| (kind, config))
+        .or_else(|| Some((RAW, raw()?)))
+}
+
+/// `struct perf_event_attr` in its first version.
+#[repr(C)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample: u64,
+    read: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    address: u64,
+}
+
+/// Whether the kernel says that there is no such counter, or none that can be sampled by.
+fn is_missing(kind: u32, config: u64) -> bool {
+    matches!(
+        open(kind, config),
+        Err(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO)
+    )
+}
+
+/// Whether the calling thread may sample its own code. Its user and the agent's seccomp filter decide.
+pub fn may_sample_itself() -> bool {
+    const CPU_CLOCK: u64 = 0;
+    open(SOFTWARE, CPU_CLOCK).is_ok()
+}
+
+/// Open a counter of the calling thread for a moment. Err has the kernel's error number.
+fn open(kind: u32, config: u64) -> Result<(), i32> {
+    // Disabled, without kernel and hypervisor: on most hosts that takes no rights.
+    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
+    const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+    let attributes = Attributes {
+        kind,
+        size: size_of::<Attributes>() as u32,
+        config,
+        period: 1_000_000,
+        sample: 1,
+        read: 0,
+        flags: FLAGS,
+        wakeup: 0,
+        breakpoint: 0,
+        address: 0,
+    };
+    let (this_thread, any_cpu, no_group) = (0, -1, -1);
+    // SAFETY: the kernel reads as many bytes of the attributes as their size says, and they outlive the call.
+    let opened = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            this_thread,
+            any_cpu,
+            no_group,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if opened >= 0 {
+        // SAFETY: this descriptor was opened just above and is nobody else's.
+        drop(unsafe {
+            <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(opened as i32)
+        });
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(error.raw_os_error().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_numbers() {
+        assert_eq!(number("cache-misses"), Some((HARDWARE, 3)));
+        assert_eq!(number("LLC-load-misses"), Some((CACHE, 0x10002)));
+        assert_eq!(number("r1A8"), Some((RAW, 0x1a8)));
+        for other in ["cpu", "page-faults", "ready", "java.util.HashMap.get"] {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn names_of_tracepoints() {
+        for name in ["sched:sched_switch", "no:such"] {
+            assert!(is_tracepoint(name), "{name}");
+        }
+        for name in [
+            "cpu",
+            "cycles:u",
+            "kprobe:do_sys_open",
+            "cycles:",
+            ":u",
+            "mem:0x10",
+            "cpu/r1/:u",
+            "JavaThread::run",
+            "a:b:c:d",
+            "sched:*",
+            "../x:y",
+        ] {
+            assert!(!is_tracepoint(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_refused() {
+        let processor = ["cpu", "cpu_core", "armv8_pmuv3_0"].map(has_device);
+        // A machine that shows no counters has none; one that shows them may still keep them from us.
+        assert!(processor.contains(&true) || refuse_missing("cycles").is_err());
+        let missing = refuse_missing("nosuch/cache-misses/").unwrap_err();
+        assert!(missing.remedy.contains("page-faults"));
+        assert!(refuse_missing("software/cpu-clock/").is_ok());
+        assert!(refuse_missing("../cpu-clock/").is_err() && refuse_missing("./x/").is_err());
+        assert!(refuse_missing("page-faults").is_ok() && refuse_missing("a.b.C.m").is_ok());
+        assert!(refuse_missing("no:such").is_err());
+        for name in [
+            "software/../x/",
+            "software//",
+            "//",
+            "cpu/no.such/",
+            "cpu/x/u",
+        ] {
+            assert!(!is_device_event(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What a user should know: what perf's messages mean, what the kernel keeps from the agent, how good a recording is.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+use flamegraph::perf_data::{Recorded, RecordedEvent};
+
+use super::java_map::Java;
+use crate::engine::api::{share, Note};
+use crate::engine::kernel_events::no_counter;
+use crate::os::proc::read_text;
+use crate::os::proc::status::Status;
+use crate::os::proc::target::Target;
+use crate::wire::outcome::{Code, Failure};
+
+/// What to look for in perf's output, the outcome's code, what it means (`{}` is the event), and what to do. The first
+/// match counts.
+const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
+    (
+        &["error mapping pages", "failed to mmap"],
+        Code::MemoryLimit,
+        "the kernel does not let this user have memory for samples of {}",
+        "connect as root (--become sudo), or raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)",
+    ),
+    (
+        &["workload failed"],
+        Code::ProgramMissing,
+        "perf cannot run the host's timeout or sleep, which limits its time",
+        "check that the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
+    ),
+    (
+        &["no such process", "thread/cpu maps", "finding threads"],
+        Code::ProcessEnded,
+        "the process has ended",
+        "",
+    ),
+    (
+        &["can't access trace events", "no permissions to read", "tracefs"],
+        Code::NotPermitted,
+        "{} is a tracepoint, which the kernel shows to nobody but root",
+        "connect as root (--become sudo)",
+    ),
+    (
+        &[
+            "parser error",
+            "unknown tracepoint",
+            "event syntax error",
+            "bad event",
+            "cannot find pmu",
+            "unable to find",
+            "invalid or unsupported event",
+        ],
+        Code::EventUnknown,
+        "perf knows no event {} on this host",
+        "choose one that `perf list` shows on the host",
+    ),
+    (
+        &["function not implemented"],
+        Code::NotPermitted,
+        "the kernel has no perf events, or they are filtered (seccomp)",
+        "let the container call perf_event_open",
+    ),
+    (
+        &["perf_event_paranoid", "permission", "not permitted", "access to performance"],
+        Code::NotPermitted,
+        "the kernel does not let the agent's user record {} of this process",
+        "connect as root (--become sudo), or set kernel.perf_event_paranoid to 1",
+    ),
+    (
+        &["too many open files", "too many events", "ulimit -n"],
+        Code::TooManyFiles,
+        "perf needs more open files than the limit allows: one for each thread, processor and event",
+        "raise the limit of open files (ulimit -n)",
+    ),
+];
+
+/// What perf says where the processor lacks a counter, if nothing above matches.
+const NO_COUNTER: [&str; 3] = [
+    "not supported",
+    "no such device",
+    "no such file or directory",
+];
+
+/// Why perf did not record these events.
+pub fn failure(words: &str, events: &str) -> Failure {
+    let lower = words.to_lowercase();
+    let fits = |phrases: &&[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    match MEANINGS.iter().find(|(phrases, ..)| fits(phrases)) {
+        Some((_, code, reason, remedy)) => {
+            Failure::new(reason.replace("{}", events), *remedy).coded(*code)
+        }
+        None if NO_COUNTER.iter().any(|phrase| lower.contains(phrase)) => no_counter(events),
+        None => Failure::plain(format!(
+            "perf does not record {events}: {}",
+            first_of(words)
+        ))
+        .coded(Code::PerfFailed),
+    }
+}
+
+/// Why perf ended; `killed`: by which signal.
+pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
+    match killed {
+        Some(libc::SIGKILL) => Failure::new(
+            "perf was killed by signal 9",
+            "check in the kernel's log (dmesg) whether memory ran out",
+        )
+        .coded(Code::PerfKilled),
+        Some(signal) => {
+            Failure::plain(format!("perf was killed by signal {signal}")).coded(Code::PerfKilled)
+        }
+        None => failure(words, events),
+    }
+}
+
+/// Whether a smaller buffer might do.
+pub fn is_memory(words: &str) -> bool {
+    let lower = words.to_lowercase();
+    MEANINGS[0].0.iter().any(|phrase| lower.contains(phrase))
+}
+
+fn first_of(words: &str) -> String {
+    let lines = words.lines().map(str::trim);
+    let told = lines
+        .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
+    let told: Vec<&str> = told.take(3).collect();
+    match told.is_empty() {
+        true => "it ended without a message".to_owned(),
+        false => told.join(" ").chars().take(400).collect(),
+    }
+}
+
+/// How good a recording is. `better`: async-profiler could record the process too.
+pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let named = recorded.events.len() > 1;
+    for event in &recorded.events {
+        let of = if named {
+            format!(" ({})", event.event)
+        } else {
+            String::new()
+        };
+        notes.extend(broken(event, java, &of, better));
+        notes.extend(unknown(event, &of));
+    }
+    let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
+    if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
+        notes.push(Note::of(
+            Failure::new(
+                format!("{percent} of the samples were lost: perf had too little time or memory"),
+                "use a lower frequency",
+            )
+            .coded(Code::SamplesLost),
+        ));
+    }
+    if recorded.left_out > 0 {
+        notes.push(Note::of(
+            Failure::new(
+                format!(
+                    "{} samples were left out: there are more stacks than the agent can hold",
+                    recorded.left_out
+                ),
+                "record for a shorter time",
+            )
+            .coded(Code::SamplesLost),
+        ));
+    }
+    if recorded.malformed > 0 {
+        notes.push(
+            Note::plain(format!(
+                "{} records of perf were damaged",
+                recorded.malformed
+            ))
+            .coded(Code::DamagedRecording),
+        );
+    }
+    notes
+}
+
+/// What is known of that before anything is recorded.
+pub fn before_recording(java: &Java, better: bool) -> Option<Note> {
+    (java.is_hotspot && !java.frame_pointers)
+        .then(|| no_frame_pointers("stacks may be broken", better))
+}
+
+fn no_frame_pointers(what: &str, better: bool) -> Note {
+    let remedy = match better {
+        true => "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
+        false => "restart the JVM with -XX:+PreserveFramePointer",
+    };
+    Note::of(Failure::new(
+        format!("{what}: the JVM keeps no frame pointers"),
+        remedy,
+    ))
+    .coded(Code::NoFramePointers)
+}
+
+fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {
+    let percent = share(event.broken, event.taken);
+    if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
+        let percent = percent.unwrap_or_else(|| "few".to_owned());
+        let what = format!("{percent} of the stacks{of} are broken");
+        let note = no_frame_pointers(&what, better);
+        return Some(
+            note.with("event", event.event.clone())
+                .with("share", share_of(event)),
+        );
+    }
+    percent.map(|percent| {
+        Note::plain(format!(
+            "{percent} of the stacks{of} are broken: they come from code without frame pointers"
+        ))
+        .coded(Code::BrokenStacks)
+        .with("event", event.event.clone())
+        .with("share", share_of(event))
+    })
+}
+
+/// The share of broken stacks, 0 to 1.
+fn share_of(event: &RecordedEvent) -> f64 {
+    event.broken as f64 / event.taken.max(1) as f64
+}
+
+fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
+    let unknown = &event.unknown;
+    let percent = share(unknown.unknown_frames, unknown.frames)?;
+    let most = unknown.modules.iter().max_by_key(|(_, frames)| **frames);
+    let most = most.map_or(String::new(), |(module, _)| {
+        format!(", most of them in {module}")
+    });
+    Some(
+        Note::plain(format!("{percent} of the frames{of} have no name{most}"))
+            .coded(Code::UnknownFrames),
+    )
+}
+
+/// The longest table of the kernel's symbols that is read, in bytes.
+const MOST_SYMBOLS: u64 = 64 << 20;
+const KALLSYMS: &str = "/proc/kallsyms";
+
+/// What the kernel lets the agent see, and the settings that it depends on; None where one cannot be read.
+pub struct Rights {
+    /// Whether samples may be taken in the kernel.
+    pub kernel: bool,
+    root: bool,
+    /// CAP_SYSLOG: the kernel shows its symbols.
+    syslog: bool,
+    paranoid: Option<i32>,
+    restrict: Option<i32>,
+    /// Whether the kernel shows where its functions are.
+    symbols: bool,
+}
+
+impl Rights {
+    /// Those of the calling thread.
+    pub fn of_agent() -> Self {
+        let paranoid = setting("perf_event_paranoid");
+        let status = Target::own_status();
+        let privileged = status.as_ref().is_some_and(Status::may_profile_kernel);
+        Self {
+            kernel: privileged || paranoid.is_some_and(|level| level <= 1),
+            root: status.as_ref().is_some_and(|status| status.uid == 0),
+            syslog: status.is_some_and(|status| status.may_see_kernel_symbols()),
+            paranoid,
+            restrict: setting("kptr_restrict"),
+            symbols: File::open(KALLSYMS)
+                .and_then(shows_addresses)
+                .unwrap_or(false),
+        }
+    }
+
+    /// What of it a user should know.
+    pub fn note(&self) -> Option<Note> {
+        let get = |capability: &str| match self.root {
+            true => format!("give the agent's container {capability}"),
+            false => "use --become sudo".to_owned(),
+        };
+        let paranoid = shown(self.paranoid);
+        if !self.kernel {
+            let why = format!("kernel.perf_event_paranoid is {paranoid}");
+            let get = get("CAP_PERFMON");
+            let remedy =
+                format!("{get}, or set kernel.perf_event_paranoid to 1, to see the kernel");
+            let note = Note::plain("user code only").coded(Code::NoKernelFrames);
+            return Some(note.because(Failure::new(why, remedy)));
+        }
+        if self.symbols {
+            return None;
+        }
+        let restrict = shown(self.restrict);
+        let mut why = format!("kernel.kptr_restrict is {restrict}");
+        let remedy = match (self.syslog, self.restrict) {
+            (false, _) => {
+                why += &format!(
+                    ", kernel.perf_event_paranoid {paranoid}, and the agent has no CAP_SYSLOG"
+                );
+                format!(
+                    "{}, with kernel.kptr_restrict at 1 or less",
+                    get("CAP_SYSLOG")
+                )
+            }
+            (true, Some(2..)) => "set kernel.kptr_restrict to 1".to_owned(),
+            (true, _) => "check whether a container hides /proc/kallsyms".to_owned(),
+        };
+        let note = Note::plain("kernel functions have no names").coded(Code::NoKernelNames);
+        Some(note.because(Failure::new(why, remedy)))
+    }
+
+    /// The kernel's symbols; None where they would be of no use. To be called by the thread whose rights these are.
+    pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
+        if !(self.kernel && self.symbols) {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        File::open(KALLSYMS)?
+            .take(MOST_SYMBOLS)
+            .read_to_end(&mut text)?;
+        Ok(Some(text))
+    }
+}
+
+fn setting(name: &str) -> Option<i32> {
+    let text = read_text(format!("/proc/sys/kernel/{name}"), 64)?;
+    text.trim().parse().ok()
+}
+
+fn shown(setting: Option<i32>) -> String {
+    setting.map_or("not to be read".to_owned(), |level| level.to_string())
+}
+
+/// Where the kernel hides them all addresses are zero. (Some symbols are at zero on any kernel.)
+fn shows_addresses(symbols: impl Read) -> io::Result<bool> {
+    let reader = BufReader::new(symbols.take(1 << 20));
+    for line in reader.lines().take(20_000) {
+        let line = line?;
+        let address = line.split(' ').next().unwrap_or_default();
+        if address.chars().any(|digit| digit != '0') {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_words_and_what_they_mean() {
+        for (words, want) in [
+            ("Error:\nThe cache-misses:u event is not supported.\n", "cannot count x"),
+            ("event syntax error: 'x'\n   \\___ parser error\nRun 'perf list' for a list of valid events\n", "knows no event x"),
+            ("event syntax error: 'a:b'\n  \\___ can't access trace events\n\nError:\tNo permissions to read /sys/kernel/tracing/events/a/b\n", "tracepoint"),
+            ("event syntax error: 'a:b'\n  \\___ unknown tracepoint\n\nError:\tFile /sys/kernel/tracing/events/a/b not found.\n", "knows no event"),
+            ("Permission error mapping pages.\nConsider increasing /proc/sys/kernel/perf_event_mlock_kb,\n(current value: 256,0)\n", "memory for samples"),
+            ("Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid\n", "does not let"),
+            ("Couldn't create thread/CPU maps: No such process\n", "has ended"),
+            ("Workload failed: No such file or directory\n", "sleep"),
+            ("Error:\nquite new\n[ perf record: Woken up 1 times ]\n", "record x: quite new"),
+            ("", "without a word"),
+        ] {
+            let reason = failure(words, "x").reason;
+            assert!(reason.contains(want), "{words:?} became {reason:?}");
+        }
+        assert!(is_memory("Permission error mapping pages.") && !is_memory("Permission denied"));
+    }
+
+    #[test]
+    fn async_profiler_is_advised_only_where_it_would_do() {
+        let java = Java {
+            is_hotspot: true,
+            no_attach: None,
+            no_agents: None,
+            frame_pointers: false,
+            debug_non_safepoints: false,
+        };
+        for better in [true, false] {
+            let note = before_recording(&java, better).unwrap();
+            assert!(note.remedy.contains("PreserveFramePointer"), "{note:?}");
+            assert_eq!(note.remedy.contains("async-profiler"), better, "{note:?}");
+        }
+        let java = Java {
+            frame_pointers: true,
+            ..java
+        };
+        assert_eq!(before_recording(&java, true), None);
+    }
+
+    #[test]
+    fn the_remedy_is_what_the_kernel_asks_for() {
+        const HIDDEN: &str = "0000000000000000 T startup_64\n0000000000000000 T do_idle\n";
+        const SHOWN: &str = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T startup_64\n";
+        let rights = |kernel, root, syslog, restrict, table: &str| Rights {
+            kernel,
+            root,
+            syslog,
+            paranoid: Some(2),
+            restrict: Some(restrict),
+            symbols: shows_addresses(table.as_bytes()).unwrap(),
+        };
+        for (root, syslog, restrict, want) in [
+            (
+                false,
+                false,
+                1,
+                "use --become sudo, with kernel.kptr_restrict at 1",
+            ),
+            (true, false, 1, "container CAP_SYSLOG"),
+            (true, true, 2, "set kernel.kptr_restrict to 1"),
+            (true, true, 1, "/proc/kallsyms"),
+        ] {
+            for table in [HIDDEN, ""] {
+                let note = rights(true, root, syslog, restrict, table).note().unwrap();
+                assert_eq!(note.text, "kernel functions have no names");
+                assert!(note.remedy.contains(want), "{note:?}");
+            }
+        }
+        assert_eq!(rights(true, false, false, 0, SHOWN).note(), None);
+        let note = rights(false, false, false, 1, HIDDEN).note().unwrap();
+        assert!(
+            note.why.contains("kernel.perf_event_paranoid is 2"),
+            "{note:?}"
+        );
+        assert!(!note.why.contains("kptr_restrict"), "{note:?}");
+    }
+}

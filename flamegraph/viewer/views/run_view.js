@@ -1,0 +1,111 @@
+// @ts-check
+/** How the run was made, and its ledger: what happened to each host and process, and what it took. */
+
+import { filled, make, staticTable } from "../controls/dom.js";
+import { grouped } from "../data/format.js";
+
+/** @typedef {import("../controls/context.js").Context} Context */
+/** @typedef {import("../controls/tabs.js").Folds} Folds */
+/** @typedef {import("../data/page.js").Ledger} Ledger */
+/** @typedef {import("../data/page.js").LedgerLine} LedgerLine */
+/** @typedef {import("../data/page.js").Run} Run */
+/** @typedef {import("../controls/context.js").View} View */
+
+/** More notes than this are folded away: they are of many processes, and say the same of each. */
+const NOTES_SHOWN = 20;
+
+/** @implements {View} */
+export class RunView {
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} panel
+   */
+  constructor({ page, folds }, panel) {
+    if (page.run) panel.append(runSection(page.run, folds));
+  }
+
+  update() {}
+}
+
+/**
+ * @param {Run} run
+ * @param {Folds} folds
+ */
+export function runSection({ ledger, facts }, folds) {
+  const listed = make("dl", "facts");
+  for (const [label, kind, lines] of facts) {
+    const value = make("dd");
+    lines.forEach((line, at) => {
+      if (at) value.append(kind === "code" ? ", " : document.createElement("br"));
+      value.append(kind === "code" ? make("code", "", line) : line);
+    });
+    listed.append(make("dt", "", label), value);
+  }
+  const how = filled("section", "", make("h2", "", "Run"), listed);
+  how.id = "facts";
+  const section = filled("section", "", ledgerSection(ledger, folds), how);
+  section.id = "run";
+  return section;
+}
+
+/**
+ * What went wrong and the notes in sight, the rest folded.
+ * @param {Ledger} ledger
+ * @param {Folds} folds
+ */
+function ledgerSection({ samples, all_well, fine, lines }, folds) {
+  const trouble = lines.filter(({ status }) => status === "failed" || status === "degraded");
+  const notes = lines.filter(({ status, reason }) => status === "ok" && reason);
+  const rest = lines.filter((line) => !trouble.includes(line) && !notes.includes(line));
+  const section = filled("section", "", make("h2", "", "What happened"));
+  section.id = "ledger";
+  const noted = notes.length === 1 ? "1 note" : `${grouped(notes.length)} notes`;
+  if (trouble.length) section.append(ledgerTable(trouble, samples));
+  else section.append(make("p", "lead", `${all_well}${notes.length ? `, with ${noted}` : ""}.`));
+  const folded = (/** @type {string} */ name, /** @type {string} */ summary, /** @type {LedgerLine[]} */ rows, open = false) => {
+    if (rows.length === 0) return;
+    const details = document.createElement("details");
+    details.open = open;
+    details.append(make("summary", "", summary), ledgerTable(rows, samples));
+    folds.add(name, details);
+    section.append(details);
+  };
+  folded("notes", noted, notes, notes.length <= NOTES_SHOWN);
+  const more = `${trouble.length || notes.length ? "more " : ""}line${rest.length === 1 ? "" : "s"}`;
+  folded("rest", `${grouped(rest.length)} ${more} of ${fine}`, rest);
+  return section;
+}
+
+/**
+ * @param {LedgerLine[]} lines
+ * @param {boolean} samples whether there are columns for expected, taken and lost ones
+ */
+function ledgerTable(lines, samples) {
+  /** @type {[string, string][]} */
+  const numbers = (samples ? ["Expected", "Taken", "Lost"] : []).concat("Attached", "Sent").map((head) => [head, "number"]);
+  /** @type {[string, string][]} */
+  const heads = [["State", ""], ["Host", ""], ["Process", ""], ["Recorded with", ""], ...numbers, ["What happened", ""]];
+  return staticTable("ledger", heads, lines.map((line) => ledgerRow(line, samples)));
+}
+
+/**
+ * @param {LedgerLine} line
+ * @param {boolean} samples
+ */
+function ledgerRow(line, samples) {
+  const state = filled("td", "", make("span", `state ${line.status}`, line.status));
+  if (line.stage) state.append(" ", make("span", "soft", `at ${line.stage}`));
+  const process = make("td");
+  if (line.process) process.append(make("bdi", "", line.process));
+  if (line.pid !== null) process.append(" ", make("span", "soft", `pid ${line.pid}`));
+  const used = make("td");
+  line.used.forEach((one, at) => used.append(...(at ? [document.createElement("br")] : []), one));
+  const counts = samples ? line.samples?.map(grouped) ?? ["", "", ""] : [];
+  const words = make("td", "words", line.reason);
+  if (line.remedy) words.append(make("div", "remedy", line.remedy));
+  if (line.took) words.append(make("div", "took", line.took));
+  return [
+    state, filled("td", "", make("bdi", "", line.host)), process, used,
+    ...[...counts, line.attached, line.sent].map((text) => make("td", "number", text)), words,
+  ];
+}

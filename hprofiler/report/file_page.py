@@ -1,0 +1,41 @@
+"""A page of one profile, no run around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import attribute_file
+from hprofiler.analysis.findings import findings_of_file
+from hprofiler.report.page import PageData, PageEvent, PageProcess
+from hprofiler.report.sections import file_summary
+
+_BEFORE_AND_AFTER = ("before", "after")
+
+
+def write_page(profile: Profile, out: Path, title: str) -> None:
+    """Write the page of a profile with samples. Raises OSError when it cannot write.
+
+    Each value that has any is an event; the values `before` and `after` are two runs of one.
+    """
+    values = [number for number, (name, _) in enumerate(profile.values) if profile.total(number)]
+    if tuple(name for name, _ in profile.values) == _BEFORE_AND_AFTER:
+        data = PageData(title, _BEFORE_AND_AFTER)
+        event = data.event(PageEvent("samples", title, "samples", profile.values[0][1], "samples"))
+        for run, name in enumerate(_BEFORE_AND_AFTER):
+            data.add_value(event, PageProcess(data.host("", name, run), 0), profile, run)
+        _summarize(data, event, profile.select(values[-1]))
+    else:
+        data = PageData(title, (title,))
+        everything = PageProcess(data.host("", title), 0)
+        for value in values:
+            name, unit = profile.values[value]
+            event = data.event(PageEvent(name, name, name, unit, name))
+            data.add_value(event, everything, profile, value)
+            _summarize(data, event, profile.select(value))
+    data.write(out, title)
+
+
+def _summarize(data: PageData, event: int, profile: Profile) -> None:
+    attribution = attribute_file(profile)
+    data.summaries[event] = file_summary(data, attribution, findings_of_file(attribution))

@@ -1,0 +1,420 @@
+"""What the page says beside its pictures, ready for JSON: summaries of events, the run's ledger and facts.
+
+`flamegraph/viewer/FORMAT.md` describes the members; the viewer builds the page of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hprofiler._flamegraph import Distance, Method
+from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.coverage import interrupted, others_missing, sampled
+from hprofiler.analysis.facts import PERF, HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.outliers import what_differs, who
+from hprofiler.analysis.result import (
+    AnalysisResult,
+    EventAnalysis,
+    HostAnalysis,
+    methods_that_follow,
+    reasons_without_samples,
+    stands_out,
+)
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
+from hprofiler.model import Outcome, Status
+from hprofiler.model.event_names import has_frequency, is_method
+from hprofiler.model.measures import (
+    amount,
+    counted,
+    duration,
+    figures,
+    in_words,
+    interval_in_words,
+    measure_of,
+    no_samples,
+    size,
+    summed,
+)
+from hprofiler.report.page import PageData, PageEvent
+from hprofiler.report.pictures import left_out
+from hprofiler.runfolder import safe_name
+
+Record = dict[str, object]
+
+_LISTED = 12
+_CELLS = "Each cell is a host: the stronger, the larger the method’s share there."
+_CPU_HEADS = ["Samples", "Expected", "Lost", "CPU time"]
+_ODD_SHOWN = 20
+_HOSTS_NAMED = 5
+_ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
+
+
+def event_of_page(facts: RunFacts) -> PageEvent:
+    """What the page says of the event itself; a sample of CPU time is shown in seconds, too."""
+    measure = measure_of(facts.event)
+    seconds = max((one.seconds for one in facts.recordings), default=0.0) or facts.duration
+    totals = summed(one.totals for one in facts.recordings)
+    second = None
+    if facts.event == "cpu" and totals.get("samples"):
+        column, unit = measure.columns[1]
+        second = (column, unit, totals.get(column, 0) / totals["samples"])
+    return PageEvent(facts.event, measure.title, *measure.column, measure.wider, seconds, second)
+
+
+def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
+    """What the page says of one event."""
+    facts = analysis.facts
+    others = others_missing(facts)
+    chips = [
+        chip(moment(facts.started) + interrupted(facts)),
+        chip(sampled(facts)),
+        chip(analysis.coverage.text, not analysis.coverage.complete),
+        *([chip(others, True)] if others else []),
+    ]
+    if analysis.total:
+        chips.append(chip(in_words(facts.event, analysis.totals)))
+        chips += [chip(left_out(facts, analysis.total, analysis.whole))] if facts.trimmed else []
+    return summary(
+        [finding_record(data, one) for one in analysis.findings],
+        chips,
+        analysis.second,
+        None if analysis.total else _empty(analysis),
+        _hottest(data, analysis) if analysis.total else None,
+        _hosts(data, analysis),
+    )
+
+
+def file_summary(data: PageData, attribution: Attribution, findings: Sequence[Finding]) -> Record:
+    """What the page of one profile says of a value of it."""
+    column = attribution.original.values[0]
+    return summary(
+        [finding_record(data, one) for one in findings],
+        [chip(amount(attribution.original.total(), column))],
+        methods_that_follow(attribution, findings[0]),
+        hottest=_methods(attribution.methods, attribution.attributed, _lead(attribution.event, attribution)),
+    )
+
+
+def finding_record(data: PageData, finding: Finding) -> Record:
+    """`at` is where in the text the method's short name stands, in UTF-16 units; None where it does not."""
+    short = short_name(finding.method) if finding.method else ""
+    pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
+    found = pattern.search(finding.text, finding.at or 0) if short else None
+    before = finding.text[: found.start()] if found else ""
+    return {
+        "text": finding.text,
+        "method": finding.method,
+        "host": data.number_of_host(finding.host),
+        "at": len(before.encode("utf-16-le", "surrogatepass")) // 2 if found else None,
+    }
+
+
+def summary(
+    findings: Sequence[Record],
+    chips: Sequence[Record],
+    second: str = "",
+    empty: Record | None = None,
+    hottest: Record | None = None,
+    hosts: Record | None = None,
+) -> Record:
+    """What the page says of an event: above the views, below them, and in the view of hosts."""
+    return {
+        "findings": findings,
+        "second": second,
+        "chips": chips,
+        "empty": empty,
+        "hottest": hottest,
+        "hosts": hosts,
+    }
+
+
+def chip(text: str, partial: bool = False) -> Record:
+    """A short fact of the headline; `partial` where something is missing."""
+    return {"text": text, "partial": partial}
+
+
+def _empty(analysis: EventAnalysis) -> Record:
+    """Why an event has no samples, and what to do."""
+    facts = analysis.facts
+    one_event = len(facts.events) == 1
+    answer = "Nothing was recorded" if one_event else f"No samples of {measure_of(facts.event).title}"
+    why = "There is no picture, because no sample was taken:"
+    remedy = ""
+    if facts.trimmed and any(summed(one.totals for one in facts.recordings).values()):
+        answer = "Nothing is left to show"
+        why = "There is no picture, because no sample is of the job’s own frames:"
+        roots = ", ".join(facts.roots)
+        reasons = [_reason((), f"Pictures are trimmed to what is below {roots}. Make them without --trim.")]
+    else:
+        found = reasons_without_samples(facts.hosts, analysis.problems)
+        reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
+        recorded = sum(host.recorded for host in facts.hosts)
+        if not reasons and recorded:
+            because = no_samples(facts.event, recorded, facts.expected)
+            reasons = [_reason((), f"{because[0].upper()}{because[1:]}.")]
+        if not reasons:
+            reasons = [_reason((), "The run ended before any process was found.")]
+        if len(reasons) == 1:
+            why = ""
+    idle = any(host.idle for host in facts.hosts)
+    if idle and not any(host.processes for host in facts.hosts):
+        remedy = SEE_WHAT_IS_THERE
+    return {"answer": answer, "why": why, "reasons": reasons, "remedy": remedy}
+
+
+def _reason(hosts: Sequence[str], text: str, remedy: str = "") -> Record:
+    where = list(dict.fromkeys(hosts))
+    named = where[:_HOSTS_NAMED]
+    return {"hosts": named, "more": len(where) - len(named), "text": text, "remedy": remedy}
+
+
+def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
+    """The methods with the most self value, with each host's share; those by total."""
+    record = _methods(analysis.methods, analysis.attributed, _lead(analysis.event, analysis))
+    if len(analysis.hosts) < 2:
+        return record
+    by_self = [one for one in analysis.methods[:_LISTED] if one.self_value > 0]
+    hosts = analysis.hosts
+    shares = [[host.share(one.name) for host in hosts] for one in by_self]
+    record["lead"] = f"{record['lead']} {_CELLS}"
+    record["hosts"] = [{"host": data.number_of_host(host.key), "forgot": host.forgot} for host in hosts]
+    record["shares"] = shares
+    record["stands_out"] = [
+        stands_out(max(of_hosts), one.self_value / analysis.attributed)
+        for one, of_hosts in zip(by_self, shares, strict=True)
+    ]
+    return record
+
+
+def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
+    lead = "Self is what a method’s own code costs; total includes all it calls."
+    if is_method(event):
+        lead = "Self counts the calls that a method makes itself; total also those by all it calls."
+    return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
+
+
+def _methods(methods: Sequence[Method], total: int, lead: str) -> Record:
+    by_total = sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
+    rows = ([one for one in methods[:_LISTED] if one.self_value > 0], by_total)
+    by_self, widest = ([[one.name, one.self_value, one.total_value] for one in some] for some in rows)
+    return {"lead": lead, "total": total, "by_self": by_self, "by_total": widest, "hosts": []}
+
+
+def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
+    """Every host with what it contributed and how alike it is; idle ones are not blamed.
+
+    Of containers that nobody has to look into the ledger is enough.
+    """
+    facts, compared = analysis.facts, analysis.compared
+    known = {one.key: one for one in analysis.hosts}
+    odd_hosts = {one.key for one in compared.odd_hosts}
+    odd = [one for one in compared.odd_processes if one.key not in odd_hosts]
+    heads = _CPU_HEADS if facts.event == "cpu" else measure_of(facts.event).heads
+    distances = {one.key: one.distance for one in compared.hosts}
+    return {
+        "heads": list(heads),
+        "compared": len(compared.hosts) > 1,
+        "rows": [
+            _host(data, facts, host, known.get(host.key), distances.get(host.key))
+            for host in facts.hosts
+            if not host.idle and not host.needless
+        ],
+        "odd": [{"who": who(one), "what": what_differs(one)} for one in odd[:_ODD_SHOWN]],
+        "more_odd": max(0, len(odd) - _ODD_SHOWN),
+        "idle": [host.name for host in facts.hosts if host.idle],
+    }
+
+
+def _host(
+    data: PageData, facts: RunFacts, host: HostFacts, known: HostAnalysis | None, distance: Distance | None
+) -> Record:
+    hottest = next(iter(known.hottest.items()), None) if known else None
+    samples = [one.samples for one in host.recordings]
+    nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
+    return {
+        "host": data.number_of_host(host.key),
+        "name": host.name,
+        "recorded": host.recorded,
+        "processes": host.processes,
+        "expected": sum(one.expected for one in samples),
+        "taken": sum(one.taken for one in samples),
+        "counts": _counts(facts.event, host.recordings),
+        "total": known.total if known else None,
+        "hottest": [hottest[0], hottest[1] / known.attributed] if known and hottest else None,
+        "why_empty": "" if known else nothing if host.recordings else "not recorded",
+        "unlike": None if distance is None else distance_record(distance),
+    }
+
+
+def distance_record(distance: Distance) -> Record:
+    return {
+        "divergence": distance.divergence,
+        "noise": distance.noise,
+        "cosine": distance.cosine,
+        "moved": distance.moved,
+        "outlier": distance.outlier,
+        "methods": [[one.name, one.share, one.usual] for one in distance.methods],
+    }
+
+
+def _counts(event: str, recordings: Sequence[RecordingFacts]) -> list[tuple[str, float]]:
+    """Of each count the text and the number. Samples of CPU time can be expected and lost."""
+    if not recordings:
+        return []
+    if event == "cpu":
+        kinds = ("taken", "expected", "lost")
+        sums = [sum(getattr(one.samples, kind) for one in recordings) for kind in kinds]
+        seconds = sum(one.cpu_seconds for one in recordings)
+        return [*((f"{value:,}", value) for value in sums), (duration(seconds), seconds)]
+    totals = summed(one.totals for one in recordings)
+    values = [(totals.get(column[0], 0), column) for column in measure_of(event).columns]
+    return [
+        (f"{figures(value, column[0]):,.0f}" if column[1] == "count" else amount(value, column), value)
+        for value, column in values
+    ]
+
+
+def run_record(analysis: AnalysisResult) -> Record:
+    """All that holds for the run as a whole."""
+    return {"ledger": ledger_record(analysis.facts, analysis.problems), "facts": _facts(analysis)}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the ledger: of a process with its recordings, or of a `host` with what it took as a whole."""
+
+    outcome: Outcome
+    recordings: Sequence[RecordingFacts] = ()
+    host: HostFacts | None = None
+
+
+def ledger_record(facts: RunFacts, problems: Sequence[Outcome]) -> Record:
+    """What happened to each host and process; the worst first."""
+    lines = sorted(_lines(facts, problems), key=lambda line: _ORDER.index(line.outcome.status))
+    searched = not any(host.processes for host in facts.hosts)
+    if searched:
+        none = any(host.idle for host in facts.hosts)
+        lead = "No process matches, and nothing was recorded" if none else "Nothing was recorded"
+    else:
+        how = "until the run was interrupted" if facts.interrupted else "as asked"
+        lead = f"Everything that was found was recorded {how}"
+    return {
+        "samples": "cpu" in facts.events,
+        "all_well": lead,
+        "fine": "what was searched" if searched else "what went well",
+        "lines": [_line_record(line) for line in lines],
+    }
+
+
+def _line_record(line: _Line) -> Record:
+    outcome, recordings, host = line.outcome, line.recordings, line.host
+    cpu = next((one.samples for one in recordings if one.event == "cpu"), None)
+    attached = [one.attach_seconds for one in recordings if one.attach_seconds is not None]
+    received = [one.bytes_received for one in recordings if one.bytes_received is not None]
+    sent = host.bytes_received if host else sum(received)
+    took = [f"{size(host.bytes_sent)} sent to it"] if host and host.bytes_sent else []
+    if host:
+        took += [f"{stage} {duration(seconds)}" for stage, seconds in host.timings.items() if seconds]
+    return {
+        "status": outcome.status.value,
+        "stage": outcome.stage if outcome.status is Status.FAILED else "",
+        "host": outcome.host,
+        "process": outcome.label or (recordings[0].label if recordings else ""),
+        "pid": outcome.pid,
+        "used": [_used(one) for one in recordings],
+        "samples": [cpu.expected, cpu.taken, cpu.lost] if cpu else None,
+        "attached": duration(max(attached)) if attached else "",  # one attach for all events of a process
+        "sent": size(sent) if sent else "",
+        "reason": outcome.reason,
+        "remedy": outcome.remedy,
+        "took": ", ".join(took),
+    }
+
+
+def _lines(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[_Line]:
+    for problem in problems:
+        yield _Line(problem)
+    broken = Counter((problem.host, problem.pid) for problem in problems)
+    for host in facts.hosts:
+        of_host = [outcome for outcome in host.outcomes if outcome.pid is None]
+        if not of_host and (host.bytes_sent or host.bytes_received):
+            of_host = [Outcome(host.name, Status.OK, "", code="recorded")]
+        for number, outcome in enumerate(of_host):  # the first line says what the host took
+            yield _Line(outcome, host=None if number else host)
+        recordings: dict[int | None, list[RecordingFacts]] = {}
+        for one in host.recordings:
+            recordings.setdefault(one.pid, []).append(one)
+        of_processes = [outcome for outcome in host.outcomes if outcome.pid is not None]
+        known = {outcome.pid for outcome in of_processes}
+        for outcome in of_processes:
+            of_process = recordings.get(outcome.pid, [])
+            if outcome.status is not Status.OK or broken[host.name, outcome.pid] < max(1, len(of_process)):
+                yield _Line(outcome, of_process)
+        for pid, of_process in recordings.items():
+            if pid not in known and broken[host.name, pid] < len(of_process):
+                outcome = Outcome(
+                    host.name, Status.OK, "record", pid=pid, label=of_process[0].label, code="recorded"
+                )
+                yield _Line(outcome, of_process)
+
+
+def _used(recording: RecordingFacts) -> str:
+    """ "async-profiler ctimer, 1,363 samples", "async-profiler alloc every 4 MiB, 1.3 GiB allocated" ..."""
+    how = interval_in_words(recording.event, [recording.interval]) if recording.event != "cpu" else ""
+    amounts = in_words(recording.event, recording.totals) or counted(recording.samples.taken, "samples")
+    return f"{recording.engine} {recording.source} {how}".strip() + f", {amounts}"
+
+
+def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
+    """How the run was made, so that it can be made again: a label, "text" or "code", and its lines."""
+    facts = analysis.facts
+    events = ", ".join(_with_frequency(facts, event) for event in facts.events)
+    in_all = [
+        in_words(event, summed(one.totals for one in facts.recordings if one.event == event))
+        for event in facts.events
+    ]
+    rows: list[tuple[str, str, list[str]]] = [
+        ("Command", "code", [" ".join(facts.command)]),
+        ("Target", "text", [facts.target]),
+        ("Selector", "code", [facts.selector]),
+        ("Asked for", "text", [f"{events} for {duration(facts.duration)}, engine {facts.engine}"]),
+        ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
+        ("Recorded", "text", [analysis.coverage.text]),
+        ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
+        ("In all", "text", in_all),
+        ("Started", "text", [moment(facts.started, seconds=True)]),
+        ("Finished", "text", [moment(facts.finished, seconds=True) + interrupted(facts)]),
+        ("hprofiler", "text", [facts.version]),
+        ("JVMs", "text", [_commonest(facts, lambda one: one.jvm_version)]),
+        ("Beside this page", "text", _files([one.event for one in analysis.events if one.total])),
+    ]
+    shown = [(label, kind, [line for line in lines if line]) for label, kind, lines in rows]
+    return [row for row in shown if row[2]]
+
+
+def _with_frequency(facts: RunFacts, event: str) -> str:
+    """ "cpu at 99 Hz", and counters of perf's; others are not sampled so many times a second."""
+    by_perf = any(one.engine == PERF and one.event == event for one in facts.recordings)
+    has = event == "cpu" or (by_perf and has_frequency(event))
+    return f"{event} at {facts.frequency} Hz" if has else event
+
+
+def _commonest(facts: RunFacts, name: Callable[[RecordingFacts], str]) -> str:
+    """ "17.0.9 (15), 8 (1)": each process counts once, however many of its events were recorded."""
+    used = dict.fromkeys((name(one), host.key, one.pid) for host in facts.hosts for one in host.recordings)
+    times = Counter(named for named, _, _ in used if named)
+    return ", ".join(f"{named} ({number})" for named, number in times.most_common())
+
+
+def _files(events: Sequence[str]) -> list[str]:
+    """Where the pictures are; nothing where there are none."""
+    if not events:
+        return []
+    one, *others = [safe_name(event) for event in events]
+    more = f", the same for {' and '.join(others)}" if others else ""
+    where = f"cluster/{one}, cluster/{one}-mean and hosts/HOST/{one}"
+    return [f"{where}, each as .svg, .folded and .pb.gz (pprof){more}"]

@@ -1,0 +1,96 @@
+"""What Python and the viewer both compute, held together by test vectors: noise, shares, packages of names.
+
+`python -m tests.viewer.test_vectors` writes what Python makes of the cases into the vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.words import package_length, percent
+from tests.fuzz.targets import copy_viewer
+from tests.needed import lacking
+
+HERE = Path(__file__).parent
+VECTORS = HERE / "vectors.json"
+
+
+def expected() -> dict[str, Any]:
+    vectors: dict[str, Any] = json.loads(VECTORS.read_text(encoding="utf-8"))
+    return vectors
+
+
+def noise_of(case: dict[str, Any]) -> dict[str, Any]:
+    sides = [Spread(), Spread()]
+    for side, processes in zip(sides, case["sides"], strict=True):
+        for one in processes:
+            side.add(Profile.from_bytes(one["stacks"].encode(), "folded"), one["samples"], one["kind"])
+    noise = Noise(*sides, case["absolute"])
+    return {
+        "known": noise.known,
+        "counted_alone": noise.counted_alone,
+        "methods": {name: [noise.of(which, name) for which in ("own", "all")] for name in case["methods"]},
+        "paths": [noise.of_path(one["name"], one["parts"]) for one in case["paths"]],
+    }
+
+
+def expected_noise(case: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "known": case["known"],
+        "counted_alone": case["counted_alone"],
+        "methods": case["methods"],
+        "paths": [one["noise"] for one in case["paths"]],
+    }
+
+
+def close(told: Any, to: Any) -> bool:
+    if isinstance(to, dict):
+        return told.keys() == to.keys() and all(close(told[key], to[key]) for key in to)
+    if isinstance(to, list):
+        return len(told) == len(to) and all(map(close, told, to))
+    return bool(told == (pytest.approx(to, rel=1e-9) if isinstance(to, float) else to))
+
+
+def test_python_computes_what_the_vectors_say() -> None:
+    vectors = expected()
+    for case in vectors["noise"]:
+        assert close(noise_of(case), expected_noise(case)), case["about"]
+    for part, whole, text in vectors["percent"]:
+        assert percent(part, whole) == text
+    for name, package in vectors["packages"]:
+        assert name[: package_length(name)] == package
+
+
+def test_the_viewer_computes_what_the_vectors_say(tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        lacking("the viewer's modules run in node here, and there is none")
+    copy_viewer(tmp_path / "viewer")
+    command = ["node", str(HERE / "vectors.mjs"), str(tmp_path / "viewer"), str(VECTORS)]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    vectors = expected()
+    for made, case in zip(told["noise"], vectors["noise"], strict=True):
+        assert close(made, expected_noise(case)), case["about"]
+    assert told["percent"] == [text for _, _, text in vectors["percent"]]
+    assert told["packages"] == [package for _, package in vectors["packages"]]
+
+
+def _write() -> None:
+    vectors = expected()
+    for case in vectors["noise"]:
+        made = noise_of(case)
+        for path, noise in zip(case["paths"], made.pop("paths"), strict=True):
+            path["noise"] = noise
+        case.update(made)
+    VECTORS.write_text(json.dumps(vectors, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write()
