@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.model import Outcome
+from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import counted, duration, interval_in_words
 
 _SHORT_SHOWN = 3
@@ -17,7 +17,7 @@ _ALL_OF_IT = 0.98
 _IN_MINUTES = 120
 
 
-def host_covered(facts: RunFacts, host: HostFacts, problems: Sequence[Outcome]) -> str:
+def host_coverage(facts: RunFacts, host: HostFacts, problems: Sequence[Outcome]) -> str:
     """ "3 of 4 processes, interrupted"."""
     unreadable = sum(1 for problem in problems if problem.host == host.name)
     recorded = f"{len(host.recordings) - unreadable} of {counted(host.processes, 'processes')}"
@@ -38,10 +38,10 @@ def host_sampled(facts: RunFacts, host: HostFacts) -> str:
     return sampled(_alone(facts, host))
 
 
-def recorded_for(facts: RunFacts, recording: RecordingFacts) -> str:
+def recorded_for(facts: RunFacts, recording: Recording) -> str:
     """ "24 of 60 s" of a process that was not recorded for all of the time; else ""."""
-    told = duration_in_words(recording.seconds, facts.duration)
-    return told if " of " in told else ""
+    words = duration_in_words(recording.seconds, facts.duration)
+    return words if " of " in words else ""
 
 
 def _alone(facts: RunFacts, host: HostFacts) -> RunFacts:
@@ -49,9 +49,9 @@ def _alone(facts: RunFacts, host: HostFacts) -> RunFacts:
 
 
 class Coverage(NamedTuple):
-    """How much was recorded: "37 of 40 processes on 9 of 10 hosts"; `complete` where that is all.
+    """How much was recorded: "37 of 40 processes on 9 of 10 hosts".
 
-    `interrupted` is `text` and whether the run was interrupted.
+    `complete` says whether that is all. `interrupted` is the text, and whether the run was interrupted.
     """
 
     text: str
@@ -63,9 +63,9 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Coverage:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
     "no process matches on 3 hosts" where all were searched, and had none.
-    Idle hosts are not missed: they had nothing to record; nor are containers that nobody named and that
-    have no shell. `unreadable` processes do not count as recorded. Of hosts that were recorded for less
-    time than was asked for it says for how much.
+    Idle hosts count as complete, and so do containers without a shell that were not asked for by name.
+    `unreadable` processes do not count as recorded. Hosts that were recorded for less time than asked for are
+    named with their time.
     """
     recorded = sum(host.recorded for host in facts.hosts) - unreadable
     found = sum(host.processes for host in facts.hosts)
@@ -92,9 +92,9 @@ def others_missing(facts: RunFacts) -> str:
     found = sum(host.processes for host in facts.hosts)
     less = {event: n for event, n in facts.recorded.items() if n < facts.recorded.get(facts.event, 0)}
     of_all = f"of {counted(found, 'processes')}"
-    told = [f"{event}: {f'{n} {of_all}' if n else 'not recorded'}" for event, n in less.items()]
-    more = len(told) - _OTHERS_SHOWN
-    return ", ".join(told[:_OTHERS_SHOWN]) + (f", {counted(more, 'more events')}" if more > 0 else "")
+    parts = [f"{event}: {f'{n} {of_all}' if n else 'not recorded'}" for event, n in less.items()]
+    more = len(parts) - _OTHERS_SHOWN
+    return ", ".join(parts[:_OTHERS_SHOWN]) + (f", {counted(more, 'more events')}" if more > 0 else "")
 
 
 def interrupted(facts: RunFacts) -> str:
@@ -103,18 +103,18 @@ def interrupted(facts: RunFacts) -> str:
 
 def cut_short(facts: RunFacts) -> str:
     """ ", n3: 24 of 60 s" of hosts that were not recorded for all of the time."""
-    told: list[str] = []
+    parts: list[str] = []
     for host in facts.hosts:
         if host.short:
             who = host.name if len(host.short) == host.recorded else host.short[0].where
             least = min(one.seconds or 0.0 for one in host.short)
-            told.append(f", {who}: {part_of_time(least, facts.duration)}")
-    more = len(told) - _SHORT_SHOWN
-    return "".join(told[:_SHORT_SHOWN]) + (f", {more} more cut short" if more > 0 else "")
+            parts.append(f", {who}: {part_of_time(least, facts.duration)}")
+    more = len(parts) - _SHORT_SHOWN
+    return "".join(parts[:_SHORT_SHOWN]) + (f", {more} more cut short" if more > 0 else "")
 
 
 def duration_in_words(seconds: float, asked: float) -> str:
-    """ "60 s", or "24 of 60 s" where less was recorded than was asked for; of 0 seconds nobody knows."""
+    """ "60 s", or "24 of 60 s" where less was recorded than was asked for; 0 seconds means unknown."""
     if 0 < seconds < asked * _ALL_OF_IT:
         return part_of_time(seconds, asked)
     return duration(asked)

@@ -13,24 +13,25 @@ from typing import NamedTuple, Protocol
 
 from hprofiler._flamegraph import Change, Diff, Profile
 from hprofiler.analysis.diff_sides import Listener, RunSource, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
+from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
 from hprofiler.model.measures import Column
 
 _EVERYTHING = 2**31 - 1
 # A total that changed by as much as the own cost did, but for so small a part of the whole.
 _SAME = 1e-9
-# Of so many samples a share tells how much larger or smaller it became; where nobody knows how many there
-# were, a share of so much.
+# A share is a measure of how much the others grew if it has this many samples, or, where their number is not
+# known, this much of the whole.
 _SAMPLES = 20
 _SHARE = 0.005
-# One method does not speak for all others.
+# The most that one method weighs.
 _MOST = 0.05
-# Methods that tell speak for the others where they are so much of these.
+# The measured methods must be this much of the rest.
 _ENOUGH = 0.5
-# Of fewer methods nobody speaks as of most.
+# Fewer methods are not "most methods".
 _FEWEST_METHODS = 3
 # How much more the median of many varies than their mean.
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)
@@ -48,7 +49,7 @@ class Page(Protocol):
         run: int,
         profile: Profile,
         host: HostFacts | None = None,
-        recording: RecordingFacts | None = None,
+        recording: Recording | None = None,
     ) -> None: ...
 
 
@@ -107,7 +108,7 @@ class Moved:
 
     @property
     def beyond(self) -> bool:
-        """It is no chance; where nobody knows, no change is said to be."""
+        """The change is more than chance. It is not where the noise is unknown."""
         return self.noise is not None and abs(self.change) > self.noise
 
     @property
@@ -152,7 +153,7 @@ class Changes:
     def grew(self, kind: str) -> list[MethodChange]:
         """Methods whose own cost ("own"), or total, grew beyond noise, the most first.
 
-        Of totals only those that tell more than the own cost does.
+        Totals are left out where they changed as the own cost did.
         """
         return self._beyond(kind, lambda moved: moved.change)
 
@@ -171,7 +172,7 @@ class Changes:
         return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
 
     @cached_property
-    def room(self) -> UnchangedShares:
+    def unchanged(self) -> UnchangedShares:
         """How many times its share before a method has that costs what it did."""
         methods = () if self.absolute else self.methods
         shares = [Share(one.name, one.own.before, one.own.after, one.own.noise) for one in methods]
@@ -180,8 +181,8 @@ class Changes:
     def grew_over(self, limit: float) -> list[MethodChange]:
         """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
 
-        What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
-        alone counts.
+        A share that grew only because others shrank has not grown. Where noise is unknown, the
+        limit alone counts.
         """
         return self._over(limit, lambda moved: moved.noise is None or moved.beyond)
 
@@ -190,14 +191,14 @@ class Changes:
         return self._over(limit, lambda moved: moved.noise is not None and not moved.beyond)
 
     def _over(self, limit: float, counts: Callable[[Moved], bool]) -> list[MethodChange]:
-        def over(moved: Moved, room: float = 1.0) -> bool:
-            return counts(moved) and moved.after - moved.before * room > limit * self.whole
+        def over(moved: Moved, factor: float = 1.0) -> bool:
+            return counts(moved) and moved.after - moved.before * factor > limit * self.whole
 
         def grew(one: MethodChange) -> bool:
             if not over(one.own) and not over(one.total):
                 return False
-            room = max(1.0, self.room.without(one.name))
-            return over(one.own, room) or over(one.total, room)
+            factor = max(1.0, self.unchanged.without(one.name))
+            return over(one.own, factor) or over(one.total, factor)
 
         found = [one for one in self.methods if grew(one)]
         return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
@@ -251,43 +252,43 @@ class UnchangedShares:
     """How much larger or smaller the shares are of what did not change, where something else did.
 
     Shares add up to one: where something costs less, all else has a larger share without costing more.
-    This says how many times its share before the usual method has: the median of those that tell, by their
-    shares.
+    This says how many times its earlier share the usual method has: the median of the measured methods,
+    weighted by their shares.
 
-    `before` and `after` are how many samples there are, 0 where nobody knows.
+    `before` and `after` are numbers of samples, 0 where unknown.
     """
 
     def __init__(self, shares: Sequence[Share], before: int, after: int) -> None:
         least = [_SAMPLES / samples if samples else _SHARE for samples in (before, after)]
-        telling = [one for one in shares if one.before >= least[0] and one.after >= least[1]]
-        telling.sort(key=lambda one: one.after / one.before)
+        measured = [one for one in shares if one.before >= least[0] and one.after >= least[1]]
+        measured.sort(key=lambda one: one.after / one.before)
         self._shares: dict[str, tuple[float, float]] = {one.name: (one.before, one.after) for one in shares}
-        self._times = [one.after / one.before for one in telling]
-        self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in telling}
+        self._times = [one.after / one.before for one in measured]
+        self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in measured}
         self._upto: list[float] = list(accumulate(self._weights.values()))
-        self._sums = (sum(one.before for one in telling), sum(one.after for one in telling))
-        self._noise = math.hypot(self._of_the_median(telling), max(map(_pushed_by, shares), default=0.0))
+        self._sums = (sum(one.before for one in measured), sum(one.after for one in measured))
+        self._noise = math.hypot(self._of_the_median(measured), max(map(_pushed_by, shares), default=0.0))
 
     @property
-    def told(self) -> float:
-        """Of all methods; 1 where too few of them tell, and where it may be chance."""
+    def usual(self) -> float:
+        """For all methods; 1 where too few are measured, and where it may be chance."""
         times = self.without("")
         sure = len(self._times) >= _FEWEST_METHODS and abs(math.log(times)) > self._noise
         return times if sure else 1.0
 
-    def _of_the_median(self, telling: Sequence[Share]) -> float:
-        """What each one's own chance makes of the median's logarithm; 0 where nobody knows.
+    def _of_the_median(self, measured: Sequence[Share]) -> float:
+        """What each one's own chance makes of the median's logarithm; 0 where unknown.
 
-        A median is as exact as those beside it are close together, which their noise tells.
+        A median is as exact as those beside it are close together, which their noise says.
         """
-        known = [(self._weights[one.name], one.noise / one.middle) for one in telling if one.noise]
+        known = [(self._weights[one.name], one.noise / one.middle) for one in measured if one.noise]
         if not known:
             return 0.0
         spread = math.sqrt(sum(weight**2 for weight, _ in known))
         return _OF_A_MEDIAN * spread / sum(weight / noise for weight, noise in known)
 
     def without(self, name: str) -> float:
-        """As all methods but this one have it, chance or not; 1 where too few of them tell."""
+        """As all methods but this one have it, chance or not; 1 where too few are measured."""
         own, weight = self._shares.get(name, (0.0, 0.0)), self._weights.get(name, 0.0)
         for whole, share in zip(self._sums, own, strict=False):
             if whole - (share if weight else 0.0) < _ENOUGH * (1 - share):
@@ -330,7 +331,7 @@ def split_by_certainty(
 def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:
     """The method that grew the most by more than `limit`, and the noise that hides it, as parts of the whole.
 
-    Only where a run has fewer than `FEWEST` processes: the spread of more than that tells what is chance.
+    Only where a run has fewer than `FEWEST` processes: more than that show by their spread what is chance.
     """
     if changes.before.facts is None or changes.after.facts is None or fewest(changes) >= FEWEST:
         return None
@@ -346,13 +347,13 @@ def fewest(changes: Changes) -> int:
 
 
 def _of_several(changes: Changes, name: str) -> bool:
-    """Whether at least half of the method is of roles that tell."""
+    """Whether at least half of the method is of roles with enough processes on both sides."""
     before, after = changes.before.spread.kinds, changes.after.spread.kinds
-    told = whole = 0
+    several = whole = 0
     for role, kind in after.items():
         sums = kind.sums("all", name)
         cost = sums.cost if sums is not None else 0
         whole += cost
         if kind.parts >= FEWEST and role in before and before[role].parts >= FEWEST:
-            told += cost
-    return 2 * told >= whole
+            several += cost
+    return 2 * several >= whole

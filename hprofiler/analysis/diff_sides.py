@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.coverage import coverage, sampled
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.coverage import coverage as coverage_of
+from hprofiler.analysis.coverage import sampled
+from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
@@ -24,7 +25,7 @@ from hprofiler.runfolder.input_checks import refuse_no_profile
 # Told the side, how many profiles of it were read, and of how many.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
-Taker = Callable[[Profile, HostFacts | None, RecordingFacts | None], None]
+Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
@@ -47,7 +48,7 @@ class Side:
     problems: list[Outcome] = field(default_factory=list)
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
-        """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
+        """A process's profile with the value compared alone; `samples` is 0 where unknown."""
         self.spread.add(profile, samples, kind)
         if self.merged is None:
             self.merged = profile
@@ -66,7 +67,7 @@ class Side:
 
     @property
     def seconds(self) -> float:
-        """How long the longest recording took, which an interrupt may have ended; 0 where nobody knows."""
+        """How long the longest recording took, which an interrupt may have ended; 0 where unknown."""
         if self.facts is None:
             return 0.0
         recorded = (one.seconds for host in self.facts.hosts for one in host.recordings)
@@ -77,32 +78,32 @@ class Side:
         """ "1 of 40 processes on 1 of 10 hosts, interrupted"; "" for all that there was."""
         if self.facts is None:
             return ""
-        known = coverage(self.facts, len(self.problems))
+        known = coverage_of(self.facts, len(self.problems))
         return "" if known.complete and not self.facts.interrupted else known.interrupted
 
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""
-        told = self._amounts()
+        amounts = self._amounts()
         if self.facts is not None:
-            told.append(counted(self.spread.parts, "processes"))
-        return f"{self.name} ({', '.join(told)})"
+            amounts.append(counted(self.spread.parts, "processes"))
+        return f"{self.name} ({', '.join(amounts)})"
 
     def in_picture(self) -> str:
         """ "results (39,123 samples, 3 of 4 processes on 1 of 1 host, 99 Hz for 60 s)"."""
-        return f"{self.name} ({', '.join([*self._amounts(), *self.covered])})"
+        return f"{self.name} ({', '.join([*self._amounts(), *self.coverage])})"
 
     @property
-    def covered(self) -> list[str]:
+    def coverage(self) -> list[str]:
         """ "3 of 4 processes on 1 of 1 host" and "99 Hz for 60 s"; of a file nothing is known."""
         if self.facts is None:
             return []
-        return [coverage(self.facts, len(self.problems)).interrupted, sampled(self.facts)]
+        return [coverage_of(self.facts, len(self.problems)).interrupted, sampled(self.facts)]
 
     def _amounts(self) -> list[str]:
-        told = [amount(self.spread.total, self.column)]
+        amounts = [amount(self.spread.total, self.column)]
         if self.column[1] != "count" and self.spread.samples:
-            told.append(counted(self.spread.samples, "samples"))
-        return told
+            amounts.append(counted(self.spread.samples, "samples"))
+        return amounts
 
 
 class RunSource:
@@ -149,16 +150,16 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
             part = profile.select(column[0])
             side.add(part, _behind(facts.event, recording, profile), _kind(recording))
         except (OSError, ValueError, RuntimeError) as error:
-            side.problems.append(unreadable(recording, error))
+            side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
 
 
-def _kind(recording: RecordingFacts) -> str:
+def _kind(recording: Recording) -> str:
     """What is said of all processes of a role, whatever is numbered: "executor N"."""
-    return f"{recording.main_class} {_NUMBERED.sub('N', recording.label)}"
+    return f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
 
 
-def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:
+def _behind(event: str, recording: Recording, profile: Profile) -> int:
     """How many samples stand behind a process's profile."""
     counts = measure_of(event).columns[0][0]
     return profile.total(counts) if event in _TIMES else recording.samples.taken

@@ -1,4 +1,4 @@
-"""A run's record as the report needs it: the recordings of one event, what they have in common, coverage."""
+"""A run's record, narrowed to one event: hosts and recordings, what was asked for, the roots of the job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hprofiler.model import Outcome, Process, Recording, Samples, Status
+from hprofiler.model import Outcome, Process, Recording, Status
 from hprofiler.runfolder import HostRecord, RunRecord
 
 ASYNC_PROFILER = "async-profiler"
@@ -22,42 +22,17 @@ _LONGEST_LABEL = 500
 
 
 @dataclass(frozen=True)
-class RecordingFacts:
-    """One event of one process that was recorded; `totals` are the profile's sums by value name.
-
-    `labels` are what the selector and the resolver know of the process, and its user.
-    """
-
-    host: str
-    pid: int
-    label: str
-    labels: Mapping[str, str]
-    main_class: str
-    jvm_version: str
-    event: str
-    engine: str
-    source: str
-    interval: int
-    samples: Samples
-    seconds: float
-    cpu_seconds: float
-    totals: Mapping[str, int]
-    attach_seconds: float | None
-    bytes_received: int | None
-
-
-@dataclass(frozen=True)
 class HostFacts:
-    """One host of the run: `name` for people, `key` as run.json and the folder know it.
+    """One host of the run, with the recordings of one event or of all.
 
     `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
-    known to be there, on a host that nobody could look at. `timings` are seconds by stage.
+    known to be there, on a host that could not be searched. `timings` are seconds by stage.
     """
 
-    key: str
     name: str
     pids: frozenset[int]
-    recordings: tuple[RecordingFacts, ...]
+    labels: Mapping[str, str]
+    recordings: tuple[Recording, ...]
     outcomes: tuple[Outcome, ...]
     unseen: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
@@ -72,8 +47,8 @@ class HostFacts:
     @property
     def needless(self) -> bool:
         """Not looked into, and nothing is missing: the ledger has a note, and speaks of no failure."""
-        told = {one.status for one in self.outcomes}
-        return not self.processes and not self.idle and told == {Status.DEGRADED}
+        statuses = {one.status for one in self.outcomes}
+        return not self.processes and not self.idle and statuses == {Status.DEGRADED}
 
     @property
     def recorded(self) -> int:
@@ -120,7 +95,7 @@ class RunFacts:
     recorded: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def recordings(self) -> list[RecordingFacts]:
+    def recordings(self) -> list[Recording]:
         return [one for host in self.hosts for one in host.recordings]
 
     @property
@@ -163,10 +138,10 @@ def read_facts(record: RunRecord) -> RunFacts:
 
 def _host(host: HostRecord) -> HostFacts:
     return HostFacts(
-        key=host.name,
         name=host.name,
         pids=host.found,
-        recordings=tuple(_recording(host, one) for one in host.recordings),
+        labels=host.labels,
+        recordings=host.recordings,
         outcomes=tuple(replace(one, host=host.name) for one in host.outcomes),
         unseen=len(host.unseen),
         timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
@@ -175,31 +150,10 @@ def _host(host: HostRecord) -> HostFacts:
     )
 
 
-def _recording(host: HostRecord, recording: Recording) -> RecordingFacts:
-    process = recording.process
-    return RecordingFacts(
-        host=host.name,
-        pid=process.pid,
-        label=process.label,
-        labels=_labels(process, host.labels),
-        main_class=process.main_class,
-        jvm_version=process.jvm_version,
-        event=recording.event,
-        engine=recording.engine,
-        source=recording.source,
-        interval=recording.interval,
-        samples=recording.samples,
-        seconds=recording.seconds,
-        cpu_seconds=recording.cpu_seconds,
-        totals=recording.totals,
-        attach_seconds=recording.attach_seconds,
-        bytes_received=recording.bytes_received,
-    )
-
-
-def _labels(process: Process, host: Mapping[str, str]) -> dict[str, str]:
+def labels_of(host: HostFacts, process: Process) -> dict[str, str]:
+    """What the selector and the resolver know of a process, and its user."""
     own = process.labels
-    given = list({**own, **host, **own}.items())[:_MOST_LABELS]
+    given = list({**own, **host.labels, **own}.items())[:_MOST_LABELS]
     labels = {key[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for key, value in given}
     labels.setdefault("user", process.user[:_LONGEST_LABEL])
     return {key: value for key, value in labels.items() if key and value}

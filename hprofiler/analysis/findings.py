@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.model import VAGUE_CODES, Outcome, Status
+from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
 
@@ -63,11 +63,11 @@ def findings(
     subject = Subject(facts, cluster, compared, evidence, problems, attribution)
     found = [answer(subject)]
     for rule in RULES:
-        found += _told_by(rule, subject)
+        found += _findings_of(rule, subject)
     return [_bounded(one) for one in found[:MOST]]
 
 
-def _told_by(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
+def _findings_of(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
     """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
     try:
         return rule(subject)
@@ -100,9 +100,9 @@ def answer(subject: Subject) -> Finding:
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
     if owner is not None:
-        told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
+        takes = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return about(f"{told} ", owner.method.name, f", of which {points}.", with_calls=True)
+        return about(f"{takes} ", owner.method.name, f", of which {points}.", with_calls=True)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         return about("No method stands out: the hottest, ", hottest.name, f", takes {share}{_of(subject)}.")
@@ -129,22 +129,22 @@ def who_does_it(subject: Subject) -> list[Finding]:
 
 
 def families(subject: Subject) -> list[Finding]:
-    """Well-known code that takes much of the whole, and that the answer does not tell."""
+    """Well-known code that takes much of the whole, and that the answer does not name."""
     if not subject.of_doing:
         return []
-    told = subject.owner.family if subject.owner else None
+    named = subject.owner.family if subject.owner else None
     for family, cost in subject.walk.families.most_common(2):
-        if family != told and subject.surely(cost / subject.total) >= _FAMILY:
+        if family != named and subject.surely(cost / subject.total) >= _FAMILY:
             return [Finding(f"{percent(cost, subject.total)}{_of(subject)} goes to {family.doing}.")]
     return []
 
 
 def hottest_itself(subject: Subject) -> list[Finding]:
-    """The hottest method, where the answer tells another."""
+    """The hottest method, where the answer names another."""
     hottest = subject.hottest
     share = hottest.self_value / subject.total
-    told = subject.owner is None or subject.owner.method.name == hottest.name
-    if told or subject.surely(share) < _WORTH_A_HEADLINE:
+    named = subject.owner is None or subject.owner.method.name == hottest.name
+    if named or subject.surely(share) < _WORTH_A_HEADLINE:
         return []
     what = "class" if subject.of_classes else "method by itself"
     return [about(f"The hottest {what} is ", hottest.name, f": {percent(share, 1)}.")]
@@ -190,8 +190,8 @@ def kinds_of_wait(subject: Subject) -> list[Finding]:
     if subject.event != "offcpu" or not waits:
         return []
     waits.sort(key=lambda one: -one.total_value)
-    told = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
-    return [Finding(f"By kind of wait{subject.attribution.besides}: {told}.")]
+    kinds = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
+    return [Finding(f"By kind of wait{subject.attribution.besides}: {kinds}.")]
 
 
 def profiler(subject: Subject) -> list[Finding]:
@@ -229,7 +229,7 @@ def _failed(host: HostFacts) -> bool:
     )
 
 
-def _told_missing(host: HostFacts) -> list[Outcome]:
+def _missing(host: HostFacts) -> list[Outcome]:
     """What failed there, and what is said of processes that are not recorded, were it a note.
 
     Where processes are lost with their host they say why, and the host has nothing to add.
@@ -245,13 +245,13 @@ def _told_missing(host: HostFacts) -> list[Outcome]:
 
 
 def _because(subject: Subject) -> str:
-    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
-    told = [one for one in (*outcomes, *subject.problems) if one.reason]
-    if not told:
+    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _missing(host)]
+    reasons = [one for one in (*outcomes, *subject.problems) if one.reason]
+    if not reasons:
         return ""
-    kinds = [number if one.code in VAGUE_CODES else one.code for number, one in enumerate(told)]
+    kinds = [number if one.code in VAGUE_CODES else one.code for number, one in enumerate(reasons)]
     ((most, times),) = Counter(kinds).most_common(1)
-    reason = told[kinds.index(most)].reason
+    reason = reasons[kinds.index(most)].reason
     others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     return f": {_cut(reason)}{often}{others}"
@@ -270,27 +270,27 @@ def unlike(subject: Subject) -> list[Finding]:
     if odd:
         work = _work_of(subject, odd[0])
         return [
-            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].key)
+            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].host)
         ]
     processes = subject.compared.odd_processes
     if not processes:
         return []
-    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].key)]
+    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].host)]
 
 
 def _method(one: Unlike) -> str | None:
-    telling = one.telling
-    return telling.name if telling and not telling.name.startswith("(rare ") else None
+    most = one.most_different
+    return most.name if most and not most.name.startswith("(rare ") else None
 
 
 def _work_of(subject: Subject, odd: Unlike) -> str:
     """ "host7 spends 3.0 times the others' share in GC: 27 % against 9 %", where that is the difference."""
     works = subject.evidence.hosts if subject.evidence else {}
-    if odd.key not in works or len(works) < 2:
+    if odd.host not in works or len(works) < 2:
         return ""
-    others = summed(work for key, work in works.items() if key != odd.key)
+    others = summed(work for key, work in works.items() if key != odd.host)
     for kind, name in _WORK.items():
-        here, there = works[odd.key].share(kind), others.share(kind)
+        here, there = works[odd.host].share(kind), others.share(kind)
         if here >= _TIMES * there and here - there >= max(_POINTS, odd.distance.moved / 2):
             times = f"{here / there:.1f} times the others’ share" if there else "time, unlike the others,"
             return f"{who(odd)} spends {times} in {name}: {percent(here, 1)} against {percent(there, 1)}."
@@ -341,7 +341,7 @@ def kernel(subject: Subject) -> list[Finding]:
     found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
     if not found:
         return []
-    # Of what pruning put together nobody knows who called it.
+    # Frames that pruning put together have no known caller.
     ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
     named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
     called = f", most of it called by {shown(caller)}" if named else ""
@@ -356,8 +356,8 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Find
     share = subject.evidence.cluster().share(kind)
     if share == 0 or subject.surely(share) < least:
         return []
-    told = text.replace("{share}", percent(share, 1))
-    return [Finding(told[:1].upper() + told[1:])]
+    sentence = text.replace("{share}", percent(share, 1))
+    return [Finding(sentence[:1].upper() + sentence[1:])]
 
 
 def idle_threads(subject: Subject) -> list[Finding]:
@@ -389,7 +389,7 @@ def idle(subject: Subject) -> list[Finding]:
     return [Finding(f"{text} What they wait for: -e offcpu.")]
 
 
-def _seconds(recordings: list[RecordingFacts]) -> tuple[float, float]:
+def _seconds(recordings: list[Recording]) -> tuple[float, float]:
     return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)
 
 

@@ -14,8 +14,8 @@ from hprofiler._flamegraph import Profile
 
 SIGMAS = 4.5
 _EVERYTHING = 2**31 - 1
-# A method tells how processes vary if it has so many samples a process; and what all methods together
-# tell counts as much as this many processes' own word on it.
+# A method shows how processes vary if it has this many samples a process. All methods together weigh as much
+# as this many processes of its own.
 _ENOUGH = 5.0
 _POOLED = 10
 
@@ -70,14 +70,14 @@ class Kind:
         return sums.sampled * (1 - sums.cost / self._whole.cost)
 
     def between(self, sums: Sums) -> float:
-        """The variance of a method's cost as the processes tell it, each by what it used; of one 0."""
+        """The variance of a method's cost between processes, each by what it used; 0 for one process."""
         if self.parts < 2:
             return 0.0
         share, whole = sums.cost / self._whole.cost, self._whole
         apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
         return max(apart, 0.0) * self.parts / (self.parts - 1)
 
-    def telling(self) -> Iterable[float]:
+    def ratios(self) -> Iterable[float]:
         """How many times chance's the costs vary of each method that has enough samples."""
         least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
         for sums in self._sums["own"].values():
@@ -105,7 +105,7 @@ class Spread:
         self._sampled = 0.0
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
-        """A process's profile, one value; `samples` is how many stand behind it, 0 where nobody knows."""
+        """A process's profile, one value; `samples` is how many it has, 0 where unknown."""
         whole = profile.total()
         if not whole:
             return
@@ -122,7 +122,7 @@ class Spread:
 
     @property
     def freedom(self) -> int:
-        """By how many values the processes tell how alike they are."""
+        """Degrees of freedom of the variance between processes."""
         return sum(kind.freedom for kind in self.kinds.values())
 
     @property
@@ -139,11 +139,11 @@ class Spread:
         if absolute or not sampled:
             return sampled
         share = self.cost(which, name) / self.total
-        # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
+        # A share of 0 or 1 is uncertain too: one sample might have been another.
         return max(sampled * (1 - share), self.per_sample**2) / self.total**2
 
     def times(self, which: str, name: str) -> float | None:
-        """How many times what chance makes a method varies; None where nothing tells."""
+        """How many times what chance makes a method varies; None where nothing shows it."""
         several = [(kind, sums) for kind, sums in self._all(which, name) if kind.parts > 1]
         chance = sum(kind.by_chance(sums) for kind, sums in several)
         return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
@@ -168,7 +168,7 @@ class Noise:
         self._times_by_name: dict[str, list[float]] = {}
 
     def of(self, which: str, name: str) -> float | None:
-        """A change beyond this is not chance; None if the number of samples is not known."""
+        """A change beyond this is more than chance; None where the number of samples is unknown."""
         if not self.known:
             return None
         times = [self._times(side, which, name) for side in self._sides]
@@ -177,7 +177,7 @@ class Noise:
         return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
 
     def of_path(self, name: str, parts: Sequence[float]) -> float | None:
-        """A path's change beyond this is not one of chance's, by its parts of both sides; None as for `of`.
+        """A path's change beyond this is more than chance, by its parts of both sides; None as for `of`.
 
         `name` is of its last frame: paths to a method vary from process to process as it does itself.
         """
@@ -195,7 +195,7 @@ class Noise:
         return self._times_by_name[name]
 
     def _evenly(self, parts: Sequence[float]) -> list[float]:
-        """Each side's variance if both have the same part, as both together tell it.
+        """Each side's variance if both have the same part, the mean of both.
 
         A side of few samples that has none of it is as uncertain as the other makes it.
         """
@@ -211,11 +211,11 @@ class Noise:
         return 1 if self.absolute else side.total
 
     def _certainty(self, side: Spread) -> float:
-        """By how many samples a cost of 1 is told."""
+        """How many samples stand for a cost of 1."""
         return self._whole(side) / side.per_sample
 
     def _times(self, side: Spread, which: str, name: str) -> float:
-        """Its own word on how much it varies, and that of all methods together; at least chance's."""
+        """How much it varies by its own processes and by all methods; at least as chance."""
         own = side.times(which, name)
         if own is None:
             return self._pooled
@@ -227,10 +227,10 @@ def _scaled(values: Iterable[float], factors: Iterable[float]) -> float:
 
 
 def _pooled(kinds: Iterable[Kind]) -> float:
-    """How many times what chance makes most methods vary, each by as much as it tells; at least once."""
-    told = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.telling()]
-    weight = sum(freedom for _, freedom in told)
-    return max(1.0, sum(times * freedom for times, freedom in told) / weight) if weight else 1.0
+    """How many times what chance makes most methods vary, each by its degrees of freedom; at least once."""
+    ratios = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.ratios()]
+    weight = sum(freedom for _, freedom in ratios)
+    return max(1.0, sum(times * freedom for times, freedom in ratios) / weight) if weight else 1.0
 
 
 def _limit(freedom: int) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
-from hprofiler.analysis.facts import HostFacts, RecordingFacts
+from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.words import percent, short_name
+from hprofiler.model import Recording
 from hprofiler.model.measures import counted, measure_of
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
@@ -18,12 +18,8 @@ _COUNTED = ("cpu", "wall", "offcpu")
 
 @dataclass(frozen=True)
 class Unlike:
-    """How far a host, or with `pid` a process, is from the others; `key` is the host's in the run folder.
+    """How far a host, or with `pid` a process, is from the others, as `samples` show it."""
 
-    `distance` tells it in numbers; `samples` is how many samples stand behind them.
-    """
-
-    key: str
     host: str
     samples: int
     distance: Distance
@@ -35,7 +31,7 @@ class Unlike:
         return self.distance.outlier
 
     @property
-    def telling(self) -> Difference | None:
+    def most_different(self) -> Difference | None:
         """The method that makes most of the difference; the rare ones only where there is no other."""
         methods = self.distance.methods
         return next((one for one in methods if not one.name.startswith("(rare ")), next(iter(methods), None))
@@ -56,11 +52,6 @@ class Compared:
     def odd_processes(self) -> tuple[Unlike, ...]:
         return tuple(one for one in self.processes if one.outlier)
 
-    @property
-    def by_host(self) -> Mapping[str, Unlike]:
-        """Hosts by their key."""
-        return {one.key: one for one in self.hosts}
-
 
 class Comparison:
     """Takes the profiles of an event one by one, and keeps their methods' samples only."""
@@ -71,7 +62,7 @@ class Comparison:
         self._hosts = _Ranking()
         self._processes = _Ranking()
 
-    def add_process(self, host: HostFacts, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+    def add_process(self, host: HostFacts, recording: Recording, profile: Profile, whole: int) -> int:
         """A process's profile, of whose value `whole` this is left; gives the samples that are behind it."""
         samples = self._samples(recording, profile, whole)
         self._processes.add(profile, self._value, samples, host, recording)
@@ -88,7 +79,7 @@ class Comparison:
     def finish(self) -> Compared:
         return Compared(self._hosts.ranked(), self._processes.ranked())
 
-    def _samples(self, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+    def _samples(self, recording: Recording, profile: Profile, whole: int) -> int:
         left = profile.total(self._value)
         taken = recording.samples.taken
         if self._event in _COUNTED or taken <= 0 or whole <= 0:
@@ -101,7 +92,7 @@ class _Ranking:
 
     def __init__(self) -> None:
         self._outliers = Outliers()
-        self._rows: list[tuple[HostFacts, RecordingFacts | None, int]] = []
+        self._rows: list[tuple[HostFacts, Recording | None, int]] = []
 
     def add(
         self,
@@ -109,7 +100,7 @@ class _Ranking:
         value: str,
         samples: int,
         host: HostFacts,
-        recording: RecordingFacts | None,
+        recording: Recording | None,
     ) -> None:
         self._outliers.add(profile, value, samples=samples)
         self._rows.append((host, recording, samples))
@@ -120,11 +111,11 @@ class _Ranking:
         return tuple(sorted(rows, key=_rank))
 
 
-def _unlike(row: tuple[HostFacts, RecordingFacts | None, int], distance: Distance) -> Unlike:
+def _unlike(row: tuple[HostFacts, Recording | None, int], distance: Distance) -> Unlike:
     host, recording, samples = row
     if recording is None:
-        return Unlike(host.key, host.name, samples, distance)
-    return Unlike(host.key, host.name, samples, distance, recording.pid, recording.label)
+        return Unlike(host.name, samples, distance)
+    return Unlike(host.name, samples, distance, recording.pid, recording.label)
 
 
 def _rank(one: Unlike) -> tuple[bool, float]:
@@ -142,17 +133,17 @@ def who(one: Unlike) -> str:
 
 def what_differs(one: Unlike) -> str:
     """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
-    telling = one.telling
-    if telling is None:
+    most = one.most_different
+    if most is None:
         return ""
-    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
-    return f"{short_name(telling.name)} {shares}"
+    shares = f"{percent(most.share, 1)} here, {percent(most.usual, 1)} usually"
+    return f"{short_name(most.name)} {shares}"
 
 
 def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" without an outlier.
 
-    Hosts before processes: these are told where all hosts are alike.
+    Hosts before processes: processes are named where all hosts are alike.
     """
     odd = compared.odd_hosts or compared.odd_processes
     if not odd:

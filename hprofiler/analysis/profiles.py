@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, root_patterns
+from hprofiler.analysis.facts import HostFacts, RunFacts, root_patterns
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.base.paths import is_file, is_there
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
 
@@ -24,7 +24,7 @@ class Names:
 
 
 # Takes each process's profile as it is shown, with groups of threads as outermost frames `[group]`.
-Taker = Callable[[HostFacts, RecordingFacts, Profile], None]
+Taker = Callable[[HostFacts, Recording, Profile], None]
 
 
 @dataclass
@@ -58,23 +58,23 @@ class Reader:
             try:
                 merged = self._added(merged, host, recording)
             except (OSError, ValueError, RuntimeError) as error:
-                self.problems.append(unreadable(recording, error))
+                self.problems.append(unreadable(host, recording, error))
         if merged is not None and merged.profile.total():
             self.comparison.add_host(host, merged.profile, merged.samples)
         return merged
 
-    def _added(self, merged: HostProfile | None, host: HostFacts, recording: RecordingFacts) -> HostProfile:
-        profile = told = self._read(host, recording, self._names.threads or self._taker is not None)
+    def _added(self, merged: HostProfile | None, host: HostFacts, recording: Recording) -> HostProfile:
+        profile = shown_threads = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
-            profile = told = profile.below(self._roots)
+            profile = shown_threads = profile.below(self._roots)
         if not self._names.threads and self._taker is not None:
-            profile = told.without_threads()
+            profile = shown_threads.without_threads()
         _check_frames(profile)
         if self._taker is not None:
-            self._taker(host, recording, told)
+            self._taker(host, recording, shown_threads)
         samples = self.comparison.add_process(host, recording, profile, compared)
-        # Last: a process that cannot be told has no part in the sums either.
+        # Last: a process that the taker refuses is in no sum.
         if merged is None:
             return HostProfile(profile, shown, samples)
         merged.profile.merge(profile)
@@ -82,7 +82,7 @@ class Reader:
         merged.samples += samples
         return merged
 
-    def read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+    def read(self, host: HostFacts, recording: Recording) -> Profile:
         """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
 
         Raises OSError, ValueError or RuntimeError for one that cannot be used.
@@ -91,9 +91,9 @@ class Reader:
         _check_frames(profile.without_threads() if self._names.threads else profile)
         return profile
 
-    def _read(self, host: HostFacts, recording: RecordingFacts, with_threads: bool) -> Profile:
+    def _read(self, host: HostFacts, recording: Recording, with_threads: bool) -> Profile:
         measure = measure_of(self._facts.event)
-        path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
+        path = self._folder.profile_path(host.name, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
         threads: Literal["groups", False] = "groups" if with_threads else False
         if is_there(path) and not is_file(path):
@@ -110,11 +110,11 @@ def _check_frames(profile: Profile) -> None:
         raise ValueError("no stack in it has a frame")
 
 
-def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+def unreadable(host: HostFacts, recording: Recording, error: Exception) -> Outcome:
     """The line of the ledger for a stored profile that cannot be used."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Outcome(
-        host=recording.host,
+        host=host.name,
         status=Status.FAILED,
         stage="report",
         reason=f"its profile in the run folder cannot be used: {reason}",

@@ -14,19 +14,19 @@ from typing import Protocol
 from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.findings import findings
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.runfolder import RunFolder
 
 SHARE = re.compile(r"<?\d[\d.]*\u202f%")
 """A share as sentences have it."""
-# How many of a host's methods are remembered to tell where a method of the cluster is hot.
+# How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
@@ -40,7 +40,6 @@ class HostAnalysis:
     by themselves, and the `widest` with all they call. Only so many methods of a host are remembered.
     """
 
-    key: str
     name: str
     total: int
     whole: int
@@ -146,9 +145,7 @@ class AnalysisResult:
 class ProfileSink(Protocol):
     """Takes the profiles of an event while they are in memory; the value that is shown comes first."""
 
-    def take_process(
-        self, facts: RunFacts, host: HostFacts, recording: RecordingFacts, profile: Profile
-    ) -> None:
+    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
         """A process with samples, with groups of threads as outermost frames `[group]`."""
 
     def take_host(
@@ -194,12 +191,12 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
     evidence = Evidence(facts)
     short: dict[tuple[str, int], str] = {}
 
-    def take(host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+    def take(host: HostFacts, recording: Recording, profile: Profile) -> None:
         evidence.add(host, recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):
-                short[host.key, recording.pid] = part
+                short[host.name, recording.pid] = part
 
     reader = Reader(folder, facts, names, take)
     merger = MeanMerger()
@@ -247,7 +244,6 @@ def _host_analysis(host: HostFacts, read: HostProfile, attribution: Attribution)
     methods = attribution.methods
     widest = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
     return HostAnalysis(
-        key=host.key,
         name=host.name,
         total=read.profile.total(),
         whole=read.whole,
@@ -293,7 +289,7 @@ def _second_line(
     attribution: Attribution, answer: Finding, hosts: Sequence[HostAnalysis], compared: Compared
 ) -> str:
     """Where the answer's method is, by the answer's measure; of one host, the methods that follow it."""
-    odd = compared.odd_hosts[0].telling if compared.odd_hosts else None
+    odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
     if SHARE.search(answer.text) is None or same_matter:

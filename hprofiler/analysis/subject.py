@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from hprofiler._flamegraph import Method, Profile, category_patterns
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 
@@ -54,20 +54,20 @@ class Work:
 class Evidence:
     """Takes the profiles of an event's processes one by one, and keeps sums a host only.
 
-    Threads that wait are in garbage collection or compilers all the time: only CPU time tells.
+    Threads that wait are in garbage collection or compilers all the time: only CPU time shows work.
     """
 
     def __init__(self, facts: RunFacts) -> None:
-        self._tells = facts.event == "cpu"
+        self._of_cpu = facts.event == "cpu"
         self.hosts: dict[str, Work] = {}
 
-    def add(self, host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+    def add(self, host: HostFacts, recording: Recording, profile: Profile) -> None:
         """A process's profile, the value shown first; groups of threads may be its outermost frames."""
-        if not self._tells or not profile.total():
+        if not self._of_cpu or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
         gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
-        self.hosts.setdefault(host.key, Work()).add(Work(profile.total(), gc, jit, kernel))
+        self.hosts.setdefault(host.name, Work()).add(Work(profile.total(), gc, jit, kernel))
 
     def cluster(self) -> Work:
         return summed(self.hosts.values())
@@ -194,7 +194,7 @@ class Subject:
 
     @cached_property
     def methods(self) -> dict[str, Method]:
-        """All methods of what tells, hottest by self first."""
+        """All methods, hottest by self first."""
         return {one.name: one for one in self.attribution.methods}
 
     @cached_property
@@ -239,11 +239,11 @@ class Subject:
 
     @property
     def samples(self) -> int:
-        """How many samples stand behind what is told of the cluster; 0 where nobody knows."""
+        """How many samples stand behind the cluster's shares; 0 where unknown."""
         taken = sum(one.samples for one in self.compared.hosts)
         count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
-        every, told = self.cluster.total(count), self.attribution.profile.total(count)
-        return taken if not taken or told == every else max(1, round(taken * told / every))
+        every, kept = self.cluster.total(count), self.attribution.profile.total(count)
+        return taken if not taken or kept == every else max(1, round(taken * kept / every))
 
     @property
     def sampled(self) -> str:
@@ -251,7 +251,7 @@ class Subject:
         return self.measure.words[0] if is_each_one(self.event) else "samples"
 
     def surely(self, share: float) -> float:
-        """The least that a share (0 to 1) may be, as far as the samples tell."""
+        """The least that a share (0 to 1) may be, with chance in mind."""
         if not self.samples:
             return share
         return share - SIGMAS * math.sqrt(max(share * (1 - share), 0.0) / self.samples)

@@ -26,53 +26,19 @@ def interruptibly(work: Callable[[], R]) -> R:
     return within(None, work)
 
 
-def within(seconds: float | None, work: Callable[[], R], unwanted: Callable[[R], object] | None = None) -> R:
-    """Result of `work`. Raises TooLate after `seconds`; `unwanted` gets a late result."""
+def within(seconds: float | None, work: Callable[[], R]) -> R:
+    """What `work` gives or raises. TooLate after `seconds`, if any."""
     answers: SimpleQueue[_Result[R]] = SimpleQueue()
-    settled = threading.Lock()  # set by the result or by the deadline, whichever is first
-
-    def drop(answer: _Result[R]) -> None:
-        if unwanted is not None and not isinstance(answer, BaseException):
-            unwanted(*answer)
-
-    def answer_once() -> None:
-        answer = _tried(work)
-        (answers.put if settled.acquire(blocking=False) else drop)(answer)
-
-    _start(answer_once)
+    _start(partial(_answer, answers, work))
     try:
-        answer = answers.get(timeout=seconds)
-    except BaseException as error:  # an interrupt ends the wait too
-        if not settled.acquire(blocking=False):
-            drop(answers.get())
-        if isinstance(error, Empty):
-            raise TooLate from None
-        raise
-    return _given(answer)
+        return _given(answers.get(timeout=seconds))
+    except Empty:
+        raise TooLate from None
 
 
 def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
     """Results of `work` for each item, in order; the first exception ends it."""
-    left: SimpleQueue[tuple[int, T]] = SimpleQueue()
-    answers: SimpleQueue[tuple[int, _Result[R]]] = SimpleQueue()
-    for numbered in enumerate(items):
-        left.put(numbered)
-    stopped = threading.Event()
-
-    def go_on() -> None:
-        while not stopped.is_set():
-            try:
-                number, item = left.get_nowait()
-            except Empty:
-                return
-            answers.put((number, _tried(partial(work, item))))
-
-    for _ in range(min(at_once, len(items))):
-        _start(go_on)
-    try:
-        return _gathered(answers, len(items))
-    finally:
-        stopped.set()
+    return list(in_order(work, items, at_once))
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
@@ -90,14 +56,6 @@ def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterat
 
 def _answer(answer: SimpleQueue[_Result[R]], work: Callable[[], R]) -> None:
     answer.put(_tried(work))
-
-
-def _gathered(answers: SimpleQueue[tuple[int, _Result[R]]], count: int) -> list[R]:
-    found: dict[int, R] = {}
-    while len(found) < count:
-        number, answer = answers.get()
-        found[number] = _given(answer)
-    return [found[number] for number in range(count)]
 
 
 def _start(work: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
@@ -87,9 +87,6 @@ class _CheckingVisit(Visit):
     def work(self) -> None:
         session = self.open_session()
         found = self.find(session, self._selector)
-        if not found.processes:
-            reason = idle_reason(found, self.host)
-            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason, code="no-match"))
         meant, too_many = first_processes(found.processes)
         needed: list[libraries.Library] = []
         if found.processes:
@@ -117,38 +114,31 @@ class _CheckingVisit(Visit):
             if self.facts:
                 refuse_busy(self.facts)
         except HostError as why:
-            self.outcomes.append(
-                Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
-            )
+            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
             return checked.replace(processes=tuple(_failed(one, why) for one in checked.processes))
         return checked
 
     def result(self) -> HostChecked:
         found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
-        elsewhere = {**self.left, **self._group.machines.elsewhere(self.facts, found)}
-        own = [pair for pair in zip(found, verdicts, strict=False) if pair[0].pid not in elsewhere]
         return HostChecked(
             host=self.host,
             facts=self.facts,
-            processes=tuple(process for process, _ in own),
-            verdicts=tuple(verdict for _, verdict in own),
-            findings=(*self._of_host(), *_of_others(self.host.name, elsewhere)),
+            processes=found,
+            verdicts=verdicts,
+            findings=(
+                *(self._checked.findings if self._checked else ()),
+                *_of_clock(self._clock_ahead),
+                *(
+                    Finding("info", "host", line.reason, line.remedy)
+                    for line in left_to_others(self.host.name, self.left)
+                ),
+            ),
             ignored=self._found.ignored,
             outcomes=tuple(self.outcomes),
             clock=self._clock_ahead,
             timings=dict(self.timings),
             needless=self.needless,
         )
-
-    def _of_host(self) -> tuple[Finding, ...]:
-        return (*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead))
-
-
-def _of_others(host: str, elsewhere: Mapping[int, str]) -> tuple[Finding, ...]:
-    """That another host has some of the processes keeps none of them from being recorded."""
-    return tuple(
-        Finding("info", "host", line.reason, line.remedy) for line in left_to_others(host, elsewhere)
-    )
 
 
 def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:

@@ -58,7 +58,7 @@ class _SweepVisit(Visit):
         self._found = session.clean(dry=self._dry)
         for failure in self._found.failures:
             reason = f"cannot clean up {failure.what}: {failure.reason}"
-            self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason, code="clean-failed"))
+            self.note(Status.FAILED, "clean", reason, code="clean-failed")
         self.finish(session)
         self.report("done")
 

@@ -9,9 +9,9 @@ from hprofiler.agent import Found, Ignored
 from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import VisitGroup
-from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
+from hprofiler.model import Host, HostFacts, Outcome, Process, Selector
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,17 @@ class _FindingVisit(Visit):
     def work(self) -> None:
         session = self.open_session()
         self._found = self.find(session, self._selector)
-        if not self._found.processes:
-            self.outcomes.append(
-                Outcome(
-                    self.host.name, Status.IDLE, "find", idle_reason(self._found, self.host), code="no-match"
-                )
-            )
         self.finish(session)
         self.report("done" if self._found.processes else "idle")
 
     def result(self) -> HostFound:
         found = self._found
-        elsewhere = {**self.left, **self._group.machines.elsewhere(self.facts, found.processes)}
         return HostFound(
             host=self.host,
             facts=self.facts,
             searched=found.searched,
-            processes=tuple(one for one in found.processes if one.pid not in elsewhere),
+            processes=found.processes,
             ignored=found.ignored,
-            outcomes=(*left_to_others(self.host.name, elsewhere), *self.outcomes),
+            outcomes=(*left_to_others(self.host.name, self.left), *self.outcomes),
             timings=dict(self.timings),
         )

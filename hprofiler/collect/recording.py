@@ -11,14 +11,13 @@ from hprofiler.agent import (
     CANARY_SECONDS,
     AgentSession,
     Done,
-    Found,
     Interrupted,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
-from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.errors import HostError
 from hprofiler.collect import canaries, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
@@ -26,12 +25,12 @@ from hprofiler.collect.ledger import Ledger, doubts, first_failure
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.reach import HostProgress, Listener, Reach, silent
 from hprofiler.collect.reconnect import Reconnect
-from hprofiler.collect.same_machine import left_to_others, settled
+from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.start_gate import StartGate
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
 from hprofiler.collect.visit_group import VisitGroup
-from hprofiler.model import Host, HostFacts, HostResult, Outcome, Process, Sampling, Selector, Status
+from hprofiler.model import Host, HostFacts, HostResult, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
@@ -99,7 +98,7 @@ class _RecordingVisit(Visit):
     def work(self) -> None:
         session: AgentSession | None = None
         try:
-            session = self._get_ready_with_retry()
+            session = self._get_ready()
         finally:
             if session is None:
                 self._gate.leave()
@@ -109,21 +108,6 @@ class _RecordingVisit(Visit):
             self._end(session)
             self.report("done")
 
-    def _get_ready_with_retry(self) -> AgentSession | None:
-        """If the connection breaks before anybody has started, everything is tried once more."""
-        try:
-            return self._get_ready()
-        except ConnectionLost as lost:
-            if self._why or self._gate.is_open or self._group.stop.level:
-                raise
-            if self.session:
-                self.session.close()
-            self.renew_transport()
-            self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
-            reason = f"{lost.reason} while preparing; reconnected"
-            self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason, code="reconnected")]
-            return self._get_ready()
-
     def _get_ready(self) -> AgentSession | None:
         """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
@@ -131,7 +115,8 @@ class _RecordingVisit(Visit):
         found = self.find(session, self._selector)
         self.outcomes += doubts(self.host.name, found)
         if not found.processes:
-            self._idle(session, found)
+            self._end(session)
+            self.report("idle", idle_reason(found, self.host))
             return None
         self._ledger.found(found.processes)
         if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
@@ -158,26 +143,15 @@ class _RecordingVisit(Visit):
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
             asked = self._care.agent_cpu
-            reason = f"--agent-cpu {asked:g} has no effect: {self.facts.cpus} processors"
-            line = Outcome(
-                self.host.name,
-                Status.DEGRADED,
-                "prepare",
-                reason,
-                "use a smaller number",
-                code="option-ignored",
-            )
-            if line not in self.outcomes:  # of a connection before
-                self.outcomes.append(line)
+            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
+            self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
 
     def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
         """Whether the host is busy: then the session ends, in good order."""
         try:
             refuse_busy(facts)
         except HostError as why:
-            self.outcomes.append(
-                Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code)
-            )
+            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
             self._end(session)
             self.report("failed", why.reason)
             return True
@@ -223,14 +197,8 @@ class _RecordingVisit(Visit):
     def _canary_is_well(self, process: Process, engine: str) -> None:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
         text = f"canary: {who} was recorded for {CANARY_SECONDS:g} s by {engine}: fine"
-        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", text, code="canary-passed"))
+        self.note(Status.OK, "prepare", text, code="canary-passed")
         self.report("canary", text)
-
-    def _idle(self, session: AgentSession, found: Found) -> None:
-        reason = idle_reason(found, self.host)
-        self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason, code="no-match"))
-        self._end(session)
-        self.report("idle", reason)
 
     def _start(self, session: AgentSession) -> None:
         self.enter("wait")
@@ -244,9 +212,7 @@ class _RecordingVisit(Visit):
             self._phase = "sampling"
         if late > _LATE:
             reason = f"began {late:.1f} s after the others"
-            self.outcomes.append(
-                Outcome(self.host.name, Status.DEGRADED, "start", reason, code="started-late")
-            )
+            self.note(Status.DEGRADED, "start", reason, code="started-late")
 
     def _record(self, session: AgentSession) -> None:
         for event in session.events():
@@ -350,13 +316,12 @@ class _RecordingVisit(Visit):
     def result(self) -> HostResult:
         ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
         lines = ledger.lines(first_failure(outcomes))
-        elsewhere = self._group.machines.elsewhere(self.facts, ledger.processes)
         left = left_to_others(self.host.name, self.left)
         return HostResult(
             host=self.host,
             facts=self.facts,
             recordings=ledger.recordings,
-            outcomes=(*left, *outcomes, *settled(self.host.name, lines, elsewhere)),
+            outcomes=(*left, *outcomes, *lines),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

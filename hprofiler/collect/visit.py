@@ -19,7 +19,7 @@ from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained
 from hprofiler.collect.reach import HostProgress
 from hprofiler.collect.visit_group import VisitGroup, no_thread
-from hprofiler.model import DOING, Host, HostFacts, Outcome, Process, Selector, Status
+from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
@@ -149,7 +149,7 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup`")))
+            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` for what may be left")))
             return type(why)(why.stage, why.reason, remedy)
         return why
 
@@ -231,28 +231,23 @@ class Visit(ABC):
         self._looked = True
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
-        processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
+        doubts = {one.pid: self._contained.doubt(one) for one in found.processes}
+        self.outcomes += filter(None, doubts.values())
+        processes = tuple(self._contained.known(one) for one in found.processes if not doubts[one.pid])
         told = {one.pid for one in found.ignored}
         ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
         ignored = tuple(Ignored(one.pid, self._contained.named(one.reason), one.doubtful) for one in ignored)
-        found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
-        self.processes = len(found.processes)
-        return found
-
-    def _without_others(self, session: AgentSession, found: Found) -> Found:
-        """Leave out processes that another visit has: the machine is known under several names."""
-        self._group.machines.claim(self.facts, self.host.name, session.hello.host.uid, found.processes)
-        self.left = self._group.machines.elsewhere(self.facts, found.processes)
-        ignored = (
+        # Processes that another visit has: the machine is known under several names.
+        self.left = self._group.machines.claim(self.facts, self.host.name, processes)
+        others = (
             Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
         )
-        processes = tuple(one for one in found.processes if one.pid not in self.left)
-        return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
-
-    def _is_believed(self, process: Process) -> bool:
-        doubt = self._contained.doubt(process)
-        self.outcomes += [doubt] if doubt else []
-        return doubt is None
+        processes = tuple(one for one in processes if one.pid not in self.left)
+        found = replace(found, processes=processes, ignored=(*others, *ignored))
+        self.processes = len(processes)
+        if not processes:
+            self.note(Status.IDLE, "find", idle_reason(found, self.host), code="no-match")
+        return found
 
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
@@ -275,6 +270,10 @@ class Visit(ABC):
         if self._why:
             raise self._why
 
+    def note(self, status: Status, stage: str, reason: str, remedy: str = "", code: str = "") -> None:
+        """A ledger line of the host."""
+        self.outcomes.append(Outcome(self.host.name, status, stage, reason, remedy, code=code))
+
     def failed(self, why: HprofilerError) -> None:
         """The ledger line of a host that could not do its part: the first word is the one that explains."""
         with self._lock:
@@ -295,7 +294,7 @@ class Visit(ABC):
         self.needless = self.host.optional and isinstance(why, NoShell)
         status = Status.DEGRADED if self.needless else Status.FAILED
         reason = f"{why.reason}{self._contained.missing(self.unseen())}"
-        self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy, code=why.code))
+        self.note(status, stage, reason, why.remedy, why.code)
 
     def unseen(self) -> tuple[str, ...]:
         """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
@@ -315,17 +314,13 @@ class Visit(ABC):
         except HostError as error:
             why = self._explained(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
-            self.outcomes.append(
-                Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy, code=why.code)
-            )
+            self.note(Status.DEGRADED, "clean", why.reason, remedy, why.code)
 
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup`"
-            self.outcomes.append(
-                Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy, code="left-behind")
-            )
+            remedy = "run `hprofiler cleanup` for what is not said to go by itself"
+            self.note(Status.DEGRADED, "clean", reason, remedy, "left-behind")
 
     @property
     def ledger_stage(self) -> str:

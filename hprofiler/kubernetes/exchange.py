@@ -52,7 +52,7 @@ class Exchange:
             request = next(flow)
             while True:
                 work = partial(self._send_once, request, bounds)
-                answer, body = within(bounds.seconds, work, lambda late: late[0].close())
+                answer, body = within(bounds.seconds, work)
                 try:
                     request = flow.send(answer)
                 except StopIteration:

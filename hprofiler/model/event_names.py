@@ -108,6 +108,6 @@ def doubt_of(event: str) -> Caution | None:
     )
     return Caution(
         f"{event} is not a known event: async-profiler takes it for a function in native code, and "
-        "whether there is one shows as the recording begins",
+        "the recording fails if there is no such function",
         meant,
     )

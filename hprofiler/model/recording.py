@@ -47,6 +47,14 @@ class Recording:
     attach_seconds: Seconds | None = None
     bytes_received: Count | None = None
 
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def label(self) -> str:
+        return self.process.label
+
 
 @dataclass(frozen=True)
 class HostFacts:

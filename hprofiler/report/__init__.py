@@ -8,15 +8,15 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution, attribute
-from hprofiler.analysis.coverage import host_covered, host_sampled, sampled
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.coverage import host_coverage, host_sampled, sampled
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
 from hprofiler.base.errors import PicturesError, RunFolderError
-from hprofiler.model import Outcome
+from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.report.file_page import write_page
-from hprofiler.report.page import PageData, PageProcess
+from hprofiler.report.page import PageData
 from hprofiler.report.pictures import (
     left_out,
     picture_title,
@@ -92,12 +92,10 @@ class _Writer:
         self.data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
         for host in facts.hosts:
             if any(any(one.totals.values()) for one in host.recordings):
-                self.data.host(host.key, host.name)
+                self.data.host(host.name)
 
-    def take_process(
-        self, facts: RunFacts, host: HostFacts, recording: RecordingFacts, profile: Profile
-    ) -> None:
-        self.data.add(self._event(facts), _page_process(self.data, host, recording), profile)
+    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+        self.data.add(self._event(facts), self.data.process(host, recording), profile)
 
     def take_host(
         self,
@@ -107,13 +105,13 @@ class _Writer:
         attribution: Attribution | None,
         problems: Sequence[Outcome],
     ) -> None:
-        folder, name = self._folder.host_dir(host.key), safe_name(facts.event)
+        folder, name = self._folder.host_dir(host.name), safe_name(facts.event)
         if analysis is None or attribution is None:
             remove_pictures(folder, name)
             return
         trimmed = left_out(facts, analysis.total, analysis.whole)
         words = subtitle(facts, attribution, host_sampled(facts, host), trimmed)
-        words = f"{host_covered(facts, host, problems)} · {words}"
+        words = f"{host_coverage(facts, host, problems)} · {words}"
         title = picture_title(facts, host.name)
         write_pictures(attribution.original, measure_of(facts.event), folder, name, title, words)
 
@@ -143,15 +141,15 @@ class _Writer:
         self.data.coverage[number] = {
             "runs": [f"{analysis.coverage.interrupted} · {sampled(facts)}"],
             "hosts": {
-                known: f"{host_covered(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
+                known: f"{host_coverage(facts, host, analysis.problems)} · {host_sampled(facts, host)}"
                 for host in facts.hosts
-                if host.recordings and (known := self.data.number_of_host(host.key)) is not None
+                if host.recordings and (known := self.data.number_of_host(host.name)) is not None
             },
             "short": {
-                self.data.number_of_process(_page_process(self.data, host, recording)): part
+                self.data.number_of_process(self.data.process(host, recording)): part
                 for host in facts.hosts
                 for recording in host.recordings
-                if (part := analysis.short.get((host.key, recording.pid)))
+                if (part := analysis.short.get((host.name, recording.pid)))
             },
         }
 
@@ -159,8 +157,3 @@ class _Writer:
         if facts.event not in self._events:
             self._events[facts.event] = self.data.event(event_of_page(facts))
         return self._events[facts.event]
-
-
-def _page_process(data: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:
-    labels = tuple(recording.labels.items())
-    return PageProcess(data.host(host.key, host.name), recording.pid, recording.label, labels)

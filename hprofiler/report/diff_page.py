@@ -9,19 +9,19 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.findings import MOST, about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.base.text import printable
+from hprofiler.model import Recording
 from hprofiler.model.measures import Column, measure_of
 from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
 
-_FILE = "profile"
-# Amounts are told with three digits.
+# Amounts are shown with three digits.
 _ROUNDING = 1e-3
 
 
@@ -37,38 +37,35 @@ class TwoRuns:
     def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
         """What is compared; `facts` are those of the sides that are runs."""
         measure = measure_of(event)
-        told = PageEvent(event, measure.title, *column, measure.wider)
+        shown = PageEvent(event, measure.title, *column, measure.wider)
         if len(facts) == len(self._names):
             of_runs = [event_of_page(one) for one in facts]
-            told = of_runs[0]
+            shown = of_runs[0]
             lengths = [one.seconds for one in of_runs]
-            if not math.isclose(*lengths, rel_tol=AS_LONG):  # there is no one length to tell cores by
-                told = replace(told, seconds=0.0)
-            told = replace(told, second=_common_second(of_runs))
-        self._event = self._data.event(told)
+            if not math.isclose(*lengths, rel_tol=AS_LONG):  # cores need one length
+                shown = replace(shown, seconds=0.0)
+            shown = replace(shown, second=_common_second(of_runs))
+        self._event = self._data.event(shown)
 
     def take(
         self,
         run: int,
         profile: Profile,
         host: HostFacts | None = None,
-        recording: RecordingFacts | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """A process's profile, threads as outermost frames where they are known; or a file's."""
         if not profile.total():
             return
         if host is None or recording is None:
-            number = self._data.host(_FILE, self._names[run], run)
-            self._data.add_value(self._event, PageProcess(number, 0), profile, 0)
-            return
-        number = self._data.host(host.key, host.name, run)
-        labels = tuple(recording.labels.items())
-        process = PageProcess(number, recording.pid, recording.label, labels)
-        self._data.add(self._event, process, profile)
+            process = PageProcess(self._data.host(self._names[run], run), 0)
+            self._data.add_value(self._event, process, profile, 0)
+        else:
+            self._data.add(self._event, self._data.process(host, recording, run), profile)
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""
-        runs = [" · ".join(side.covered) for side in (changes.before, changes.after)]
+        runs = [" · ".join(side.coverage) for side in (changes.before, changes.after)]
         self._data.coverage[self._event] = {"runs": runs, "hosts": {}, "short": {}}
         both = (changes.before, changes.after)
         sides = [side.in_words() for side in both]
@@ -94,9 +91,9 @@ def _findings(changes: Changes) -> list[Finding]:
     """The largest change first; growth before gains, own costs before totals; at most `MOST`."""
     grew, shrank = changes.grew("own"), changes.shrank("own")
     found = [_finding(changes, one, "own") for one in (*grew[:2], *shrank[:2])]
-    told = {one.method for one in found}
+    named = {one.method for one in found}
     totals = [
-        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in told
+        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in named
     ]
     found += [_finding(changes, one, "total") for one in totals]
     return found[:MOST] or [_nothing(changes)]
@@ -105,7 +102,7 @@ def _findings(changes: Changes) -> list[Finding]:
 def _nothing(changes: Changes) -> Finding:
     if changes.noise.known:
         return Finding("No method changed beyond noise.")
-    return Finding("What is noise is not known: the profiles do not tell how many samples they are of.")
+    return Finding("What is noise is not known: the profiles do not say how many samples they have.")
 
 
 def _amount(changes: Changes, value: float) -> str:

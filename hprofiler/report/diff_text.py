@@ -19,7 +19,7 @@ _LONGEST_NAME = 160
 # What was recorded for the same time was recorded for as long but for so much.
 AS_LONG = 0.02
 # How much larger or smaller the shares of what did not change must be to be worth a line.
-_ROOM = 0.05
+_FACTOR = 0.05
 
 
 def lines(compared: Changes, top: int) -> list[str]:
@@ -58,18 +58,18 @@ def _head(compared: Changes) -> list[str]:
     if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
         times = f"{duration(before)} and {duration(after)}"
         text.append(f"recorded for {times}: amounts differ for that alone")
-    room = compared.room.told
-    if abs(room - 1) >= _ROOM:
-        others = "less" if room > 1 else "more"
+    factor = compared.unchanged.usual
+    if abs(factor - 1) >= _FACTOR:
+        others = "less" if factor > 1 else "more"
         text.append(
-            f"others cost {others}: most methods have {room:.2f} times the share they had for that alone"
+            f"others cost {others}: most methods have {factor:.2f} times the share they had for that alone"
         )
     return text
 
 
 def _about_noise(compared: Changes) -> str:
     if not compared.noise.known:
-        return "noise is not known: the profiles do not tell how many samples they are of"
+        return "noise is not known: the profiles do not say how many samples they have"
     if compared.noise.counted_alone:
         return (
             "noise is what counting samples makes of it: one process of a kind and another may differ by more"

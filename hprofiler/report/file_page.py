@@ -23,11 +23,11 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
         data = PageData(title, _BEFORE_AND_AFTER)
         event = data.event(PageEvent("samples", title, "samples", profile.values[0][1], "samples"))
         for run, name in enumerate(_BEFORE_AND_AFTER):
-            data.add_value(event, PageProcess(data.host("", name, run), 0), profile, run)
+            data.add_value(event, PageProcess(data.host(name, run), 0), profile, run)
         _summarize(data, event, profile.select(values[-1]))
     else:
         data = PageData(title, (title,))
-        everything = PageProcess(data.host("", title), 0)
+        everything = PageProcess(data.host(title), 0)
         for value in values:
             name, unit = profile.values[value]
             event = data.event(PageEvent(name, name, name, unit, name))

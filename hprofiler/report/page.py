@@ -14,7 +14,9 @@ from html import escape
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.analysis.facts import HostFacts, labels_of
 from hprofiler.base.resources import page_template
+from hprofiler.model import Recording
 from hprofiler.model.measures import counted_in
 from hprofiler.runfolder import replacing
 
@@ -76,19 +78,22 @@ class PageData:
         self._thread_frames = thread_frames
         self._viewer = ViewerData()
         self._events: list[PageEvent] = []
-        self._hosts: dict[tuple[int, str], tuple[int, str]] = {}
+        self._hosts: dict[tuple[int, str], int] = {}
         self._processes: dict[PageProcess, int] = {}
         self._columns: list[tuple[int, int, str | None]] = []
         self._threads: dict[tuple[int, str], int] = {}
 
-    def host(self, key: str, name: str, run: int = 0) -> int:
-        """The number of a host; `key` tells it from others of its run."""
-        number, _ = self._hosts.setdefault((run, key), (len(self._hosts), name))
-        return number
+    def host(self, name: str, run: int = 0) -> int:
+        """The number of a host."""
+        return self._hosts.setdefault((run, name), len(self._hosts))
 
-    def number_of_host(self, key: str | None, run: int = 0) -> int | None:
-        """Its number if the page has such a host."""
-        return None if key is None else self._hosts.get((run, key), (None, ""))[0]
+    def number_of_host(self, name: str | None) -> int | None:
+        """The number of a run's host if the page has it."""
+        return None if name is None else self._hosts.get((0, name))
+
+    def process(self, host: HostFacts, recording: Recording, run: int = 0) -> PageProcess:
+        labels = tuple(labels_of(host, recording.process).items())
+        return PageProcess(self.host(host.name, run), recording.pid, recording.label, labels)
 
     def number_of_process(self, process: PageProcess) -> int:
         return self._processes.setdefault(process, len(self._processes))
@@ -146,7 +151,7 @@ class PageData:
             **({"trimmed": True} if self._trimmed else {}),
             "events": [_event_record(event) for event in self._events],
             "runs": self._runs,
-            "hosts": [{"name": name, "run": run} for (run, _), (_, name) in self._hosts.items()],
+            "hosts": [{"name": name, "run": run} for run, name in self._hosts],
             "processes": [{**asdict(one), "labels": dict(one.labels)} for one in self._processes],
             "threads": threads,
             "columns": [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Distance, Method
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.coverage import interrupted, others_missing, sampled
-from hprofiler.analysis.facts import PERF, HostFacts, RecordingFacts, RunFacts
+from hprofiler.analysis.facts import PERF, HostFacts, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
 from hprofiler.analysis.result import (
     AnalysisResult,
@@ -25,7 +25,7 @@ from hprofiler.analysis.result import (
 )
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.event_names import has_frequency, is_method
 from hprofiler.model.measures import (
     amount,
@@ -181,7 +181,7 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
     hosts = analysis.hosts
     shares = [[host.share(one.name) for host in hosts] for one in by_self]
     record["lead"] = f"{record['lead']} {_CELLS}"
-    record["hosts"] = [{"host": data.number_of_host(host.key), "forgot": host.forgot} for host in hosts]
+    record["hosts"] = [{"host": data.number_of_host(host.name), "forgot": host.forgot} for host in hosts]
     record["shares"] = shares
     record["stands_out"] = [
         stands_out(max(of_hosts), one.self_value / analysis.attributed)
@@ -207,19 +207,19 @@ def _methods(methods: Sequence[Method], total: int, lead: str) -> Record:
 def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
     """Every host with what it contributed and how alike it is; idle ones are not blamed.
 
-    Of containers that nobody has to look into the ledger is enough.
+    Containers that need no look are in the ledger alone.
     """
     facts, compared = analysis.facts, analysis.compared
-    known = {one.key: one for one in analysis.hosts}
-    odd_hosts = {one.key for one in compared.odd_hosts}
-    odd = [one for one in compared.odd_processes if one.key not in odd_hosts]
+    known = {one.name: one for one in analysis.hosts}
+    odd_hosts = {one.host for one in compared.odd_hosts}
+    odd = [one for one in compared.odd_processes if one.host not in odd_hosts]
     heads = _CPU_HEADS if facts.event == "cpu" else measure_of(facts.event).heads
-    distances = {one.key: one.distance for one in compared.hosts}
+    distances = {one.host: one.distance for one in compared.hosts}
     return {
         "heads": list(heads),
         "compared": len(compared.hosts) > 1,
         "rows": [
-            _host(data, facts, host, known.get(host.key), distances.get(host.key))
+            _host(data, facts, host, known.get(host.name), distances.get(host.name))
             for host in facts.hosts
             if not host.idle and not host.needless
         ],
@@ -236,7 +236,7 @@ def _host(
     samples = [one.samples for one in host.recordings]
     nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
     return {
-        "host": data.number_of_host(host.key),
+        "host": data.number_of_host(host.name),
         "name": host.name,
         "recorded": host.recorded,
         "processes": host.processes,
@@ -261,7 +261,7 @@ def distance_record(distance: Distance) -> Record:
     }
 
 
-def _counts(event: str, recordings: Sequence[RecordingFacts]) -> list[tuple[str, float]]:
+def _counts(event: str, recordings: Sequence[Recording]) -> list[tuple[str, float]]:
     """Of each count the text and the number. Samples of CPU time can be expected and lost."""
     if not recordings:
         return []
@@ -288,7 +288,7 @@ class _Line:
     """A line of the ledger: of a process with its recordings, or of a `host` with what it took as a whole."""
 
     outcome: Outcome
-    recordings: Sequence[RecordingFacts] = ()
+    recordings: Sequence[Recording] = ()
     host: HostFacts | None = None
 
 
@@ -345,7 +345,7 @@ def _lines(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[_Line]:
             of_host = [Outcome(host.name, Status.OK, "", code="recorded")]
         for number, outcome in enumerate(of_host):  # the first line says what the host took
             yield _Line(outcome, host=None if number else host)
-        recordings: dict[int | None, list[RecordingFacts]] = {}
+        recordings: dict[int | None, list[Recording]] = {}
         for one in host.recordings:
             recordings.setdefault(one.pid, []).append(one)
         of_processes = [outcome for outcome in host.outcomes if outcome.pid is not None]
@@ -362,7 +362,7 @@ def _lines(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[_Line]:
                 yield _Line(outcome, of_process)
 
 
-def _used(recording: RecordingFacts) -> str:
+def _used(recording: Recording) -> str:
     """ "async-profiler ctimer, 1,363 samples", "async-profiler alloc every 4 MiB, 1.3 GiB allocated" ..."""
     how = interval_in_words(recording.event, [recording.interval]) if recording.event != "cpu" else ""
     amounts = in_words(recording.event, recording.totals) or counted(recording.samples.taken, "samples")
@@ -389,7 +389,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Started", "text", [moment(facts.started, seconds=True)]),
         ("Finished", "text", [moment(facts.finished, seconds=True) + interrupted(facts)]),
         ("hprofiler", "text", [facts.version]),
-        ("JVMs", "text", [_commonest(facts, lambda one: one.jvm_version)]),
+        ("JVMs", "text", [_commonest(facts, lambda one: one.process.jvm_version)]),
         ("Beside this page", "text", _files([one.event for one in analysis.events if one.total])),
     ]
     shown = [(label, kind, [line for line in lines if line]) for label, kind, lines in rows]
@@ -403,9 +403,9 @@ def _with_frequency(facts: RunFacts, event: str) -> str:
     return f"{event} at {facts.frequency} Hz" if has else event
 
 
-def _commonest(facts: RunFacts, name: Callable[[RecordingFacts], str]) -> str:
+def _commonest(facts: RunFacts, name: Callable[[Recording], str]) -> str:
     """ "17.0.9 (15), 8 (1)": each process counts once, however many of its events were recorded."""
-    used = dict.fromkeys((name(one), host.key, one.pid) for host in facts.hosts for one in host.recordings)
+    used = dict.fromkeys((name(one), host.name, one.pid) for host in facts.hosts for one in host.recordings)
     times = Counter(named for named, _, _ in used if named)
     return ", ".join(f"{named} ({number})" for named, number in times.most_common())
 

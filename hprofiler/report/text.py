@@ -11,7 +11,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, named_by
 
-# Rows of a table that are no outliers: more of them tell nothing new.
+# Rows of a table that are no outliers: more of them add nothing.
 _OTHERS_SHOWN = 20
 _FEWEST = 3
 

@@ -74,8 +74,8 @@ def _check_run(folder: Path) -> None:
     run = RunFolder.open(folder)
     facts = read_facts(run.record)
     for host in facts.hosts:
-        assert folder in run.host_dir(host.key).resolve().parents
-    recordings = [(host.key, one) for host in facts.hosts for one in host.recordings]
+        assert folder in run.host_dir(host.name).resolve().parents
+    recordings = [(host.name, one) for host in facts.hosts for one in host.recordings]
     for key, one in recordings[:_MOST_PROFILES]:
         stored = run.profile_path(key, one.pid, one.event)
         stored.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tracemalloc
 
@@ -134,22 +133,6 @@ def test_reasons_are_cut():
     assert len(error.reason) == len(error.remedy) == 4096
 
 
-@pytest.mark.parametrize(
-    ("event", "says"),
-    [
-        ({**HELLO, "blobs": ["a"]}, "blobs"),
-        ({"type": "done", "left": ["/a"] * 10_001}, "length"),
-        ({**LEFTOVERS, "entries": [{}] * 10_001}, "length|missing"),
-        ({**LEFTOVERS, "out_of_reach": [{}] * 10_001}, "length|missing"),
-        ({"type": "ready", "processes": [{"pid": 5}] * 513}, "length"),
-    ],
-    ids=range(5),
-)
-def test_lists_have_an_end(event, says):
-    with pytest.raises(BadEvent, match=says):
-        parse(event)
-
-
 def parse(event):
     return decode(json.dumps(event, ensure_ascii=False).encode())
 
@@ -159,6 +142,8 @@ def found(process, *others):
 
 
 OUTCOME = {"type": "outcome", "pid": 1, "status": "degraded", "stage": "record"}
+STARTED = {"type": "started", "pid": 1, "engine": "perf", "sources": {"cpu": "cpu-clock"}}
+RAW = {"type": "raw", "pid": 1, "name": "recording.jfr", "sha256": "0" * 64, "size": 5}
 PROCESS = {
     "pid": 5,
     "start_time": 1,
@@ -170,25 +155,37 @@ PROCESS = {
 }
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"pid": pid} for pid in (0, -5, 1 << 40, True, 1.5, "1", None)),
-        {"uid": -1},
-        {"start_time": None},
-        {"labels": 5},
-        {"labels": {"a": 5}},
-        {"labels": {str(n): "" for n in range(100)}},
-        {"jvm": "17"},
-        {"namespace_pid": "x"},
-        {"user": {}},
-        {"user": "x" * 256},
-    ],
-    ids=str,
-)
-def test_found_processes_are_checked(change):
-    with pytest.raises(BadEvent, match=rf"\$\.processes\[0\]\.{next(iter(change))}"):
-        parse(found({**PROCESS, **change}))
+BOUNDS = [
+    ({**HELLO, "host": None}, "host"),
+    ({**HELLO, "blobs": ["a"]}, "blobs"),
+    ({"type": "done", "left": ["/a"] * 10_001}, "left"),
+    ({**LEFTOVERS, "entries": [{}] * 10_001}, "entries"),
+    ({"type": "ready", "processes": [{"pid": 5}] * 513}, "processes"),
+    *((found({**PROCESS, "pid": pid}), "pid") for pid in (0, -5, 1 << 40, True, 1.5, "1", None)),
+    (found({**PROCESS, "labels": {"a": 5}}), "labels"),
+    (found({**PROCESS, "labels": {str(n): "" for n in range(100)}}), "labels"),
+    (found({**PROCESS, "user": "x" * 256}), "user"),
+    ({**OUTCOME, "status": "perfect"}, "status"),
+    ({**OUTCOME, "stage": "dance"}, "stage"),
+    ({**OUTCOME, "ended": "so"}, "ended"),
+    ({**OUTCOME, "seconds": -1}, "seconds"),
+    ({**STARTED, "engine": "gprof"}, "engine"),
+    ({**STARTED, "sources": dict.fromkeys(map(str, range(17)), "x")}, "sources"),
+    ({**RAW, "name": "../x"}, "name"),
+    ({**RAW, "size": 1 << 30}, "size"),
+    ({**PROFILE, "timeline": [0] * 86_461}, "timeline"),
+    ({**PROFILE, "timeline": [1, -1]}, "timeline"),
+    ({**PROFILE, "interval": -1}, "interval"),
+    ({**PROFILE, "samples": [1, 2, 3]}, "samples"),
+    ({**PROFILE, "sha256": "beef"}, "sha256"),
+    ({**PROFILE, "size": -1}, "size"),
+]
+
+
+@pytest.mark.parametrize(("event", "where"), BOUNDS)
+def test_members_are_of_their_type_and_have_bounds(event, where):
+    with pytest.raises(BadEvent, match=where):
+        parse(event)
 
 
 def test_a_process_found_twice_is_refused():
@@ -202,14 +199,6 @@ def test_found_processes_become_the_house_s_own():
     assert process.is_jvm and process.label == "l" * 255
 
 
-@pytest.mark.parametrize(
-    "lie", [{"ended": "so"}, {"ended": 7}, {"ended": "cut"}, {"seconds": -1}, {"status": "idle"}]
-)
-def test_outcomes_are_checked(lie):
-    with pytest.raises(BadEvent, match=r"ended|seconds|idle"):
-        parse({**OUTCOME, **lie})
-
-
 def test_a_timeline_takes_eight_bytes_a_second():
     """As Python's numbers a day of large ones took 3.5 MB, and a host may have five hundred."""
     line = json.dumps({**PROFILE, "timeline": list(range((1 << 63) - 86_400, 1 << 63))}).encode()
@@ -220,44 +209,3 @@ def test_a_timeline_takes_eight_bytes_a_second():
     finally:
         tracemalloc.stop()
     assert header.timeline[-1] == (1 << 63) - 1 and kept < 1 << 20
-
-
-def test_events_survive_any_member_going_wrong():
-    """Each member of each event replaced by each kind of nonsense: refused or read, never a crash."""
-    raw = {"type": "raw", "pid": 1, "name": "recording.jfr", "sha256": "0" * 64, "size": 5}
-    started = {"type": "started", "pid": 1, "engine": "perf", "sources": {"cpu": "cpu-clock"}}
-    outcome = {**OUTCOME, "ended": "cut", "seconds": 1.5}
-    seen = {**found(PROCESS), "ignored": [{"pid": 3, "reason": "r", "doubtful": True}]}
-    for event in (HELLO, PROFILE, raw, started, outcome, {"type": "done", "left": []}, seen, LEFTOVERS):
-        parse(event)
-        for damaged in damages(event):
-            with contextlib.suppress(BadEvent):
-                decode(json.dumps(damaged).encode())
-
-
-def damages(event):
-    text = json.dumps(event)
-    for name in event:
-        if name == "type":
-            continue
-        for nonsense in (
-            None,
-            -1,
-            1 << 70,
-            1e999,
-            True,
-            "\ud800\x1b",
-            "x" * 9999,
-            [],
-            [[]],
-            {},
-            {"x": {}},
-            [1],
-        ):
-            yield {**json.loads(text), name: nonsense}
-        if isinstance(event[name], dict):
-            for inner in damages(event[name]):
-                yield {**json.loads(text), name: inner}
-        if isinstance(event[name], list) and event[name]:
-            for inner in damages(event[name][0]) if isinstance(event[name][0], dict) else ():
-                yield {**json.loads(text), name: [inner]}

@@ -12,27 +12,14 @@ from hprofiler.base.background import TooLate, in_order, many, within
 PATIENCE = 60.0
 
 
-def test_what_is_done_in_time() -> None:
-    dropped: list[int] = []
-    assert within(PATIENCE, lambda: 7, dropped.append) == 7
+def test_what_is_done_in_time_or_not() -> None:
+    assert within(PATIENCE, lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        within(PATIENCE, lambda: 1 // 0, dropped.append)
-    assert dropped == []
-
-
-def test_what_comes_too_late_is_not_lost() -> None:
-    """A connection that nobody waits for any more has to be closed by somebody."""
+        within(PATIENCE, lambda: 1 // 0)
     go_on = threading.Event()
-    dropped: SimpleQueue[int] = SimpleQueue()
-
-    def late() -> int:
-        go_on.wait(PATIENCE)
-        return 7
-
     with pytest.raises(TooLate):
-        within(0.05, late, dropped.put)
+        within(0.05, lambda: go_on.wait(PATIENCE))
     go_on.set()
-    assert dropped.get(timeout=PATIENCE) == 7
 
 
 def test_many_in_their_order() -> None:

@@ -13,7 +13,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.collect import Audit, audit
 from hprofiler.collect.audit import VisitAudit
-from hprofiler.model import Status
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -82,16 +81,6 @@ def test_a_file_that_is_not_the_users_own_is_refused(tmp_path):
         with pytest.raises(UsageError, match="another user's"):
             Audit.append_to(tmp_path / "file")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_full_disk_ends_the_file_and_nothing_else(stand_ins):
-    lost: list[str] = []
-    with open("/dev/full", "w") as full:
-        fleet = Fleet(stand_ins, 60.0, {"a": f"hello(); found(7); {RECORDS}"})
-        fleet.reach = replace(fleet.reach, audit=Audit(full, lost.append))
-        result = fleet.collect()["a"]
-    assert [line.status for line in result.outcomes] == [Status.OK]
-    assert lost == ["No space left on device"]
 
 
 def test_it_begins_with_who_and_ends_with_how(tmp_path):

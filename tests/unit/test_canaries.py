@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from hprofiler.collect import Care, collect
-from hprofiler.collect.canaries import TRIES
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
@@ -143,12 +142,6 @@ def test_each_kind_has_a_canary_however_many_there_are(stand_ins):
     versions[9] = ""
     flock = Flock(stand_ins, versions, BADLY)
     assert sorted(flock.canaries) == list(versions) and not flock.recorded
-
-
-def test_canaries_in_vain_are_few_on_all_hosts_together(stand_ins):
-    flock = Flock(stand_ins, dict.fromkeys(range(1, 9), "17"), IN_VAIN)
-    assert len(flock.canaries) == TRIES and not flock.recorded
-    assert sum(f"{TRIES} canaries" in reason for reason in flock.reasons) >= 1
 
 
 def test_each_engine_has_a_canary_and_records_what_it_was_tried_for(stand_ins):

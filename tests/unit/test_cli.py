@@ -39,9 +39,7 @@ def folded(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["-h"], ["ps", "-h"], ["run", "-h"], ["convert", "--help"], ["help"]]
-)
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["run", "-h"], ["help"]])
 def test_help_goes_to_stdout(words):
     done = hprofiler(*words)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -69,14 +67,11 @@ def test_h_with_a_value_is_the_list_of_hosts():
         ([], "usage"),
         (["-f", "99"], "-j"),
         (["slectors"], "unknown command 'slectors' (did you mean selectors?)"),
-        (["dcotor", "-j", "java"], "unknown command 'dcotor' (did you mean doctor?)"),
         (
             ["EtlJob"],
             "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps",
         ),
-        (["my job"], "(to profile a job of that name: -j 'my job')"),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
-        (["-j", "java", "-t", "soon"], "time from 0.1"),
         (["-j", "spark-exector"], "spark-executor"),
         (["-j", "java", "-H", "a", "--hosts-file", "b"], "exclude each other"),
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
@@ -84,22 +79,13 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "--frequ", "9"], "unrecognized"),
         (["-j", "java", "-H", "a", ""], "unrecognized"),
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
-        (["-j", "java", "--max-host=3"], "(did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),
         (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; events are cpu, alloc, live, lock"),
-        (["-j", "java", "-e", "cpu time"], "'cpu time' is not an event"),
-        (["-j", "java", "-e=-x"], "'-x' is not an event"),
-        (["-j", "java", "-e", "heap,alloc"], "alloc is given twice"),
-        (["-j", "java", "-e", "a/B.c,a.B.c"], "a.B.c is given twice"),
         (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
         (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
-        (["-j", "java", "--alloc-interval", "0"], "a size such as 4096, 512k"),
         (["-j", "java", "--alloc-interval", "4095"], "from 4k to 1024g"),
-        (["-j", "java", "--lock-threshold", "10"], "a time such as 500ns, 10us"),
-        (["-j", "java", "--wall-interval", "1h"], "a time such as 1ms, 10ms"),
         (["-j", "java", "--wall-interval", "999us"], "from 1ms to 1000s"),
-        (["-j", "java", "--engine", "gprof"], "async-profiler"),
     ],
 )
 def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
@@ -117,9 +103,7 @@ def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
         (["-e", "cpu, lock"], ("cpu", "lock")),
         (["-i"], ("offcpu",)),
         (["-i", "-e", "cpu"], ("cpu", "offcpu")),
-        (["-i", "-e", "offcpu"], ("offcpu",)),
         (["-e", "java/util/HashMap.merge"], ("java.util.HashMap.merge",)),
-        (["-e", "a/B$C.<init>,a/b/C.*"], ("a.B$C.<init>", "a.b.C.*")),
         (["-e", "power/energy-cores/,msr/tsc/"], ("power/energy-cores/", "msr/tsc/")),
         (["-e", "cpu/cache-misses/u,mem:0x10/8:w"], ("cpu/cache-misses/u", "mem:0x10/8:w")),
         (
@@ -230,9 +214,7 @@ def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
     assert b"the run ended before its samples were kept: record it again" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words", ["selectors", "selectors --json", "completion bash", "--version", "--help", "convert --help"]
-)
+@pytest.mark.parametrize("words", ["selectors", "convert --help"])
 def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "hprofiler", *words.split()]
@@ -297,19 +279,14 @@ def completions(tmp_path):
     ("line", "values"),
     [
         ("sel", ["selectors"]),
-        ("ps --engine p", ["perf"]),
         ("run -e al", ["alloc"]),
         ("run -e cpu,lo", ["cpu,lock"]),
         ("-j spark-exec", ["spark-executor"]),
-        ("run --acc", ["--accept-new-host-keys"]),
         ("completion z", ["zsh"]),
-        ("cleanup --become ", ["sudo"]),
         ("convert --to sp", ["speedscope"]),
-        ("convert --from perf-", ["perf-data", "perf-script"]),
         ("doctor --via ", ["exec", "ssh"]),
         ("ps -j k8", ["k8s:"]),
         ("ps -j k8s:dep", ["k8s:deployment/"]),
-        ("ps -j x --match k8", []),
     ],
 )
 def test_completion(line, values, completions):

@@ -278,7 +278,7 @@ def test_processes_of_which_nobody_knows_whether_they_are_meant_are_told_in_a_ru
     body = """hello()
 hangs = [dict(pid=pid, reason="it hangs", doubtful=True) for pid in (9, 10)]
 read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a helper"), *hangs]); read()"""
-    doubt, idle = fleet(one=body).collect()["one"].outcomes
+    idle, doubt = fleet(one=body).collect()["one"].outcomes
     assert (doubt.status, doubt.pid, doubt.reason) == (Status.DEGRADED, None, "pid 9 (it hangs), and 1 more")
     assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
 

@@ -228,7 +228,7 @@ def test_what_fills_the_room_that_others_left_has_not_grown(tmp_path):
     changes = compare(before, after)
     assert [one.name for one in changes.grew("own")] == ["parse", "write"], "shares are what they are"
     assert "  … and 1 more" in lines(changes, 1)
-    assert changes.room.told == pytest.approx(2, rel=0.05)
+    assert changes.unchanged.usual == pytest.approx(2, rel=0.05)
     assert not changes.grew_over(0.02)
     worse = run_of(tmp_path / "c", "main;regex 100\nmain;parse 3010\nmain;write 3500\n")
     assert [one.name for one in compare(before, worse).grew_over(0.05)] == ["write"]

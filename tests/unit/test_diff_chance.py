@@ -60,7 +60,7 @@ def test_what_grew_is_not_what_all_others_are_told_by(tmp_path, others, samples)
     changes = compare(before, after)
     assert [one.name for one in changes.grew_over(0.05)] == ["hot"]
     told = samples >= 20
-    assert changes.room.told == pytest.approx(0.5 if told else 1.0)
+    assert changes.unchanged.usual == pytest.approx(0.5 if told else 1.0)
     assert ("others cost more: most methods have 0.50" in "\n".join(lines(changes, 5))) == told
 
 
@@ -86,5 +86,5 @@ def parts(run, *shares):
 )
 def test_others_are_said_to_cost_more_or_less_where_it_is_no_chance(tmp_path, before, after, told):
     changes = compare(parts(tmp_path / "a", *before), parts(tmp_path / "b", *after))
-    assert (changes.room.told != 1) == told
+    assert (changes.unchanged.usual != 1) == told
     assert ("most methods have" in "\n".join(lines(changes, 5))) == told

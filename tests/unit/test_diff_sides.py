@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hprofiler.report.diff_text import lines
-from tests.unit.test_diff import by_name, compare, described, hprofiler, run_of
+from tests.unit.test_diff import by_name, compare, hprofiler, run_of
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -20,14 +20,6 @@ def changed(path, change):
     change(content)
     (path / "run.json").write_text(json.dumps(content))
     return path
-
-
-def lasted(path, seconds):
-    def shorten(content):
-        for recording in content["hosts"][0]["recordings"]:
-            recording["seconds"] = seconds
-
-    return changed(path, shorten)
 
 
 def test_amounts_of_cpu_time_are_times_whatever_the_frequency(tmp_path):
@@ -43,21 +35,6 @@ def test_amounts_of_cpu_time_are_times_whatever_the_frequency(tmp_path):
     (tmp_path / "x.folded").write_text(JOB)
     text = compare(often, tmp_path / "x.folded", absolute=True)
     assert by_name(text)["b"].own.after == 6000, "folded text knows no time"
-
-
-def test_lengths_are_those_of_the_recordings(tmp_path):
-    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
-    lasted(before, 60.004)
-    lasted(after, 60.019)
-    assert "recorded for" not in "\n".join(lines(compare(before, after, absolute=True), 5))
-    page = tmp_path / "x.html"
-    assert hprofiler(before, after, "-o", page).returncode == 0
-    assert described(page)[0]["events"][0]["seconds"] == pytest.approx(60, rel=0.01)
-    lasted(after, 12.5)
-    told = "\n".join(lines(compare(before, after, absolute=True), 5))
-    assert "recorded for 60.0 s and 12.5 s: amounts differ for that alone" in told
-    assert hprofiler(before, after, "-o", page).returncode == 0
-    assert not described(page)[0]["events"][0].get("seconds")
 
 
 def test_a_side_that_is_not_all_is_told(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hprofiler.agent import CheckedProcess, Finding, Found, Ignored
 from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.findings_table import print_canaries, print_table
+from hprofiler.cli.terminal.findings_table import print_table
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.collect.visit import idle_reason
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
@@ -177,25 +176,6 @@ def test_the_worst_comes_first_and_what_is_alike_is_told_once():
     assert lines[2].split() == ["→", "restart", "it"]
     assert lines[3].split()[0] == "ok" and "cpu (ctimer) by async-profiler" in lines[3]
     assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not"
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"), [(True, "first, one process of each kind"), (False, "--canary first records")]
-)
-def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
-    def of(name: str, version: str, *statuses: Status) -> HostChecked:
-        made = host(name, *statuses)
-        jvms = tuple(replace(one, jvm_version=version, is_jvm=True) for one in made.processes)
-        return replace(made, processes=jvms)
-
-    hosts = [of("a", "17.0.9", Status.OK, Status.DEGRADED, Status.FAILED), of("b", "17.0.9", Status.OK)]
-    hosts += [of("c", "", Status.OK), host("d", Status.OK), failed_host("e")]
-    out = io.StringIO()
-    print_canaries(hosts, asked, out)
-    kinds = "3 of JDK 17.0.9 on x86_64 by async-profiler, 1 of JDK unknown on x86_64 by async-profiler"
-    assert words in out.getvalue() and out.getvalue().endswith(f"{kinds}\n"), out.getvalue()
-    first = {"arch": "x86_64", "jvm_version": "17.0.9", "engine": "async-profiler", "processes": 3}
-    assert json.loads(json.dumps(_record(hosts, asked)))["canary"]["kinds"][0] == first
 
 
 def test_a_host_on_which_nothing_can_be_seen_says_so():

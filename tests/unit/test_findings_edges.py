@@ -40,14 +40,6 @@ def test_idle_threads_are_left_out_and_that_is_told_with_how_many_they_are(tmp_p
     assert event.total == 1_080_000_000_000
 
 
-def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
-    host = MadeHost("h", {1: f"{JOB} 90000\n"})
-    host.fails("degraded", "it ended before it was recorded", pid=2).fails("degraded", "a note", pid=1)
-    assert "1 of 2 processes is missing here: it ended before it was recorded." in texts(
-        of(make_run(tmp_path / "run", [host]))
-    )
-
-
 def of_event(tmp_path, event, text):
     """The findings of an event with this folded text, and what the terminal is told of it."""
     folder = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: text}})], events=(event,))

@@ -22,15 +22,12 @@ from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 MEANINGS = [
     # words, what the resolver is asked for, the kind of the selector
     (["-j", "k8s:app=x"], ("app=x",), "containers"),
-    (["-j", " K8S: pod/a "], ("pod/a",), "containers"),
     (["-j", "k8s:"], ("",), "containers"),
     (["-j", "k8s:pod/a", "-j", "k8s: a in (b, c)"], ("pod/a", "a in (b, c)"), "containers"),
     (["-j", "k8s:app=x", "--match", "java"], ("app=x",), "rule"),
-    (["-j", "k8s:app=x", "--match", "pid:7"], ("app=x",), "pids"),
     (["-j", "text:pod/a"], None, "text"),
     (["-j", "job/a", "-h", "n1"], None, "text"),
     (["-j", "java"], None, "rule"),
-    (["-j", "text:k8s:app"], None, "text"),
 ]
 
 
@@ -47,9 +44,6 @@ def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str
     [
         ["-n", "x"],
         ["-A"],
-        ["--context", "c"],
-        ["--kubeconfig", "f"],
-        ["--container", "c"],
         ["--via", "ssh"],
         ["--field-selector", "a=b"],
         ["--debug-container", "busybox"],

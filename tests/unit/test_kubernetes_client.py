@@ -68,12 +68,9 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ("- a list", "is not a kubeconfig"),
-        ("clusters: 7", "is not a kubeconfig"),
-        (": : :", "is not YAML"),
         ("a: !!bool maybe", "is not YAML"),
         ("{}", "current context"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "is not valid"),
-        ("{current-context: x, contexts: [{name: x, context: 7}]}", "is not valid"),
         ("\xff\xfe", "is no"),
     ],
 )
@@ -126,7 +123,6 @@ def test_a_plugin_logs_in_again_when_its_token_is_refused(server: ApiServer, tmp
     [
         ("sys.exit(3)", "ended with status 3"),
         ("print('nothing')", "printed no credentials"),
-        ("print('[]')", "printed no credentials"),
         ("print(json.dumps({'status': 7}))", "printed no credentials"),
         (
             "print(json.dumps({'status': {'clientCertificateData': 'x', 'clientKeyData': 'y'}}))",
@@ -156,7 +152,6 @@ def test_arguments_of_a_plugin_are_never_shown(
     [
         (401, "Unauthorized", "does not accept the credentials"),
         (404, "NotFound", "the words"),
-        (410, "Expired", "expired"),
         (429, "TooManyRequests", "is overloaded"),
         (500, "InternalError", "answered 500: the words"),
     ],
@@ -188,7 +183,6 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     [
         (b"<html>", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "not a list"),
         (b'{"items": 7}', "not a list"),
         (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
     ],
@@ -289,9 +283,7 @@ def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
 
 BAD_ADDRESSES = (
     "http://me:hush#more@127.0.0.1:1",
-    "http://me:hush/more@127.0.0.1:1",
     "http://me@hush:more:1",
-    "http://me:more@127.0.0.1:hush",
     "socks5://me:hush@127.0.0.1:1",
 )
 
@@ -328,9 +320,7 @@ def test_addresses_that_are_none(
             True,
         ),
         ({"status": "Failure", "reason": "InternalError", "message": "no sh"}, None, False),
-        ({"reason": "NonZeroExitCode"}, None, False),
         ([], None, False),
-        ("x", None, False),
     ],
 )
 def test_what_a_command_ended_with(said: Any, code: Any, begun: bool) -> None:

@@ -23,13 +23,9 @@ from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
         ("app=etl,tier!=web", Asked(None, "", "app=etl,tier!=web")),
         (" app in (a, b) ", Asked(None, "", "app in (a, b)")),
         ("app.kubernetes.io/name=etl", Asked(None, "", "app.kubernetes.io/name=etl")),
-        ("app.kubernetes.io/name", Asked(None, "", "app.kubernetes.io/name")),
         ("", Asked(None, "", "")),
         ("pod/a-1", Asked("pod", "a-1", "")),
         ("deploy/web", Asked("deployment", "web", "")),
-        ("StatefulSet/db", Asked("statefulset", "db", "")),
-        ("ds/log", Asked("daemonset", "log", "")),
-        ("replicaset/web-1", Asked("replicaset", "web-1", "")),
         ("job/nightly", Asked("job", "nightly", "")),
         ("cronjob/nightly", Asked("cronjob", "nightly", "")),
         ("sparkapplication/pi", Asked("sparkapplication", "pi", "")),
@@ -62,15 +58,6 @@ def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, qu
     server.pods = [of(pod("a-1"), "Job", "nightly"), of(pod("a-2"), "Job", "nightly-29387520")]
     locate(typed, namespace="data")
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
-
-
-def test_the_second_operator_of_spark(server: ApiServer, locate: Locate) -> None:
-    def only_the_second(query: dict[str, list[str]]) -> Any:
-        asked = query["labelSelector"] == ["spark.operator/spark-app-name=pi"]
-        return 200, {"items": [pod("pi-exec-1")] if asked else []}
-
-    server.replies["api/v1/namespaces/default/pods"] = only_the_second
-    assert [host.name for host in locate("sparkapplication/pi").hosts] == ["pi-exec-1"]
 
 
 def test_several_at_once(server: ApiServer, locate: Locate) -> None:
@@ -146,14 +133,11 @@ IDLE = [
         "is not running: CrashLoopBackOff: back-off",
     ),
     (waiting("ImagePullBackOff", "x"), None, Status.FAILED, "ImagePullBackOff"),
-    (waiting("ContainerCreating"), None, Status.FAILED, "ContainerCreating"),
     ({"terminated": DONE}, "Never", Status.IDLE, r"has ended: Completed \(exit code 0\)"),
     ({"terminated": KILLED}, "Never", Status.IDLE, r"has ended: OOMKilled \(exit code 137\)"),
     ({"terminated": DONE}, "OnFailure", Status.IDLE, "has ended: Completed"),
     ({"terminated": KILLED}, "OnFailure", Status.FAILED, "is restarting: OOMKilled"),
-    ({"terminated": DONE}, "Always", Status.FAILED, "is restarting: Completed"),
     ({"terminated": KILLED}, None, Status.FAILED, "is restarting: OOMKilled"),
-    ({}, None, Status.FAILED, "waiting"),
 ]
 
 

@@ -78,17 +78,6 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
         assert [one.pid for one in compared.odd_processes] == [104]
 
 
-def test_the_page_marks_the_host_and_says_why(tmp_path):
-    report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
-    summary = summaries(report.page)["cpu"]
-    page = words(summary)
-    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % usually\.", page)
-    (odd,) = [row for row in summary["hosts"]["rows"] if row["unlike"]["outlier"]]
-    assert (odd["name"], odd["counts"][0][0], summary["hosts"]["compared"]) == ("host4", "5,000", True)
-    assert 0.01 < odd["unlike"]["divergence"] < 0.02 and odd["unlike"]["methods"][0][0] == HOT
-    assert [one.host for one in report.events[0].compared.odd_hosts] == ["host4"]
-
-
 def test_a_process_is_found_among_alike_hosts(tmp_path):
     dice = random.Random(5)
     hosts = [

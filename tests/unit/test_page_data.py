@@ -144,13 +144,6 @@ def test_the_heaviest_threads_are_told_apart(tmp_path):
     assert columns["cpu", "a", 2, "pool-a"] == {("run",): 999}
 
 
-def test_raw_names_stay_apart(tmp_path):
-    lambdas = "Job$$Lambda$12/0x0000000800c8a000.run 3\nJob$$Lambda$77/0x0000000800c8b000.run 1\n"
-    folder = make_run(tmp_path / "run", [MadeHost("a", {1: lambdas})])
-    assert carried(make_report(folder.path).page).columns == [{("Job$$Lambda.run",): 4}]
-    assert carried(make_report(folder.path, raw_names=True).page).nodes == 3
-
-
 def test_each_value_of_one_profile_is_an_event(tmp_path):
     text = "[main];a;b 3\na;c 1\n"
     write_page(Profile.from_bytes(text.encode(), "folded"), tmp_path / "x.html", "x <y>")

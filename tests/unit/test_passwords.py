@@ -54,9 +54,7 @@ def test_values_that_look_like_secrets() -> None:
         "dbPass",
         "API_KEY",
         "api-key",
-        "acces.skey.id",
         "basic.auth",
-        "x.token.id",
     ):
         assert hide_values(f"-D{name}=hunter3 -Dy=1") == f"-D{name}=*** -Dy=1"
     for name in ("pwd.dir", "bypass", "compass", "author", "security.auth.config", "passive", "keytab"):

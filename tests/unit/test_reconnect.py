@@ -193,38 +193,3 @@ def test_the_second_ctrl_c_ends_the_waiting(away, monkeypatch):
     stop_when_lost(hosts, times=2)
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]
-
-
-class Torn(Named):
-    """The connection breaks where it is asked to prepare, so many times."""
-
-    left = 0
-
-    def open(self, command):
-        channel = super().open(command)
-        write = channel.write
-
-        def written(data):
-            if b'{"type":"prepare"' not in data or not Torn.left:
-                return write(data)
-            Torn.left -= 1
-            channel._socket.shutdown(2)
-            channel.exit_status = lambda timeout: None
-
-        channel.write = written
-        return channel
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_connection_that_breaks_before_anybody_has_started_is_made_once_more(fleet, times):
-    hosts = fleet(
-        one="hello(); found(7); prepared(7); recording(7); profile(7, b'p'); outcome(7); "
-        "say('done', left=[]); read()"
-    )
-    Torn.left = times
-    hosts.reach = replace(hosts.reach, transport_for=Torn)
-    result = hosts.collect()["one"]
-    of_host = [one for one in result.outcomes if one.pid is None]
-    assert of_host[0].status is Status.OK and "reconnected" in of_host[0].reason
-    assert [one.status for one in of_host[1:]] == [Status.FAILED] * (times - 1)
-    assert [one.status for one in result.outcomes if one.pid] == [[Status.OK], [Status.FAILED]][times - 1]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hprofiler.report import make_report
 from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -40,13 +38,3 @@ def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
     assert (of_host["status"], of_host["host"], of_host["sent"]) == ("ok", "n1", "300 KiB")
     assert of_host["took"] == "2 MiB sent to it, connect 312 ms, prepare 1.5 s"
     assert (process["samples"], process["attached"], process["sent"]) == ([41, 40, 3], "123 ms", "4 KiB")
-
-
-@pytest.mark.parametrize(
-    ("interrupted", "how"), [(False, "as asked"), (True, "until the run was interrupted")]
-)
-def test_what_was_interrupted_was_not_recorded_as_asked(tmp_path: Path, interrupted: bool, how: str) -> None:
-    folder = make_run(tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"})])
-    rewrite(folder, {**content_of(folder), "interrupted": interrupted})
-    ledger = described(make_report(folder.path).page)["run"]["ledger"]
-    assert ledger["all_well"] == f"Everything that was found was recorded {how}"

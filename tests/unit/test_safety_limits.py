@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import resource
 
 import pytest
 
 from hprofiler.agent import MAX_RECORDED
-from hprofiler.base.errors import HostError, UsageError
-from hprofiler.cli.options import safety as care_options
+from hprofiler.base.errors import HostError
 from hprofiler.collect import Care, collect
 from hprofiler.collect.limits import _OPEN_FILES, allow_many_open_files, refuse_busy
-from hprofiler.model import Host, HostFacts, Status, Target
-from hprofiler.resolve import Located
+from hprofiler.model import HostFacts, Status
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet
 
@@ -47,14 +44,6 @@ def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
     )
     assert len(result.recordings) == recorded
     assert any("busy" in line.reason for line in result.outcomes) is not forced
-
-
-def test_more_hosts_than_agreed():
-    located = Located(Target("hosts", "many"), tuple(Host(str(n), "") for n in range(4)))
-    care_options.refuse_many(argparse.Namespace(max_hosts=4), located)
-    with pytest.raises(UsageError) as refused:
-        care_options.refuse_many(argparse.Namespace(max_hosts=3), located)
-    assert "--max-hosts 4" in (refused.value.remedy or "")
 
 
 @pytest.mark.parametrize("verb", ["run", "doctor"])

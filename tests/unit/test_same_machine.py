@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from hprofiler.collect.same_machine import Machines
-from hprofiler.model import HostFacts, Process, Status
+from hprofiler.model import Status
 from tests.viewer.made_run import coverage_of
 
 ASKED = """
@@ -24,8 +21,6 @@ if request["type"] == "prepare":
 """
 NODE = f"""{ASKED}
 hello(host={{**HOST, "boot_id": "b"}}, session="70-1"); found(7){RECORD}"""
-FACTS = HostFacts("n", "x86_64", "6.1", 2, 1 << 30, "root", boot_id="b", pid_namespace="p")
-PROCESS = Process("n1", 7, 1, 1000, "alice", "M")
 
 
 def test_a_machine_with_two_names_is_recorded_once(fleet):
@@ -56,27 +51,3 @@ def test_a_machine_with_two_names_is_recorded_once(fleet):
 def test_equal_pids_elsewhere_are_other_processes(fleet, other):
     results = fleet(a=NODE, b=other).collect()
     assert [len(result.recordings) for result in results.values()] == [1, 1]
-
-
-def test_who_may_not_record_a_process_leaves_it_to_who_may(fleet, tmp_path):
-    """Though the one who may not was the first to find it."""
-    first = tmp_path / "first"
-    alice = f"""
-hello(host={{**HOST, "boot_id": "b", "uid": 1000}}, session="71-1"); found(7); request = prepare_request()
-open({str(first)!r}, "w").close()
-say("outcome", pid=7, status="failed", stage="prepare", reason="it is root's", remedy="")
-say("ready", processes=[]); read()
-"""
-    root = f"while not os.path.exists({str(first)!r}): time.sleep(0.01)\n{NODE}"
-    results = fleet(alice=alice, root=root).collect()
-    assert [len(results[name].recordings) for name in ("alice", "root")] == [0, 1]
-    told = [(one.pid, one.status) for one in results["alice"].outcomes]
-    assert told == [(None, Status.DEGRADED), (None, Status.IDLE)]
-    assert coverage_of(*results.values()).complete
-
-
-def test_a_false_uid_wins_no_process():
-    machines = Machines()
-    machines.claim(FACTS, "liar", 2000, [replace(PROCESS, host="liar", uid=2000)])
-    machines.claim(FACTS, "n1", 0, [PROCESS])
-    assert machines.elsewhere(FACTS, [PROCESS]) == {}

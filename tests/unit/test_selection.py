@@ -91,13 +91,6 @@ def test_a_later_directory_overrides_an_earlier_one(tmp_path: Path) -> None:
     assert selectors["x"].source == tmp_path / "b" / "other.yml"
 
 
-def test_one_directory_with_a_name_twice(tmp_path: Path) -> None:
-    write(tmp_path / "a", "x.yaml", "x", "X")
-    write(tmp_path / "a", "z.yaml", "x", "Z")
-    with pytest.raises(SelectorError, match=r"z\.yaml: name: 'x' is also the name of x\.yaml"):
-        load_selectors([tmp_path / "a"])
-
-
 def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped, extra = tmp_path / "shipped", tmp_path / "extra"
     own = tmp_path / "config" / "hprofiler" / "selectors"

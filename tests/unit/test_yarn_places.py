@@ -20,11 +20,8 @@ from hprofiler.resolve.yarn.site import configured, is_configured
         ("rm:8088/", ["http://rm:8088"]),
         ("http://rm:8088/ws/v1/cluster/nodes", ["http://rm:8088"]),
         ("http://rm:8088/cluster/apps/RUNNING?x=1#y", ["http://rm:8088"]),
-        ("http://rm:8088/ui2/#/cluster-overview", ["http://rm:8088"]),
         ("http://rm:8088/proxy/application_1700000000000_0042/", ["http://rm:8088"]),
         ("https://gw:8443/gateway/cluster/yarn", ["https://gw:8443/gateway/cluster/yarn"]),
-        ("https://gw/gateway/cluster/yarn/cluster/apps", ["https://gw/gateway/cluster/yarn"]),
-        ("https://gw/gateway/default/yarn", ["https://gw/gateway/default/yarn"]),
         ("https://gw/gateway/default/yarn/ws/v1/cluster", ["https://gw/gateway/default/yarn"]),
         ("http://rm1:8088, http://rm2:8088,http://rm1:8088/", ["http://rm1:8088", "http://rm2:8088"]),
         ("http://[::1]:8088", ["http://[::1]:8088"]),
@@ -41,7 +38,6 @@ def test_what_is_shown_of_an_address() -> None:
 
 SITES = [
     ("by name", {"yarn.resourcemanager.hostname": "rm"}, ("http://rm:8088",)),
-    ("by address", {"yarn.resourcemanager.webapp.address": "rm:1"}, ("http://rm:1",)),
     (
         "in terms of another",
         {
@@ -67,7 +63,6 @@ SITES = [
         ("http://rm1:8088", "http://rm2:9"),
     ),
     ("nowhere", {"yarn.resourcemanager.hostname": "${env.RM}"}, None),
-    ("in a circle", {"yarn.resourcemanager.hostname": "${yarn.resourcemanager.hostname}"}, None),
     ("by default", {}, None),
 ]
 

@@ -94,13 +94,6 @@ def test_names_that_ssh_knows_otherwise(server: Server) -> None:
 # Spark
 
 
-def test_executors_name_their_containers_since_spark_3(server: Server) -> None:
-    named = executor("5", None, "n2", attributes={"CONTAINER_ID": container_id(2)})
-    server.set(spark_paths([named], []))
-    (_, two) = locate(server).hosts
-    assert two.containers[container_id(2)]["executor"] == "5"
-
-
 def test_a_driver_in_client_mode_is_told(server: Server) -> None:
     server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
     located = locate(server)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from hprofiler.cli.terminal.prompt import floor, makes_room
-from hprofiler.cli.terminal.reconnect_notice import Seeking
 from hprofiler.cli.terminal.streams import past_its_lock
 from hprofiler.model import DOING
 
@@ -30,9 +29,6 @@ WORDS = {
     "idle": "idle",
     "failed": "failed",
 }
-
-_SEEKING_SAID = 10.0  # seconds between lines in a log
-_SOUGHT_SHOWN = 2
 
 
 class Listener(Protocol):
@@ -56,14 +52,14 @@ class PlainLines:
 
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()
-        self._seeking = Seeking(_SEEKING_SAID, self._print)
+        self._lost: set[str] = set()
 
     def __call__(self, progress: HostProgress) -> None:
         if progress.stage == "stop":
-            self._print([progress.detail])
+            self._print(progress.detail)
             return
-        if self._seeking.hear(progress) and progress.stage != "failed":
-            self._print([f"{progress.host}: {progress.detail}"])
+        if notice := reconnect_notice(progress, self._lost):
+            self._print(notice)
         step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
         if progress.stage not in TOLD or step in self._said:
             return
@@ -72,10 +68,10 @@ class PlainLines:
         counted = "1 process" if progress.processes == 1 else f"{progress.processes or 'no'} processes"
         processes = f" {counted}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
-        self._print([f"{progress.host}: {words}{processes}{detail}"])
+        self._print(f"{progress.host}: {words}{processes}{detail}")
 
-    def _print(self, lines: Sequence[str]) -> None:
-        past_its_lock(sys.stderr).write("".join(f"{line}\n" for line in lines))
+    def _print(self, line: str) -> None:
+        past_its_lock(sys.stderr).write(f"{line}\n")
 
 
 @contextmanager
@@ -111,7 +107,7 @@ class LiveDisplay:
         self._record = progress.add_task("record", total=round(duration), note="s", start=False)
         self._collect = progress.add_task("collect", total=hosts, note="")
         self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._seeking = Seeking(1.0, self._show_sought)
+        self._lost: set[str] = set()
 
     def __call__(self, progress: HostProgress) -> None:
         with floor:
@@ -123,8 +119,9 @@ class LiveDisplay:
         if progress.stage == "stop":
             self._progress.console.print(Text(progress.detail))
             return
-        self._seeking.hear(progress)
-        if progress.stage != "lost":  # a lost host keeps its stage
+        if notice := reconnect_notice(progress, self._lost):
+            self._progress.console.print(Text(notice))
+        if progress.stage != "lost":  # a lost host stays where it was
             self._stage[progress.host] = progress.stage
         if progress.processes:
             self._processes[progress.host] = progress.processes
@@ -144,10 +141,6 @@ class LiveDisplay:
         self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
         self._progress.update(self._collect, completed=past["done"])
 
-    def _show_sought(self, lines: Sequence[str]) -> None:
-        more = f" and {len(lines) - _SOUGHT_SHOWN} more" if len(lines) > _SOUGHT_SHOWN else ""
-        self._progress.update(self._collect, note="; ".join(lines[:_SOUGHT_SHOWN]) + more)
-
     def _tick(self) -> None:
         """Move the time bar once a second."""
         task = next(t for t in self._progress.tasks if t.id == self._record)
@@ -157,6 +150,16 @@ class LiveDisplay:
             self._progress.update(
                 self._record, completed=min(round(task.elapsed or 0), round(self._duration))
             )
+
+
+def reconnect_notice(progress: HostProgress, lost: set[str]) -> str:
+    """What to print of a host whose connection is lost, or made again; `lost` are the hosts so far."""
+    if progress.stage == "lost":
+        lost.add(progress.host)
+        return f"{progress.host}: {progress.detail}; reconnecting for up to {progress.seconds:.0f} s"
+    was_lost = progress.host in lost
+    lost.discard(progress.host)
+    return f"{progress.host}: {progress.detail}" if was_lost and progress.stage != "failed" else ""
 
 
 def _at_least(stage: str, wanted: str) -> bool:

@@ -55,10 +55,10 @@ def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
     """The coverage of a picture, known for profiles in run folders."""
     if not convert_svg.is_picture(options) or options.subtitle is not None:
         return {}
-    from hprofiler.report.provenance import taken_from_runs
+    from hprofiler.report.provenance import provenance_of
 
-    after = taken_from_runs(options.inputs, warn)
-    before = taken_from_runs([options.diff], warn) if options.diff else ""
+    after = provenance_of(options.inputs, warn)
+    before = provenance_of([options.diff], warn) if options.diff else ""
     if options.diff and (before or after):
         after = f"{before or _named([options.diff])} → {after or _named(options.inputs)}"
     return {"subtitle": after} if after else {}

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.test_covered import subtitle
 
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_cli import hprofiler
-from tests.unit.test_covered import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
-
-OTHER = "main;other 5\n"
 
 
 def run_in(path: Path, interrupted: bool = False) -> RunFolder:
@@ -63,18 +61,6 @@ def test_what_the_user_says_wins(tmp_path):
     file = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
     assert told(tmp_path, file, "--subtitle", "mine") == "mine"
     assert told(tmp_path, file, "--subtitle", "") == ""
-
-
-@pytest.mark.parametrize(
-    "place",
-    ["mine.folded", "cluster/mine.folded", "hosts/n1/cpu-mean.folded", "hosts/n1/11/mine.folded"],
-)
-def test_of_what_is_no_profile_of_a_run_nothing_is_said(tmp_path, place):
-    folder = run_in(tmp_path / "run")
-    (folder.path / place).write_text(OTHER)
-    assert told(tmp_path, folder.path / place) == ""
-    both = told(tmp_path, folder.path / "cluster/cpu.folded", folder.path / place)
-    assert both == "4 of 5 processes on 2 of 3 hosts · 300 Hz for 60 s · 1 profile of no run"
 
 
 DAMAGED: dict[str, str] = {

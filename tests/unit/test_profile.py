@@ -1,14 +1,17 @@
-"""hprofiler.Profile as its users meet it: opening, merging, operations, tables, differences."""
+"""hprofiler.Profile as its users meet it: opening, merging, operations, tables, differences, files."""
 
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import threading
 
 import pytest
 
 import hprofiler
 from hprofiler import Profile
-from hprofiler._flamegraph import OptionError
+from hprofiler._flamegraph import WRITE_FORMATS, OptionError
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -27,18 +30,6 @@ def test_profile_is_loaded_when_it_is_asked_for():
     assert "Profile" in dir(hprofiler)
     with pytest.raises(AttributeError, match="has no attribute 'profile'"):
         hprofiler.profile  # noqa: B018
-
-
-def test_many_files_are_opened_as_one(job, tmp_path):
-    (tmp_path / "a.folded").write_bytes(JOB)
-    (tmp_path / "b.gz").write_bytes(gzip.compress(b"main 16\n"))
-    paths = [tmp_path / "a.folded", tmp_path / "b.gz"]
-    assert Profile.open(paths).total() == 32
-    mean = Profile.open([str(path) for path in paths], mean=True)
-    assert mean.total() == 16
-    assert "main 9" in lines(mean) or "main 8" in lines(mean)
-    assert Profile.open(paths[0]).total() == 16
-    assert Profile.open(str(paths[0]), "folded").total() == 16
 
 
 def test_open_says_what_is_wrong_and_with_which_file(tmp_path):
@@ -156,18 +147,10 @@ def test_the_table_for_pandas(job):
     "use",
     [
         lambda job, number: job.total(number),
-        lambda job, number: job.top(number),
-        lambda job, number: job.select([number]),
-        lambda job, number: job.select(number),
-        lambda job, number: job.to_folded(number),
         lambda job, number: job.pruned(frames=number),
-        lambda job, number: job.pruned(share=number),
         lambda job, number: job.scale(-abs(number)),
-        lambda job, number: job.diff(job, number),
         lambda job, number: job.diff(job).changes(number),
         lambda job, number: job.to_svg(width=number),
-        lambda job, number: job.to_svg(total=number),
-        lambda job, number: job.to_svg(font_size=10**400 + number),
         lambda job, number: Profile.from_bytes(JOB, time=(10**400, number)),
     ],
 )
@@ -198,3 +181,129 @@ def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
     assert bad.type is ValueError
     with pytest.raises(TypeError):
         job.total(1.5)
+
+
+TEXT = b"run_[j];mix_[i] 70\nrun_[0];mix_[j] 10\nrun_[j];read;vfs_read_[k] 20\n"
+
+
+@pytest.fixture
+def profile():
+    return Profile.from_bytes(TEXT)
+
+
+def test_folded_text_in_and_out(profile):
+    assert profile.values == [("samples", "count")]
+    assert profile.labels == {}
+    assert (profile.total(), profile.node_count(), profile.malformed_lines) == (100, 6, 0)
+    assert sorted(profile.to_folded().splitlines()) == sorted(TEXT.splitlines())
+    assert profile.to_folded(annotate=False) == b"run;mix 80\nrun;read;vfs_read 20\n"
+
+
+def test_pprof_keeps_values_labels_and_kinds(profile):
+    labelled = profile.with_labels({"host": "h1", "pid": "7"})
+    assert profile.labels == {}, "with_labels makes another profile"
+    back = Profile.from_bytes(labelled.to_pprof())
+    assert back.labels == {"host": "h1", "pid": "7"}
+    assert back.values == profile.values
+    assert back.to_folded() == profile.to_folded()
+    assert labelled.to_pprof() == back.to_pprof(), "the same profile gives the same bytes"
+
+
+def test_files_are_detected_by_content(profile, tmp_path):
+    for name, data in [
+        ("a.txt", TEXT),
+        ("b.gz", gzip.compress(TEXT)),
+        ("c", profile.to_pprof()),
+        ("d", gzip.decompress(profile.to_pprof())),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        assert Profile.read(str(tmp_path / name)).to_folded() == profile.to_folded(), name
+    assert Profile.read(str(tmp_path / "b.gz"), format="folded").total() == 100
+
+
+def test_merge_adds_up_and_drops_labels_that_disagree(profile):
+    ours = profile.with_labels({"host": "a", "job": "j"})
+    ours.merge(profile.with_labels({"host": "b", "job": "j"}))
+    assert ours.total() == 200
+    assert ours.labels == {"job": "j"}
+    ours.merge(ours)
+    assert ours.total() == 400
+    with pytest.raises(ValueError, match=r"unlike values .* samples \(count\) and before \(count\)"):
+        ours.merge(Profile.from_bytes(b"a 1 2\n"))
+
+
+def test_svg_and_its_refusals(profile):
+    picture = profile.to_svg(title="<t>", subtitle="s", inverted=True, width=800).decode()
+    assert picture.startswith("<?xml") and "&lt;t&gt;" in picture and 'width="800"' in picture
+    with pytest.raises(ValueError, match="nothing to draw"):
+        Profile.from_bytes(b"").to_svg()
+    with pytest.raises(ValueError, match="unknown palette"):
+        profile.to_svg(colors="rainbow")
+
+
+def test_profiles_can_be_used_by_many_threads(profile):
+    target = Profile.from_bytes(TEXT)
+    threads = [threading.Thread(target=lambda: [target.merge(profile) for _ in range(50)]) for _ in range(4)]
+    readers = [threading.Thread(target=target.to_pprof) for _ in range(4)]
+    for thread in threads + readers:
+        thread.start()
+    for thread in threads + readers:
+        thread.join()
+    assert target.total() == 100 * (1 + 4 * 50)
+
+
+def test_every_format_is_written_by_extension(job, tmp_path):
+    for name, ending in WRITE_FORMATS.items():
+        path = tmp_path / f"out{ending}"
+        job.write(path)
+        assert path.stat().st_size > 0
+        again = tmp_path / "again"
+        job.write(again, name, title=path.name)
+        if name == "html":
+            assert b"out.html" in again.read_bytes()
+        else:
+            assert again.stat().st_size > 0
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_writing_to_bytes_and_to_files_is_the_same(job, tmp_path):
+    for name, data in [
+        ("folded", job.to_folded()),
+        ("pprof", job.to_pprof()),
+        ("svg", job.to_svg()),
+        ("json", job.to_json()),
+        ("speedscope", job.to_speedscope()),
+    ]:
+        file = io.BytesIO()
+        job.write(file, name)
+        assert file.getvalue() == data, name
+    json.loads(job.to_json())
+
+
+def test_what_cannot_be_written_is_an_os_error(job, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        job.write(tmp_path / "no" / "x.svg")
+    assert str(caught.value.filename).endswith("x.svg")
+    (tmp_path / "d.svg").mkdir()
+    with pytest.raises(OSError):
+        job.write(tmp_path / "d.svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["d.svg"], "nothing half-written is left"
+
+
+def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.svg"
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match="nothing to draw"):
+        Profile.from_bytes(b"").write(path)
+    assert path.read_bytes() == b"old"
+
+
+def test_formats_that_nobody_knows(job, tmp_path):
+    with pytest.raises(ValueError, match=r"the name does not tell the format; known are: .*svg \(\.svg\)"):
+        job.write(tmp_path / "x.png")
+    with pytest.raises(ValueError, match='unknown format "png"; known are: '):
+        job.write(tmp_path / "x", "png")
+    with pytest.raises(ValueError, match="the format must be named"):
+        job.write(io.BytesIO())
+    with pytest.raises(ValueError, match="the page needs a path"):
+        job.write(io.BytesIO(), "html")
