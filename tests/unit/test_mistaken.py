@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.test_taken import run_in
 
 from tests.unit.test_cli import hprofiler
+from tests.unit.test_provenance import run_in
 
 
 def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.test_covered import subtitle
 
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_cli import hprofiler
+from tests.unit.test_picture_coverage import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 
