@@ -320,7 +320,7 @@ class Visit(ABC):
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
             remedy = "run `hprofiler cleanup` for what is not said to go by itself"
-            self.note(Status.DEGRADED, "clean", reason, remedy, "left-behind")
+            self.note(Status.DEGRADED, "clean", reason, remedy, code="left-behind")
 
     @property
     def ledger_stage(self) -> str:

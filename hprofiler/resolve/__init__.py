@@ -7,7 +7,7 @@ in `TargetOptions`.
 from __future__ import annotations
 
 from hprofiler.base.errors import UsageError
-from hprofiler.resolve import host_list, hosts_file, kubernetes, local, yarn
+from hprofiler.resolve import host_list, kubernetes, yarn
 from hprofiler.resolve.options import (
     KubernetesOptions,
     Located,
@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 RESOLVERS: tuple[Resolver, ...] = (
-    host_list.RESOLVER,
-    hosts_file.RESOLVER,
+    host_list.LIST,
+    host_list.FILE,
     yarn.RESOLVER,
     kubernetes.RESOLVER,
 )
@@ -46,4 +46,4 @@ def resolve(options: TargetOptions) -> Located:
     if len(asked) > 1:
         both = " and ".join(resolver.option for resolver in asked)
         raise UsageError(f"{both} exclude each other", "give one of them")
-    return (asked[0] if asked else local.RESOLVER).resolve(options)
+    return (asked[0] if asked else host_list.LOCAL).resolve(options)

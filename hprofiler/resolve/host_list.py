@@ -1,14 +1,28 @@
-"""`-h host1,user@host2:2222,node[01-12]`: hosts named on the command line."""
+"""Hosts by name: `-h host1,user@host2:2222,node[01-12]`, `--hosts-file`, `--host-map`, or this machine."""
 
 from __future__ import annotations
 
+import socket
+import sys
+
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Target
-from hprofiler.resolve.host_names import HostEntry, named_hosts, parse_entries
+from hprofiler.base.paths import at_home
+from hprofiler.model import Host, Target
+from hprofiler.resolve.host_names import (
+    MAX_HOSTS,
+    HostEntry,
+    is_host,
+    named_hosts,
+    parse_entries,
+    parse_entry,
+)
 from hprofiler.resolve.options import Located, Resolver, TargetOptions
 
+MAX_FILE_BYTES = 1024 * 1024
+_PAIRS = "write --host-map cluster-name=ssh-name,…, or a file with one such pair per line"
 
-def _resolve(options: TargetOptions) -> Located:
+
+def _listed(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
     entries: list[HostEntry] = parse_entries(text, "-h")
     if not entries:
@@ -16,4 +30,60 @@ def _resolve(options: TargetOptions) -> Located:
     return Located(Target("hosts", text), named_hosts(entries, "-h"))
 
 
-RESOLVER = Resolver("-h", lambda options: options.hosts is not None, _resolve)
+def _in_file(options: TargetOptions) -> Located:
+    path = options.hosts_file or ""
+    lines = _lines(path, "--hosts-file", "write one host per line")
+    entries = [entry for where, line in lines for entry in parse_entries(line, where)]
+    shown = "standard input" if path == "-" else path
+    if not entries:
+        raise UsageError(f"{shown}: names no host", "write one host per line")
+    return Located(Target("hosts", path), named_hosts(entries, shown))
+
+
+def _here(_options: TargetOptions) -> Located:
+    name = socket.gethostname() or "localhost"
+    return Located(Target("local", name), [Host(name, "localhost")])
+
+
+LIST = Resolver("-h", lambda options: options.hosts is not None, _listed)
+FILE = Resolver("--hosts-file", lambda options: options.hosts_file is not None, _in_file)
+LOCAL = Resolver("no host option", lambda _options: True, _here)
+
+
+def parse_host_map(text: str) -> dict[str, HostEntry]:
+    """What SSH calls the cluster's hosts: `a=b,c=[user@]d[:port]`, or a file with a pair a line.
+
+    Names of hosts have no case: the map's are in lower case.
+    """
+    if "=" in text:
+        pairs = [("--host-map", word) for word in text.split(",") if word.strip()]
+    else:
+        pairs = _lines(text, "--host-map", _PAIRS)
+    mapped: dict[str, HostEntry] = {}
+    for where, pair in pairs:
+        name, equals, entry = (word.strip() for word in pair.partition("="))
+        if not equals or not is_host(name):
+            raise UsageError(f"{where}: {pair.strip()[:200]!r} is not a pair of hosts", _PAIRS)
+        mapped[name.lower()] = parse_entry(entry, where)
+    if not mapped or len(mapped) > MAX_HOSTS:
+        raise UsageError(f"--host-map holds {len(mapped)} pairs, not 1 to {MAX_HOSTS}", _PAIRS)
+    return mapped
+
+
+def _lines(path: str, option: str, remedy: str) -> list[tuple[str, str]]:
+    """The lines of a file, each with its place. `#` starts a comment, `-` is standard input."""
+    shown = "standard input" if path == "-" else path
+    try:
+        with sys.stdin.buffer if path == "-" else at_home(path).open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{option} {shown}: cannot be read: {error.strerror}", remedy) from error
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(f"{shown}: larger than {MAX_FILE_BYTES // 1024} KiB: not a list of hosts")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{shown}:{line}: is not UTF-8 text", remedy) from error
+    lines = [(number, line.split("#", 1)[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    return [(f"{shown}:{number}", line) for number, line in lines if line]

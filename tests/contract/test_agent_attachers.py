@@ -24,33 +24,6 @@ SLEEPS = ("230", "115")
 """The number of clock_nanosleep(2) on x86-64, and on arm64."""
 
 
-@pytest.mark.parametrize("place", ["/tmp", "/proc/{}/cwd"])
-def test_a_jvm_that_opens_its_socket_for_another_tool_is_not_signalled(
-    start_agent: StartAgent, library_file: Path, burn: Burn, place: str
-) -> None:
-    """At each SIGQUIT that comes when the socket is open it dumps its threads on its output."""
-    burner, agent = burn(), start_agent()
-    agent.send("hello", protocol=2, lease_seconds=30, exclude=None, audit=True)
-    agent.expect("hello")
-    library = agent.put(library_file.read_bytes())
-    processes = found(agent, burner)
-    trigger = Path(place.format(burner.outer.pid), f".attach_pid{burner.pid}")
-    with ThreadPoolExecutor() as pool:
-        with still(burner.outer.pid, "Signal Dispatch"):
-            trigger.touch()
-            os.kill(burner.outer.pid, signal.SIGQUIT)
-            prepared = pool.submit(agent.prepare, library, processes)
-            wait_for("the agent to wait for the JVM", lambda: is_waited_for(agent, trigger))
-        ready, refused = prepared.result()
-    assert ready == [burner.outer.pid], refused
-    assert trigger.exists(), "it is the other tool's"
-    trigger.unlink()
-    assert agent.bye() == 0
-    did = [(act["what"], act["detail"]) for act in agent.acts]
-    assert not [one for one in did if one[0] == "signal" or ".attach_pid" in one[1]], did
-    assert not any("Full thread dump" in line for line in lines(burner))
-
-
 def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn) -> None:
     burner = burn()
     trigger = Path(f"/tmp/.attach_pid{burner.pid}")
@@ -155,12 +128,6 @@ def lines(burner: Burner) -> list[str]:
     """What the JVM has written, up to an answer."""
     burner.counters()
     return burner.other_lines
-
-
-def is_waited_for(agent: Agent, trigger: Path) -> bool:
-    """Whether the agent waits; however long it takes to, the other tool has begun just before."""
-    trigger.touch()
-    return sleeps(agent)
 
 
 def sleeps(agent: Agent) -> bool:

@@ -217,13 +217,3 @@ def test_what_agents_keep_of_other_users_stays(cleaner, plant):
     entry = at(listed(cleaner), cache)
     assert entry["state"] == "foreign" and "clean up as that user" in entry["reason"]
     assert str(cache) not in clean(cleaner, kept=False)["removed"]
-
-
-def test_a_cache_shows_when_it_was_last_recorded_with(agent, private, library):
-    """What `clean` goes by where other hosts may run agents from it."""
-    os.utime(private.parent, (0, 0))
-    agent.send("list")
-    agent.expect("processes")
-    assert private.parent.stat().st_mtime == 0, "who only looks does not touch it"
-    assert agent.prepare(library, []) == ([], {})
-    assert private.parent.stat().st_mtime > 0

@@ -16,7 +16,7 @@ import pytest
 from tests.contract.agent_driver import good
 from tests.contract.cleaning import clean, listed, of_pid
 from tests.contract.conftest import found, is_profiled
-from tests.lab.procs import cpu_seconds, wait_for
+from tests.lab.procs import wait_for
 
 pytestmark = [
     pytest.mark.nightly,
@@ -95,39 +95,3 @@ def test_one_that_was_stopped_past_its_limit_ends_nobody_elses_recording(start_a
     assert not is_profiled(pid)
     # It was given up at once as it went on, and told to end before it had deleted all.
     clean(other)
-
-
-TRIES = 20
-LASTED = 1.0
-
-
-def test_one_that_stood_still_as_it_began_tells_of_all_that_was_sampled(start_agent, library_file, burn):
-    """The profiler was started, and its agent is stopped before it hears that: sooner or later."""
-    burner = burn(load=0.8)
-    for attempt in range(TRIES):
-        agent = start_agent()
-        agent.hello()
-        ready, refused = agent.prepare(
-            agent.put(library_file.read_bytes()), found(agent, burner), duration=LASTED
-        )
-        assert ready, refused
-        agent.send("start")
-        time.sleep(1e-4 * 1.4**attempt)  # another moment each time
-        stand_still(agent, burner.outer.pid)
-        result = agent.collect()
-        (head, _), outcome = result.events[burner.outer.pid]["cpu"], result.outcomes[burner.outer.pid]
-        assert good(outcome) and agent.bye() == 0
-        samples = head["samples"]
-        assert 0.5 * samples["expected"] < samples["taken"] < 1.2 * samples["expected"], head
-        if "noticed the start of the recording late" in outcome["reason"]:
-            assert head["cpu_seconds"] > 0.8 * LASTED
-            return
-    raise AssertionError(f"in {TRIES} tries it was not stopped at that moment")
-
-
-def stand_still(agent, pid):
-    """While the JVM works for nearly as long as is recorded."""
-    agent.process.send_signal(signal.SIGSTOP)
-    enough = cpu_seconds(pid) + 0.8 * LASTED
-    wait_for("the JVM's work meanwhile", lambda: cpu_seconds(pid) > enough)
-    agent.process.send_signal(signal.SIGCONT)

@@ -31,7 +31,6 @@ _LONGEST = {
     "symbols": 65_536,
     "detected": 65_536,
     "speedscope": 32_768,
-    "library": 20_000,
 }
 _USUALLY = 8192
 

@@ -87,7 +87,6 @@ def _by_compiler(folder: Path) -> Iterator[Seed]:
     whole = program.read_bytes()
     subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={source}", str(program)], check=True)
     for name, data in (("whole", whole), ("stripped", program.read_bytes())):
-        yield "library", name, data
         yield "symbols", name, data
 
 

@@ -9,7 +9,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import select
 import socket
 import ssl
 import subprocess
@@ -97,7 +96,6 @@ class ApiServer:
             context.load_cert_chain(*certificate)
         self._server = HttpServer(_handler(self), context)
         self.url = self._server.url
-        self.scheme = self.url.partition(":")[0]
         self._server.start()
 
     def kubeconfig(self, folder: Path, cluster: dict[str, Any] | None = None, **user: Any) -> str:
@@ -196,47 +194,17 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
 
 
 class _Wire:
-    """A connection for several threads. TLS allows one call at a time, so that none of them may block."""
+    """The connection of one command, without TLS: one thread receives, others send in turn."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._calling = threading.Lock()
-        self._closed = False
-        connection.setblocking(False)
-
-    def receive(self) -> bytes:
-        """What comes; b"" at its end. Raises OSError."""
-        received: bytes = self._called(lambda: self._connection.recv(64 << 10), select.POLLIN)
-        return received
-
-    def send(self, data: bytes) -> None:
-        """All of it, by one thread at a time. Raises OSError."""
-        left = memoryview(data)
-        while left:
-            left = left[self._called(partial(self._connection.send, left), select.POLLOUT) :]
+        self.receive = partial(connection.recv, 64 << 10)
+        self.send = connection.sendall
 
     def close(self) -> None:
-        """Let go of it, without a word; whoever waits for it is told."""
-        with self._calling, contextlib.suppress(OSError):
-            self._closed = True
+        """Breaks it without a word; whoever waits for it gets an error or the end."""
+        with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-
-    def _called(self, call: Callable[[], Any], wanted: int) -> Any:
-        while True:
-            with self._calling:
-                if self._closed:
-                    raise OSError("the connection is closed")
-                try:
-                    return call()
-                except ssl.SSLWantReadError:
-                    wanted = select.POLLIN
-                except ssl.SSLWantWriteError:
-                    wanted = select.POLLOUT
-                except BlockingIOError:
-                    pass
-            poll = select.poll()
-            poll.register(self._connection.fileno(), wanted)
-            poll.poll(1000)
 
 
 class _Session:

@@ -15,9 +15,9 @@ from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.report.diff_text import lines
 from tests.unit import command
 from tests.unit.test_outliers import USUAL, identical, sampled
+from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 HOT = "com/acme/Job.m2"
 # A quarter more of all work, in one method: its share goes from 8.3 % to 26.7 %.
 WORSE = [share + (0.25 * sum(USUAL) if number == 2 else 0) for number, share in enumerate(USUAL)]
@@ -267,12 +267,6 @@ def test_a_profile_that_cannot_be_used_is_left_out_and_told(before, after):
     assert "9,000 samples, 3 processes" in done.stdout
 
 
-def test_the_picture_is_written(before, after, tmp_path):
-    picture = tmp_path / "change.svg"
-    assert hprofiler(before, after, "-o", picture).returncode == 0
-    assert "16,000 samples" in picture.read_text() and "m2" in picture.read_text()
-
-
 def described(page):
     content = page.read_text()
     record = re.search(r'id="hprofiler-page">(.*?)</script>', content, re.DOTALL)
@@ -323,3 +317,44 @@ def test_names_are_nothing_that_a_terminal_obeys(tmp_path):
     assert "grew (+50.0 points" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) < 400
+
+
+JOB = "main;a 3000\nmain;b 6000\n"
+
+
+def changed(path, change):
+    """The run folder with another run.json."""
+    content = json.loads((path / "run.json").read_text())
+    change(content)
+    (path / "run.json").write_text(json.dumps(content))
+    return path
+
+
+def test_amounts_of_cpu_time_are_times_whatever_the_frequency(tmp_path):
+    often, seldom = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
+    third = made_profile("cpu", "main;a 1000\nmain;b 2000\n", 100)
+    third.write(seldom / "hosts/h0/1/cpu.pb.gz", "pprof", thread_label=True)
+    changes = compare(often, seldom, absolute=True)
+    b = by_name(changes)["b"].own
+    assert (b.before, b.after) == (pytest.approx(20e9, rel=1e-6), 20e9) and not b.beyond
+    assert "(30.0 s" in lines(changes, 5)[0]
+    files = compare(*(side / "hosts/h0/1/cpu.pb.gz" for side in (often, seldom)), absolute=True)
+    assert by_name(files)["b"].own.after == b.after
+    (tmp_path / "x.folded").write_text(JOB)
+    text = compare(often, tmp_path / "x.folded", absolute=True)
+    assert by_name(text)["b"].own.after == 6000, "folded text knows no time"
+
+
+def test_a_side_that_is_not_all_is_told(tmp_path):
+    before = run_of(tmp_path / "a", JOB)
+    hosts = [MadeHost("h", {1: JOB})]
+    for pid in range(2, 41):
+        hosts[0].fails("failed", "it went away", pid=pid)
+    after = make_run(tmp_path / "b", hosts).path
+    changed(after, lambda content: content.update(interrupted=True))
+    partial = "1 of 40 processes on 1 of 1 host, interrupted"
+    done = hprofiler(before, after, "-o", tmp_path / "x.html")
+    assert f"{after} is of {partial}" in done.stdout.splitlines()
+    assert partial in (tmp_path / "x.html").read_text()
+    told = json.loads(hprofiler(before, after, "--json").stdout)
+    assert (told["before"]["partial"], told["after"]["partial"]) == (None, partial)

@@ -14,8 +14,8 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
+from hprofiler.cli.options.target import wanted
 from hprofiler.transport import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
@@ -34,8 +34,7 @@ MEANINGS = [
 @pytest.mark.parametrize(("words", "asked", "kind"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS])
 def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str) -> None:
     options = parse(words)
-    assert kubernetes_options.asked_for(options) == asked
-    assert yarn_options.asked_for(options) is None
+    assert (wanted(options).pods, wanted(options).application) == (asked, None)
     assert chosen.selector(options).kind == kind
 
 
@@ -51,7 +50,7 @@ def test_what_j_means(words: list[str], asked: tuple[str, ...] | None, kind: str
 )
 def test_options_that_want_pods(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"is for pods, but -j names none"):
-        kubernetes_options.asked_for(parse(["-j", "java", *words]))
+        wanted(parse(["-j", "java", *words]))
 
 
 @pytest.mark.parametrize(

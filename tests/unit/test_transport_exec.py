@@ -15,27 +15,14 @@ from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
 from hprofiler.transport import ExecConnector, ExecTransport
-from tests.unit.http_server import make_certificate
-from tests.unit.kubernetes_server import ID, ApiServer, serving, status
+from tests.unit.kubernetes_server import ID, ApiServer, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return make_certificate(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture(params=["http", "https"])
-def server(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[ApiServer]:
-    with serving(certificate if request.param == "https" else None) as made:
-        yield made
-
-
 @pytest.fixture
-def transport(server: ApiServer, certificate: tuple[Path, Path], tmp_path: Path) -> Iterator[ExecTransport]:
-    cluster = {"certificate-authority": str(certificate[0])} if server.scheme == "https" else {}
-    made = connect(Access(server.kubeconfig(tmp_path, cluster)))
+def transport(server: ApiServer, tmp_path: Path) -> Iterator[ExecTransport]:
+    made = connect(Access(server.kubeconfig(tmp_path)))
     transport = ExecConnector(made).transport(CONTAINER)
     transport.connect()
     yield transport
@@ -49,7 +36,7 @@ def test_a_command_and_its_streams(transport: ExecTransport, server: ApiServer) 
     ((path, query),) = server.asked
     assert path == "/api/v1/namespaces/ns/pods/pod/exec"
     assert query["container"] == ["main"] and query["command"][:2] == ["sh", "-c"]
-    assert transport.destination().startswith(f"exec into ns/pod/main by {server.scheme}://")
+    assert transport.destination().startswith("exec into ns/pod/main by http://")
     assert transport.destination().endswith(" as me")
 
 

@@ -13,8 +13,8 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.parser import parse
+from hprofiler.cli.options.target import wanted
 from hprofiler.resolve import TooMany
 from tests.unit.command import Terminal
 from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container
@@ -49,8 +49,7 @@ MEANINGS = [
 )
 def test_what_j_means(words: list[str], asked: str | None, selector: str | None) -> None:
     options = parse(words)
-    assert yarn_options.asked_for(options) == asked
-    assert yarn_options.selector_text(options) == selector
+    assert (wanted(options).application, wanted(options).selector) == (asked, selector)
 
 
 def test_with_a_configuration_an_application_needs_no_c(
@@ -58,9 +57,9 @@ def test_with_a_configuration_an_application_needs_no_c(
 ) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration/>")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    assert yarn_options.asked_for(parse(["-j", APP])) == APP
-    assert yarn_options.asked_for(parse(["-j", APP, "-h", "n1"])) is None
-    assert yarn_options.asked_for(parse(["-j", "spark-executor"])) is None
+    assert wanted(parse(["-j", APP])).application == APP
+    assert wanted(parse(["-j", APP, "-h", "n1"])).application is None
+    assert wanted(parse(["-j", "spark-executor"])).application is None
 
 
 def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.base.errors import UsageError
-from hprofiler.resolve.host_map import parse_host_map
+from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import base_urls, shown
 from hprofiler.resolve.yarn.site import configured, is_configured

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.target import YARN_PREFIX
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_table
 
@@ -23,7 +24,7 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.resolve.yarn.locating import running_applications
 
     words = options.filter.strip()
-    words = words[len(yarn_options.PREFIX) :] if words.startswith(yarn_options.PREFIX) else words
+    words = words.removeprefix(YARN_PREFIX)
     words = words if "=" in words or not words else f"name={words}*"
     found = running_applications(words, yarn_options.cluster(options))
     if options.json:

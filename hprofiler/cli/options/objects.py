@@ -15,6 +15,7 @@ from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.sampling import chosen_events, refuse_unused
+from hprofiler.cli.options.target import Wanted, wanted
 from hprofiler.cli.terminal import prompt as asking
 from hprofiler.cli.terminal.lines import say
 from hprofiler.model import Sampling, Selector
@@ -37,12 +38,18 @@ def selector_directories(options: argparse.Namespace) -> list[Path]:
     return selection.selector_directories(selector_directory(), extra)
 
 
+def _wanted(options: argparse.Namespace) -> Wanted:
+    found: Wanted | None = getattr(options, "wanted", None)
+    if found is None:
+        found = options.wanted = wanted(options)
+    return found
+
+
 def selector(options: argparse.Namespace) -> Selector:
     """The selector; without --match, all processes of the application or the pods."""
     from hprofiler.selectors.selection import job_roots, parse_selector
 
-    pods, directories = kubernetes_options.asked_for(options), selector_directories(options)
-    text = yarn_options.selector_text(options) if pods is None else options.match
+    text, directories = _wanted(options).selector, selector_directories(options)
     if text is None:
         chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
     else:
@@ -55,18 +62,17 @@ def target(options: argparse.Namespace) -> Located:
     from hprofiler.resolve import TargetOptions
 
     limit = None if options.yes else yarn_options.CONTAINERS
-    application, pods = yarn_options.asked_for(options), kubernetes_options.asked_for(options)
-    yarn_options.refuse_unused(options, application, pods)
+    meant = _wanted(options)
     targets = TargetOptions(
         hosts=options.hosts,
         hosts_file=options.hosts_file,
-        application=application,
+        application=meant.application,
         yarn=yarn_options.cluster(options, limit),
-        pods=pods,
+        pods=meant.pods,
         kubernetes=kubernetes_options.cluster(options, limit),
     )
-    located, hint = yarn_options.locate(targets), yarn_options.hint(options)
-    return replace(located, notes=(*located.notes, hint)) if hint else located
+    located = yarn_options.locate(targets)
+    return replace(located, notes=(*located.notes, meant.note)) if meant.note else located
 
 
 def hosts(options: argparse.Namespace) -> Located:

@@ -17,6 +17,7 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import named, whole_number
+from hprofiler.cli.options.target import SelectorAction
 from hprofiler.model.event_names import known_as
 
 # command -> (module in hprofiler.cli.commands, summary)
@@ -193,7 +194,7 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
         "-j",
         "--selector",
         required=required,
-        action=kubernetes_options.SelectorAction,
+        action=SelectorAction,
         metavar="SELECTOR",
         help="which processes to profile; see SELECTOR below",
     )

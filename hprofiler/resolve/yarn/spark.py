@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hprofiler.model import PROCESS
 from hprofiler.resolve.answers import member, number, objects, text
 from hprofiler.resolve.host_names import is_host
-from hprofiler.resolve.yarn.ids import belongs, container_id
-from hprofiler.resolve.yarn.rest import OF_DRIVER, NotFound, ResourceManager, YarnError
+from hprofiler.resolve.yarn.ids import container_id
+from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
 _NOWHERE = "the Spark driver runs outside of containers at an unknown address, and is not profiled"
@@ -30,27 +30,22 @@ class Driver:
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """Labels by container id, and notes.
-
-    `ended` are containers of ended executors with their hosts ("" if unknown); None if not known.
-    """
+    """Labels of each container by its id; `notes` say what the driver did not tell."""
 
     labels: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
     driver: Driver | None = None
-    ended: Mapping[str, str] | None = None
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     """Executor ids, roles and active stages. If the driver does not answer, only these labels are missing."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
-        executors = _executors(manager, api)
+        executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
         stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not list its executors: {error.reason}",))
     labels: dict[str, dict[str, str]] = {}
-    ended = {}
     driver = None
     notes = []
     for executor in executors:
@@ -66,24 +61,7 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
         labels[container] = {"role": role, "executor": identity, PROCESS: shown}
         if stages and number(executor, "activeTasks"):
             labels[container]["stage"] = stages
-        if executor.get("isActive") is False and belongs(container, application):
-            ended[container] = _host(text(executor, "hostPort", limit=300))
-    return SparkFacts(labels, tuple(notes[:1]), driver, ended)
-
-
-def came_and_went(before: SparkFacts, now: SparkFacts) -> dict[str, str]:
-    """Containers and hosts of executors that started after `before` and ended before `after`."""
-    if before.ended is None or now.ended is None:
-        return {}
-    return {container: host for container, host in now.ended.items() if container not in before.labels}
-
-
-def _executors(manager: ResourceManager, api: str) -> list[dict[str, object]]:
-    """All executors; ended ones too, unless Spark is too old to list them."""
-    try:
-        return _list(manager.ask(f"{api}/allexecutors", None, OF_DRIVER))
-    except NotFound:
-        return _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+    return SparkFacts(labels, tuple(notes[:1]), driver)
 
 
 def _host(address: str) -> str:

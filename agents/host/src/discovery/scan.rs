@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
-use crate::jvm::version::jvm_version;
 use crate::os::identity::{as_its_user, Unread};
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -86,7 +85,6 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
     let scan = Scan {
         users: Users::read(),
-        room: Cell::new(ALL_COMMANDS),
         patience: Cell::new(ALL_FILES_PATIENCE),
     };
     for (pid, memory) in pids.into_iter().zip(memories) {
@@ -103,8 +101,6 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
 /// What is the same for all processes of one scan.
 struct Scan {
     users: Users,
-    /// How many bytes launches may still take.
-    room: Cell<usize>,
     /// How long files that hang are still waited for.
     patience: Cell<Duration>,
 }
@@ -126,12 +122,6 @@ impl Scan {
             version: told.version.clone(),
         });
         let mut launch = told.map(|told| told.launch).unwrap_or_default();
-        let (room, size) = (self.room.get(), launch.size());
-        if size > room.max(LEAST_COMMAND) {
-            launch = Launch::default();
-            launch.missing = Some("its command line takes too much memory");
-        }
-        self.room.set(room.saturating_sub(size));
         if !whole {
             launch.missing = Some("its command line is too long");
         }
@@ -204,10 +194,9 @@ impl Memory {
         if command.is_empty() {
             return None;
         }
-        room.store(
-            left.saturating_sub(command_line::size(&command)),
-            Ordering::Relaxed,
-        );
+        // Each word takes some more for its place in a list, and what the allocator needs.
+        let size: usize = command.iter().map(|word| word.len() + 56).sum();
+        room.store(left.saturating_sub(size), Ordering::Relaxed);
         Some(Self {
             stat,
             signs: Signs::of(&dir, &command),
@@ -280,7 +269,7 @@ struct JvmDescription {
 
 impl JvmDescription {
     fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
-        let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
+        let version = hsperf::jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
             launch: command_line::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),

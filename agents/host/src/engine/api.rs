@@ -200,7 +200,7 @@ impl Shared {
         Self {
             processes,
             perf: perf::PerfShared::of_host(),
-            limits: Limits::new(asked),
+            limits: Limits::set(asked, processes),
             attaches: Attaches::of_host(processors()),
         }
     }

@@ -13,14 +13,13 @@ mod told;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("request", requested::request),
     ("command_line", launched::command_line),
     ("proc_texts", told::proc_texts),
     ("answers", told::answers),
     ("recording", recorded::recording),
     ("hsperf", told::hsperf),
-    ("library", told::library),
 ];
 
 /// Does what a target does with an input.

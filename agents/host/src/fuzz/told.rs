@@ -1,25 +1,17 @@
 //! What the kernel, JVMs and programs tell.
 
-use std::cell::Cell;
-use std::fs::File;
-use std::io::Write;
-
-use rustix::fs::{memfd_create, MemfdFlags};
-
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
 use crate::discovery::own_group::OwnGroup;
-use crate::engine::async_profiler::{loading, plan};
+use crate::engine::async_profiler::plan;
 use crate::engine::perf::{notes, program, recording};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
-use crate::jvm::symbols;
+use crate::jvm::sampled;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
 const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
-/// How many bytes of a library's names may be read.
-const LEFT: u64 = 1 << 12;
 
 /// Files of `/proc`, in which names stand that processes gave themselves.
 pub fn proc_texts(bytes: &[u8]) {
@@ -27,7 +19,7 @@ pub fn proc_texts(bytes: &[u8]) {
     stat::parse(&text);
     status::parse(1, &text);
     users::parse(&text);
-    loading::has_profilers_timer(&text);
+    sampled::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
     let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
     assert!(files.is_some_and(|files| files.len() <= 1000));
@@ -61,26 +53,5 @@ pub fn hsperf(bytes: &[u8]) {
         let text = data::text_entry(bytes, name);
         assert!(text.is_none_or(|text| text.len() <= 3 * bytes.len()));
         data::long_entry(bytes, name);
-    }
-}
-
-/// A library that a process loaded.
-pub fn library(bytes: &[u8]) {
-    let file = memfd_create("library", MemfdFlags::CLOEXEC).map(File::from);
-    let mut file = file.expect("the kernel has files in memory");
-    file.write_all(bytes).expect("there is memory");
-    let Some(elf) = symbols::Elf::of(file) else {
-        return;
-    };
-    let has = |words: &[u8]| bytes.windows(words.len()).any(|at| at == words);
-    assert!(!elf.has("_ZN") || has(b"\0_ZN"));
-    let left = Cell::new(LEFT);
-    assert!(!elf.exports(&["ma", "asprof"], &left) || has(b"\0ma") || has(b"\0asprof"));
-    assert!(left.get() <= LEFT);
-    if let Some(version) = elf.version_after(b" JRE (") {
-        assert!(has(format!(" JRE ({version}").as_bytes()));
-    }
-    for path in elf.debug_files("/opt/jdk/lib/libjvm.so") {
-        assert!(path.starts_with("/opt/jdk/lib/") || path.starts_with("/usr/lib/debug/"));
     }
 }

@@ -40,9 +40,6 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(1);
 /// With less time left a JVM is not asked: the trigger would be gone when it looks, and SIGQUIT then dumps its threads.
 const LEAST: Duration = Duration::from_secs(1);
-/// For so long another tool's trigger is taken for one whose SIGQUIT the JVM has yet to act on: it is not sent another
-/// one, for it dumps its threads at each that comes when the socket is open.
-const UNDER_WAY: Duration = Duration::from_secs(2);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
@@ -280,19 +277,11 @@ impl<'a> Attach<'a> {
         if unread::has(self.target) {
             return self.wait_for_socket(start, limit);
         }
-        let patience = UNDER_WAY.min(limit - LEAST);
-        let trigger = loop {
-            let trigger = self.trigger()?;
-            // Looked at last, for it is there as soon as the JVM needs the trigger no more.
-            if let Some(socket) = self.own_socket()? {
-                return Ok(socket);
-            }
-            let done = trigger.others.is_none_or(|age| age >= UNDER_WAY);
-            if done || start.elapsed() >= patience {
-                break trigger;
-            }
-            sleep(LOOK);
-        };
+        let trigger = self.trigger()?;
+        // Looked at last: another tool may have had it opened just now.
+        if let Some(socket) = self.own_socket()? {
+            return Ok(socket);
+        }
         let tmp = self.tmp().map_err(|error| self.cannot_connect(error))?;
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
@@ -316,12 +305,6 @@ impl<'a> Attach<'a> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
         let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
         let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
-        // Other tools try the working directory first.
-        let there = cwd.as_ref().ok();
-        let theirs = there.and_then(|cwd| Trigger::of_others(cwd, &name, self.target.status.uid));
-        if let Some(theirs) = theirs.filter(|it| it.others.is_some_and(|age| age < UNDER_WAY)) {
-            return Ok(theirs);
-        }
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", self.tmp()), ("its working directory", cwd)] {
             match dir.and_then(|dir| Trigger::put(dir, &name, self.target.status.uid, place)) {

@@ -103,11 +103,6 @@ fn main_of(option: &str, value: String) -> String {
     }
 }
 
-/// What words take in memory, in bytes: their letters, their places in a list, and what the allocator needs.
-pub fn size(words: &[String]) -> usize {
-    words.iter().map(|word| word.len() + 56).sum()
-}
-
 /// The arguments one by one, `@file` replaced by the file's arguments as the launcher does: up to the main
 /// class, never within a file, and not after `--disable-@files`.
 struct Words<F> {
@@ -236,11 +231,6 @@ impl Launch {
             options,
             missing: self.missing,
         }
-    }
-
-    /// What it takes in memory, in bytes.
-    pub fn size(&self) -> usize {
-        size(&self.options) + size(std::slice::from_ref(&self.main)) + size(&self.arguments)
     }
 
     /// The last part of the class's name, or the jar's file name without its ending.

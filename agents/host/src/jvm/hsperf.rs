@@ -37,8 +37,22 @@ pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
         .collect()
 }
 
+/// The version of a JVM with this `libjvm.so`, where it can be told from outside: by its JDK's file `release`, which not
+/// every JDK 8 has, or by what it publishes.
+pub fn jvm_version(named: &Named, library: Option<&str>, mapped: &[Mapped]) -> Option<String> {
+    let released = library.and_then(|library| {
+        let (home, _) = library.rsplit_once("/lib/")?;
+        let home = home.strip_suffix("/jre").unwrap_or(home);
+        let text = named.text(&format!("{home}/release"))?;
+        let mut lines = text.lines();
+        let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+        Some(version.trim_matches('"').to_owned())
+    });
+    released.or_else(|| version(named, mapped))
+}
+
 /// The version the JVM says it is.
-pub fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
+fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
     text_entry(&find(named, mapped)?, "java.property.java.version")
 }
 

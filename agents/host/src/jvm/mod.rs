@@ -6,5 +6,4 @@ pub mod command_line;
 pub mod hsperf;
 pub mod loaded;
 pub mod preflight;
-pub mod symbols;
-pub mod version;
+pub mod sampled;

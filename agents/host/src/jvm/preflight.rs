@@ -1,13 +1,12 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::jvm::command_line;
 use crate::jvm::hsperf;
 use crate::jvm::loaded::{is_musl, Loaded};
-use crate::jvm::symbols;
+use crate::jvm::sampled::is_sampled;
 use crate::os::free_space::Memory;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -18,8 +17,6 @@ use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
 use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: &str = "libasyncProfiler";
-/// What every async-profiler offers the JVM or other programs, whatever its file is called.
-const OF_ASYNC_PROFILER: [&str; 2] = ["Java_one_profiler_AsyncProfiler_", "asprof_"];
 /// Agents that sample as well: two of them in one JVM have crashed it.
 const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libyjpagent", "YourKit"),
@@ -47,27 +44,16 @@ pub struct Findings {
     pub ours: Vec<String>,
     /// Whether one of these has its recording open. None: that cannot be seen, or there are none.
     pub writes_recording: Option<bool>,
-    /// Paths of async-profiler libraries that somebody else loaded, as far as their names tell.
-    foreign: Vec<String>,
-    /// Paths of whatever else it may run the code of.
-    programs: Vec<String>,
+    /// Paths of async-profiler libraries that somebody else loaded.
+    pub foreign: Vec<String>,
+    /// Whether a profiler samples it, whose-ever.
+    pub sampled: bool,
     /// Whether it has the rights to use all of perf events, whatever users may.
     pub privileged: bool,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
     /// What memory is left to it.
     pub memory: Arc<Memory>,
-}
-
-impl Findings {
-    /// Paths of async-profiler libraries that somebody else loaded, under whatever name. To be called by a thread that
-    /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
-    pub fn foreign(&self, named: &Named) -> Vec<String> {
-        let left = Cell::new(symbols::ALL_NAMES);
-        let is_one = |path: &&String| symbols::exports(named, path, &OF_ASYNC_PROFILER, &left);
-        let renamed = self.programs.iter().filter(is_one);
-        self.foreign.iter().chain(renamed).cloned().collect()
-    }
 }
 
 /// How a JVM was started.
@@ -82,9 +68,8 @@ pub fn look(target: &Target) -> Findings {
     let seen = Loaded::of(target);
     let readable = seen.is_some();
     let loaded = seen.unwrap_or_default();
-    let seen = loaded.paths().into_iter();
-    let (libraries, programs): (Vec<String>, Vec<String>) =
-        seen.partition(|path| is_of_interest(file_name(path)));
+    let mut libraries = loaded.paths();
+    libraries.retain(|path| is_of_interest(file_name(path)));
     let library = libraries
         .iter()
         .find(|path| file_name(path) == "libjvm.so")
@@ -110,7 +95,7 @@ pub fn look(target: &Target) -> Findings {
             .flatten(),
         ours,
         foreign,
-        programs,
+        sampled: is_sampled(target),
         privileged,
         kernel: privileged || users_may_sample_kernel(),
         memory: Arc::new(Memory::of(target)),

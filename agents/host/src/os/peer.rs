@@ -1,31 +1,7 @@
 //! Who listens at the other end of a socket.
 
-use std::ffi::{c_int, c_void};
-
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::io::Errno;
-
-const SOL_SOCKET: c_int = 1;
-const SO_PEERCRED: c_int = 17;
-
-/// The kernel's `struct ucred`. rustix has one too, whose pid cannot be the 0 that the kernel may well tell.
-#[repr(C)]
-#[derive(Default)]
-struct Credentials {
-    pid: c_int,
-    uid: u32,
-    gid: u32,
-}
-
-extern "C" {
-    fn getsockopt(
-        socket: c_int,
-        level: c_int,
-        name: c_int,
-        value: *mut c_void,
-        length: *mut u32,
-    ) -> c_int;
-}
 
 /// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
 /// it has no number here. Whoever wears whose shoes makes no difference: the kernel noted it when it was called.
@@ -38,15 +14,20 @@ pub fn user(socket: impl AsFd) -> Result<u32, Errno> {
     credentials(socket).map(|peer| peer.uid)
 }
 
-fn credentials(socket: impl AsFd) -> Result<Credentials, Errno> {
-    let mut peer = Credentials::default();
-    let mut length = size_of::<Credentials>() as u32;
+/// rustix has this too, but its pid cannot be the 0 that the kernel may well report.
+fn credentials(socket: impl AsFd) -> Result<libc::ucred, Errno> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to `peer`, which is as long, and any bytes are valid in it.
     let result = unsafe {
-        getsockopt(
+        libc::getsockopt(
             socket.as_fd().as_raw_fd(),
-            SOL_SOCKET,
-            SO_PEERCRED,
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
             (&raw mut peer).cast(),
             &raw mut length,
         )

@@ -11,31 +11,23 @@ use crate::engine::api::{Job, Libraries};
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
-use crate::resources::limits::used;
 use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::{Prepare, MAX_PROCESSES};
 
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
-/// How long nothing may come of recordings whose time is over, whatever else goes wrong: longer than any step takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a step may take beyond the time that is recorded. Recordings keep their own limits, which are shorter; this
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
-/// The same for what follows that time: perf is ended (16 s at most), the JVM asked (12 s). From result to result the
-/// coordinator gives a minute, which is longer than this twice.
-const END_TIME: Duration = Duration::from_secs(29);
+/// The same from one result to the next, once the time that is recorded is over: perf is ended (16 s at most), the JVM
+/// asked (12 s), and the agent may rest. The coordinator waits a minute.
+const END_TIME: Duration = Duration::from_secs(55);
 /// How long one process may keep the others from being folded: several may hang within the time of a step.
 const HOLD: Duration = Duration::from_secs(5);
 /// The part of the agent's memory that results may take which wait to be received, while the next is folded.
-const WAITING: u64 = 8;
-/// The same while the coordinator is lost; and no more than so many bytes.
-const KEPT: u64 = 2;
-const MOST_KEPT: u64 = 256 << 20;
-/// Who has used less of a processor in the time of a step hangs.
-const LITTLE: Duration = Duration::from_millis(300);
+const WAITING: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -78,16 +70,12 @@ pub struct Recordings {
     duration: Duration,
     /// When what the step waits for is given up.
     limit: Instant,
-    /// By when all must be over, once they were started.
-    deadline: Option<Instant>,
     /// Whether all were told to end early.
     stopped: bool,
     /// When all had started.
     begun: Option<Instant>,
     folding: Arc<Folding>,
     shared: Arc<Shared>,
-    /// Processor time that the agent had used when something last came of a recording; none where it has had its time.
-    worked: Option<Duration>,
     /// Results that came before the coordinator was told that all have started.
     early: Vec<Finished>,
     left: Vec<String>,
@@ -109,9 +97,7 @@ impl Recordings {
         let asked = request.processes.len();
         let shared = Arc::new(Shared::within(&request.limits, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
-        let kept = shared.limits.memory_part(KEPT).min(MOST_KEPT) as usize;
-        let folding = Folding::new(shared.limits.stretch(HOLD));
-        let folding = Arc::new(folding.with_room(waiting, kept));
+        let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -128,18 +114,15 @@ impl Recordings {
             dry_run: false,
         });
         let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
-        shared.limits.set_backstop(asked, duration);
         Ok(Self {
             all: jobs.map(|job| launch(job, reports)).collect(),
             step: Step::Prepare,
             duration,
             limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
-            deadline: None,
             stopped: false,
             begun: None,
             folding,
             shared,
-            worked: None,
             early: Vec::new(),
             left: Vec::new(),
         })
@@ -154,10 +137,7 @@ impl Recordings {
             );
         }
         self.step = Step::Start;
-        let queue = self.queue();
-        self.limit = Instant::now() + STEP_TIME + queue;
-        let patience = self.shared.limits.stretch(PATIENCE);
-        self.deadline = Some(Instant::now() + self.duration + queue + patience);
+        self.limit = Instant::now() + STEP_TIME + self.queue();
         for recording in self
             .all
             .iter_mut()
@@ -192,24 +172,16 @@ impl Recordings {
         }
     }
 
-    /// By when all must be over, once they were started.
-    pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
-
-    /// Whether somebody is there to take results. What nobody takes is kept, and folded no further than there is room.
-    pub fn set_heard(&self, heard: bool) {
-        self.folding.set_heard(heard);
-    }
-
     pub fn is_started(&self) -> bool {
-        self.deadline.is_some()
+        matches!(self.step, Step::Start | Step::Record)
     }
 
     /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
     /// over, or was ended.
     pub fn sampling(&self) -> Option<f64> {
-        self.deadline.filter(|_| !self.stopped)?;
+        if self.stopped || !self.is_started() {
+            return None;
+        }
         let so_far = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         let some = self.any(Phase::Running) || self.any(Phase::Starting);
         (some && so_far < self.duration).then_some(so_far.as_secs_f64())
@@ -233,9 +205,6 @@ impl Recordings {
             Step::Wait => return,
         };
         if self.step == Step::Record {
-            if self.works() {
-                return;
-            }
             self.folding.end(); // for all that are left
         }
         for recording in self
@@ -251,23 +220,10 @@ impl Recordings {
         }
     }
 
-    /// Whether something may yet come of them though their time is over: the agent works, and other processes have the
-    /// processors, or it rests. It is given as much time again, once.
-    fn works(&mut self) -> bool {
-        let before = self.worked.take();
-        let works = before.is_some_and(|before| used().saturating_sub(before) > LITTLE);
-        if works {
-            self.give_time(Instant::now());
-        }
-        works
-    }
-
     /// What follows the time that is recorded may take so long, from then on.
     fn give_time(&mut self, from: Instant) {
-        let limits = &self.shared.limits;
-        self.limit = self.limit.max(from + limits.stretch(END_TIME));
-        let deadline = from + limits.stretch(PATIENCE);
-        self.deadline = self.deadline.map(|before| before.max(deadline));
+        let end = from + self.shared.limits.stretch(END_TIME);
+        self.limit = self.limit.max(end);
     }
 
     /// How long recordings may have to wait for each other where they are attached to.
@@ -306,8 +262,6 @@ impl Recordings {
                 }
                 if self.step == Step::Record {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
-                    self.worked = Some(used());
-                    self.shared.limits.extend_backstop(self.duration);
                     self.give_time(Instant::now());
                 }
             }
@@ -326,7 +280,6 @@ impl Recordings {
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
             self.begun = Some(Instant::now());
-            self.worked = Some(used());
             // What was told to end early is not given the time of its recording.
             let after = match self.stopped {
                 true => Duration::ZERO,

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::{Duration, Instant};
 
 use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
@@ -14,15 +13,11 @@ use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
 use crate::recording::clock::{Clock, End};
 use crate::recording::profile_message::{
-    began_before, build_outcome, build_profile_message, cpu_seconds, sample_count_note,
-    RECORDED_LONGER,
+    build_outcome, build_profile_message, cpu_seconds, sample_count_note,
 };
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
-
-/// What an engine takes to start, where neither it nor the agent is held up.
-const AT_ONCE: Duration = Duration::from_millis(250);
 
 /// What the session orders a recording to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +159,6 @@ fn attempt(
         engine: &mut *engine,
         notes,
         ended: None,
-        heard_late: false,
     };
     let over = unbroken(|| recording.run(way.engine, orders, tell));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
@@ -198,8 +192,6 @@ struct Recording<'a> {
     engine: &'a mut dyn Engine,
     notes: Vec<Note>,
     ended: Option<Ended>,
-    /// Whether it may have begun some time before the engine said so.
-    heard_late: bool,
 }
 
 impl Recording<'_> {
@@ -215,11 +207,9 @@ impl Recording<'_> {
                 Failure::plain("ended before the recording was started").coded(Code::ProcessEnded);
             return Err(early.at(pid, Stage::Start));
         }
-        let asked = Instant::now();
         let started = self.engine.start();
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
         let mut clock = Clock::start(self.engine.target());
-        self.heard_late = asked.elapsed() > AT_ONCE;
         self.notes.extend(started.notes);
         tell(Report::Started {
             engine,
@@ -271,11 +261,6 @@ impl Recording<'_> {
         let attached = self.engine.attached();
         let sampled = cpu_seconds(&profiles);
         let clock = match stopped {
-            Stopped::AsTold if self.heard_late && began_before(sampled, clock.cpu_seconds) => {
-                self.notes
-                    .push(Note::plain(RECORDED_LONGER).coded(Code::StartedLate));
-                clock.at_least(sampled)
-            }
             Stopped::AsTold => clock.clone(),
             Stopped::WithTheProcess => clock.at_least(sampled),
             Stopped::Early => clock.until(sampled),

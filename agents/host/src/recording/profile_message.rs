@@ -15,24 +15,12 @@ use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Reason
 const ENOUGH: f64 = 0.8;
 /// With fewer expected samples the share is not judged.
 const FEW: u64 = 20;
-/// Samples stand for no more than so many times the CPU time that is known, and the kernel counts that in ticks (seconds).
-const SURPLUS: f64 = 1.2;
-const FEW_TICKS: f64 = 0.05;
 
 /// The CPU time that profiles stand for, 0 where it was not recorded.
 pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
     let cpu = profiles.iter().find(|recorded| recorded.event == "cpu");
     let nanoseconds = cpu.and_then(|recorded| recorded.profile.total(1).ok());
     nanoseconds.unwrap_or(0) as f64 / 1e9
-}
-
-/// The note where the agent stood still (SIGSTOP, a host that swaps) when the recording began.
-pub const RECORDED_LONGER: &str =
-    "sampled for longer than reported: the agent noticed the start of the recording late";
-
-/// Whether samples stand for much more CPU time than the process is known to have used since the recording began.
-pub fn began_before(sampled: f64, known: f64) -> bool {
-    sampled > known * SURPLUS + FEW_TICKS
 }
 
 /// One event's profile as it is sent.
@@ -255,12 +243,6 @@ mod tests {
             ..head("cpu", 30, 0)
         };
         assert!(sample_count_note(&busy, true, threads).is_some_and(|note| note.degraded));
-    }
-
-    #[test]
-    fn what_samples_stand_for_and_the_kernel_counts_are_about_the_same() {
-        assert!(began_before(0.65, 0.34) && began_before(0.1, 0.0));
-        assert!(!began_before(0.65, 0.6) && !began_before(0.02, 0.0) && !began_before(0.5, 2.0));
     }
 
     #[test]

@@ -3,16 +3,13 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, has it no more: the
-/// next begins beside it. Nobody begins while too much of what was folded waits to be received: a fold takes memory, and what
-/// was recorded takes no more of it by waiting. It outlives its process; but where that took its files with it, native code
-/// that perf saw has no names.
+/// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, loses it, and the
+/// next begins. Nobody begins while too much of what was folded waits to be received: a fold takes memory, and a
+/// recording that waits takes none.
 pub struct Folding {
     longest: Duration,
     /// How many bytes may wait to be received while the next is folded.
     room: usize,
-    /// The same while nobody is there to receive any.
-    unheard_room: usize,
     holder: Mutex<Holder>,
     freed: Condvar,
 }
@@ -27,8 +24,6 @@ struct Holder {
     waiting: usize,
     /// Since when they leave room again, if they ever left none.
     freed: Option<Instant>,
-    /// Nobody is there to receive any.
-    unheard: bool,
     /// Nobody wants what is folded any more.
     over: bool,
 }
@@ -46,23 +41,14 @@ pub struct Waiting {
 }
 
 impl Folding {
-    /// `longest`: after what time a turn passes to the next, whether its holder is ready or not.
-    pub fn new(longest: Duration) -> Self {
+    /// `longest`: after what time a turn passes to the next, whether its holder is ready or not. `room`: how many bytes
+    /// may wait to be received while the next is folded.
+    pub fn new(longest: Duration, room: usize) -> Self {
         Self {
             longest,
-            room: usize::MAX,
-            unheard_room: usize::MAX,
+            room,
             holder: Mutex::default(),
             freed: Condvar::new(),
-        }
-    }
-
-    /// The same, where no more than so many bytes may wait; `unheard`: while nobody is there to receive any.
-    pub fn with_room(self, room: usize, unheard: usize) -> Self {
-        Self {
-            room,
-            unheard_room: unheard,
-            ..self
         }
     }
 
@@ -107,43 +93,19 @@ impl Folding {
         }
     }
 
-    /// Whether somebody is there to receive what is folded. For who may come back more is kept.
-    pub fn set_heard(&self, heard: bool) {
-        self.change(|holder| holder.unheard = !heard);
-    }
-
     /// Until when nobody could begin, for all that waited: until now, where it still does. None where it never was
     /// too much.
     pub fn held_up(&self) -> Option<Instant> {
         let holder = self.holder();
-        match self.is_full(&holder) {
+        match holder.waiting > self.room {
             true => Some(Instant::now()),
             false => holder.freed,
         }
     }
 
-    /// Change what may leave room again.
-    fn change(&self, what: impl FnOnce(&mut Holder)) {
-        let mut holder = self.holder();
-        let was_full = self.is_full(&holder);
-        what(&mut holder);
-        if was_full && !self.is_full(&holder) {
-            holder.freed = Some(Instant::now());
-            self.freed.notify_all();
-        }
-    }
-
-    fn is_full(&self, holder: &Holder) -> bool {
-        let room = match holder.unheard {
-            true => self.unheard_room,
-            false => self.room,
-        };
-        holder.waiting > room
-    }
-
     /// How long to wait before the next look; None where whoever looks may begin: the turn is free, or kept too long.
     fn left(&self, holder: &Holder) -> Option<Duration> {
-        if self.is_full(holder) {
+        if holder.waiting > self.room {
             return Some(self.longest);
         }
         let left = self.longest.checked_sub(holder.since?.elapsed());
@@ -178,7 +140,13 @@ impl Drop for Waiting {
         let bytes = std::mem::take(&mut self.bytes);
         let size = bytes.len();
         drop(bytes);
-        self.folding.change(|holder| holder.waiting -= size);
+        let mut holder = self.folding.holder();
+        let was_full = holder.waiting > self.folding.room;
+        holder.waiting -= size;
+        if was_full && holder.waiting <= self.folding.room {
+            holder.freed = Some(Instant::now());
+            self.folding.freed.notify_all();
+        }
     }
 }
 
@@ -193,7 +161,7 @@ mod tests {
 
     #[test]
     fn one_at_a_time() {
-        let folding = Folding::new(LONG);
+        let folding = Folding::new(LONG, usize::MAX);
         let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let process = || {
             let _turn = folding.turn().unwrap();
@@ -207,7 +175,7 @@ mod tests {
 
     #[test]
     fn those_that_hang_do_not_hold_up_the_others() {
-        let folding = Folding::new(Duration::from_millis(50));
+        let folding = Folding::new(Duration::from_millis(50), usize::MAX);
         let (hanging, hangs) = channel();
         let (done, is_done) = channel();
         scope(|scope| {
@@ -239,7 +207,7 @@ mod tests {
 
     #[test]
     fn who_waits_learns_that_nobody_wants_it_any_more() {
-        let folding = Folding::new(LONG);
+        let folding = Folding::new(LONG, usize::MAX);
         let held = folding.turn().unwrap();
         scope(|scope| {
             let waiting: Vec<_> = (0..4)
@@ -265,7 +233,7 @@ mod tests {
 
     #[test]
     fn nobody_begins_while_too_much_waits_to_be_received() {
-        let folding = Arc::new(Folding::new(LONG).with_room(10, usize::MAX));
+        let folding = Arc::new(Folding::new(LONG, 10));
         let (one, other) = (folding.wait(vec![0; 10]), folding.wait(vec![0; 10]));
         assert!(folding.held_up().is_some());
         waits_for(&folding, || drop(one));
@@ -276,24 +244,5 @@ mod tests {
         let _more_than_there_is_room_for = folding.wait(vec![0; 100]);
         folding.end();
         assert!(folding.turn().is_none());
-    }
-
-    #[test]
-    fn for_one_who_is_lost_more_waits_but_not_all() {
-        let folding = Arc::new(Folding::new(LONG).with_room(10, 100));
-        let _more_than_he_takes_at_once = folding.wait(vec![0; 20]);
-        waits_for(&folding, || folding.set_heard(false));
-        let more = folding.wait(vec![0; 100]);
-        waits_for(&folding, || drop(more));
-    }
-
-    #[test]
-    fn a_loss_that_leaves_room_is_when_the_next_could_begin() {
-        let folding = Arc::new(Folding::new(LONG).with_room(10, 100));
-        let _more_than_he_takes_at_once = folding.wait(vec![0; 20]);
-        let lost = Instant::now();
-        folding.set_heard(false);
-        let freed = folding.held_up();
-        assert!(freed >= Some(lost) && freed == folding.held_up());
     }
 }

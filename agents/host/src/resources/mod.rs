@@ -3,3 +3,4 @@
 pub mod disk;
 pub mod folding;
 pub mod limits;
+pub mod pace;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::os::threads::STACK;
@@ -120,7 +120,7 @@ impl Inbox {
     }
 
     fn listen_to_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXCPU])?;
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let sender = self.sender.clone();
         let listen = move || {
             for signal in signals.forever() {

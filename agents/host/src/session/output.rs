@@ -295,7 +295,7 @@ mod tests {
     }
 
     fn folded(bytes: Vec<u8>) -> Waiting {
-        Arc::new(Folding::new(Duration::ZERO)).wait(bytes)
+        Arc::new(Folding::new(Duration::ZERO, usize::MAX)).wait(bytes)
     }
 
     /// What comes out at the other end, until this one is dropped.

@@ -126,13 +126,9 @@ fn session_name() -> String {
 impl Session {
     fn serve(&mut self) -> End {
         loop {
-            let limits = [
-                self.deadline(),
-                self.recordings.as_ref().and_then(Recordings::limit),
-            ];
-            let until = limits.into_iter().flatten();
             lease::show(self.lease_ends());
-            let until = until.fold(self.lease_ends(), Instant::min);
+            let limit = self.recordings.as_ref().and_then(Recordings::limit);
+            let until = limit.into_iter().fold(self.lease_ends(), Instant::min);
             // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
             // heard: time is up only for what did not come.
             let end = match self.inbox.next(until) {
@@ -174,23 +170,15 @@ impl Session {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.recordings.as_ref().and_then(Recordings::deadline)
-    }
-
-    /// Whether time is up: for a step, for the recording, for the coordinator.
+    /// Whether time is up: for a step, or for the coordinator.
     fn overdue(&mut self) -> Result<(), End> {
         if let Some(recordings) = &mut self.recordings {
             recordings.give_up(&mut self.output);
         }
         self.advance();
-        let now = Instant::now();
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
-            return Err(End::Overdue("the recording should have been over long ago"));
-        }
         self.check_connection()?;
         match self.lost {
-            _ if self.lease_ends() > now => Ok(()),
+            _ if self.lease_ends() > Instant::now() => Ok(()),
             Some(_) => Err(End::Overdue(
                 "the coordinator was lost and did not reconnect",
             )),

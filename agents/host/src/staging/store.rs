@@ -6,10 +6,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{
-    fstat, futimens, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Timespec, Timestamps,
-    Uid, UTIME_NOW,
-};
+use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Uid};
 use rustix::process::geteuid;
 
 use crate::os::audit;
@@ -75,24 +72,6 @@ impl Store {
                 Failure::new(format!("{hash} was not sent"), "run again")
                     .coded(Code::LibraryMissing)
             }),
-        }
-    }
-
-    /// Its folder shows when it was last recorded with: other hosts that share it see nothing else of this agent.
-    pub fn note_use(&self) {
-        if let Self::Folder(folder) = self {
-            let now = Timespec {
-                tv_sec: 0,
-                tv_nsec: UTIME_NOW,
-            };
-            let times = Timestamps {
-                last_access: now,
-                last_modification: now,
-            };
-            // Root may not where the folder is over a network.
-            if futimens(&folder.dir, &times).is_ok() {
-                audit::note("folder", || folder.path.clone());
-            }
         }
     }
 

@@ -105,7 +105,6 @@ pub enum Code {
     SamplesLost,
     SamplesMissing,
     StartFailed,
-    StartedLate,
     StopFailed,
     TimerUsed,
     TooManyFiles,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, fstat, fstatfs, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType,
-    FlockOperation, Mode, OFlags, ResolveFlags, Stat, CWD,
+    flock, fstat, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
+    OFlags, ResolveFlags, Stat, CWD,
 };
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -22,7 +22,7 @@ use crate::os::files::check_private;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
-use crate::staging::folders::{is_free, is_usual, USUAL};
+use crate::staging::folders::{is_free, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
 /// A folder of ours has no more files, and one with more is not read to its end.
@@ -32,25 +32,6 @@ const TOO_MANY: &str = "more than 10000 files";
 const TO_READ: Duration = Duration::from_secs(3);
 /// What is younger may be on its way to the host, in seconds.
 const ON_ITS_WAY: u64 = 300;
-/// On a network file system other hosts may run agents from a cache that was used since, in seconds: a recording lasts
-/// a day at most.
-const LONGEST_USE: u64 = 2 * 86_400;
-/// NFS, SMB, SMB 2, CIFS, Lustre, GPFS, Ceph, AFS, BeeGFS, PanFS, 9P and FUSE, by the numbers of `statfs(2)`.
-const NETWORK: [u32; 12] = [
-    0x6969,
-    0x517b,
-    0xfe53_4d42,
-    0xff53_4d42,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x00c3_6400,
-    0x5346_414f,
-    0x1983_0326,
-    0xaad7_aaea,
-    0x0102_1997,
-    0x6573_5546,
-];
-
 /// Whose files are looked at, and as whom.
 #[derive(Clone)]
 pub enum View {
@@ -297,15 +278,9 @@ impl<'a> Base<'a> {
         let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
         let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
         if named == Named::Private {
-            let kind = fstatfs(dir).map_or(0, |stat| stat.f_type as u32);
-            let shared = NETWORK.contains(&kind) && !is_usual(&self.path);
-            let unused = sweep.now.saturating_sub(held.newest);
             return match () {
                 () if held.runs => used("an agent runs from it"),
                 () if held.comes => used("a file in it is arriving just now"),
-                () if shared && unused < LONGEST_USE => {
-                    used("agents of other hosts may run from it: clean up again in two days")
-                }
                 () => (State::Left, format!("cache, kept for the next run{also}")),
             };
         }
@@ -313,7 +288,7 @@ impl<'a> Base<'a> {
             return used("a JVM has its library and may record");
         }
         if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
-            return used("a process that could not be checked may use its library");
+            return used("a process that could not be checked may have its library");
         }
         if is_free(dir) {
             return (State::Left, format!("no session holds it{also}"));
@@ -379,7 +354,7 @@ impl<'a> Base<'a> {
         }
         let there = self.stat(name).map(|stat| (stat.st_dev, stat.st_ino));
         if there != Some((seen.st_dev, seen.st_ino)) {
-            return Err("it was moved".to_owned());
+            return Err("it was moved meanwhile".to_owned());
         }
         unlinkat(&self.dir, name, AtFlags::REMOVEDIR).map_err(|error| error.to_string())
     }
@@ -416,7 +391,7 @@ struct Contents {
     /// Whether a file is being brought for a session that is about to begin.
     comes: bool,
     bytes: u64,
-    /// When something was last written, or recorded with, in seconds since 1970.
+    /// When something was last written, in seconds since 1970.
     newest: u64,
 }
 

@@ -83,8 +83,8 @@ fn kernel(note: Note) -> Finding {
 }
 
 fn agent(shared: &Shared) -> Finding {
-    let (told, cpus) = (shared.limits.told(), host::processors());
-    match shared.limits.cores() > cpus as f64 {
+    let (told, cpus) = (shared.limits.text(), host::processors());
+    match shared.limits.cores > cpus as f64 {
         true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
             .remedy("use a smaller --agent-cpu: this one has no effect"),
         false => Finding::new(Fine, "agent", told),

@@ -5,7 +5,6 @@ use crate::engine::async_profiler::events::feature;
 use crate::engine::perf;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{self, last_set, Findings};
-use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
@@ -53,7 +52,8 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
     let data = &seen.performance_data;
     let mut options = seen.launched.options(&shoes.named);
     options.extend(hsperf::options(&shoes.named, data));
-    let version = jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
+    let version =
+        hsperf::jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&shoes, &seen, &version, target));
     if job.sampling.engine != perf::NAME && !says(outcome, &[Code::ProfilerTooOld]) {
         findings.extend(release(job, &version));
@@ -69,8 +69,7 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
     findings.extend(flight_recorder(&options, writing));
     findings.extend(folders(job, &shoes));
     // Last, because there may be too many to be told.
-    let theirs = seen.foreign(&shoes.named);
-    findings.extend(theirs.iter().map(|path| foreign(path)));
+    findings.extend(seen.foreign.iter().map(|path| foreign(path)));
     findings
 }
 

@@ -52,7 +52,6 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     }
     request.limits.check()?;
     let shared = Arc::new(Shared::within(&request.limits, request.processes.len()));
-    shared.limits.set_memory_backstop(request.processes.len());
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,
@@ -63,7 +62,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         libraries: libraries.clone(),
         session: session.to_owned(),
         host: host.to_owned(),
-        folding: Arc::new(Folding::new(ALL)),
+        folding: Arc::new(Folding::new(ALL, usize::MAX)),
         shared: shared.clone(),
         dry_run: true,
     });

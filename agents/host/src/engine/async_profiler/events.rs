@@ -1,8 +1,6 @@
 //! Which events async-profiler and a JVM can record, and which of them go into one recording.
 
 use crate::engine::kernel_events::{is_counter, refuse_missing};
-use crate::jvm::symbols;
-use crate::os::proc::named::Named;
 use crate::wire::outcome::{Code, Failure};
 
 /// Events that have an argument of their own, so that all of them go into one recording.
@@ -27,8 +25,6 @@ const WITH_HYPHEN: [&str; 2] = ["context-switches", "page-faults"];
 
 /// The first version with what allocations and live objects are sampled by.
 const SAMPLES_HEAP: u32 = 11;
-/// What allocations are seen by before that: a function of the JVM, by its symbol.
-const ALLOC_TRACER: &str = "_ZN11AllocTracer";
 /// Releases of the profiler before the first of each pair crash JVMs from the second on (seen).
 const KNOWN_BAD: [((u32, u32), u32); 2] = [((4, 0), 25), ((4, 1), 26)];
 pub const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
@@ -103,44 +99,26 @@ fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
     go.into_iter().map(no_place).collect()
 }
 
-/// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it, and `library`
-/// its `libjvm.so`, where these are known; what is not known is taken to be able.
-pub fn of_jvm(
-    asked: Vec<String>,
-    version: Option<&str>,
-    library: Option<&str>,
-    named: &Named,
-) -> (Vec<String>, Vec<Failure>) {
+/// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it; where it is not
+/// known, all are taken to be possible.
+pub fn of_jvm(asked: Vec<String>, version: Option<&str>) -> (Vec<String>, Vec<Failure>) {
     let old = version.filter(|version| feature(version).is_some_and(|it| it < SAMPLES_HEAP));
     let Some(old) = old else {
         return (asked, Vec::new());
     };
-    let without = |name: &str| library.is_some_and(|path| !symbols::has(named, path, name));
-    let mut able = Vec::new();
-    let mut refused = Vec::new();
-    for event in asked {
-        match event.as_str() {
-            "live" => refused.push(
-                Failure::new(
-                    format!("live needs JDK {SAMPLES_HEAP} or later, but this is {old}"),
-                    "run the application on a later JDK",
-                )
-                .coded(Code::JdkTooOld),
-            ),
-            "alloc" if without(ALLOC_TRACER) => refused.push(
-                Failure::new(
-                    format!("alloc needs the debug symbols of JDK {old}, which are missing"),
-                    SYMBOLS,
-                )
-                .coded(Code::NoDebugSymbols),
-            ),
-            _ => able.push(event),
-        }
-    }
-    (able, refused)
+    let (live, able): (Vec<String>, Vec<String>) =
+        asked.into_iter().partition(|event| event == "live");
+    let too_old = |_| {
+        Failure::new(
+            format!("live needs JDK {SAMPLES_HEAP} or later, but this is {old}"),
+            "run the application on a later JDK",
+        )
+        .coded(Code::JdkTooOld)
+    };
+    (able, live.into_iter().map(too_old).collect())
 }
 
-/// Whether a start failed because of allocations alone: of a JVM whose version nothing tells it is not known before.
+/// Whether a start failed because of allocations alone: JDK 8 needs its debug symbols for them.
 pub fn only_alloc_fails(failure: &Failure) -> bool {
     failure.reason.contains("AllocTracer")
 }
@@ -226,9 +204,7 @@ mod tests {
     }
 
     fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {
-        let asked: Vec<String> = asked.split(' ').map(str::to_owned).collect();
-        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
-        of_jvm(asked, Some(version), Some("/no/libjvm.so"), &named)
+        of_jvm(asked.split(' ').map(str::to_owned).collect(), Some(version))
     }
 
     #[test]
@@ -266,9 +242,8 @@ mod tests {
     #[test]
     fn what_an_old_jvm_cannot_do_is_left_out() {
         let (left, refused) = able("cpu live alloc lock", "1.8.0_412");
-        assert_eq!(left, ["cpu", "lock"]);
+        assert_eq!(left, ["cpu", "alloc", "lock"]);
         assert!(refused[0].reason.contains("live needs JDK 11 or later"));
-        assert!(refused[1].remedy.contains("debug symbols"));
         assert!(able("live alloc", "11.0.2").1.is_empty());
         assert!(able("live alloc", "").1.is_empty());
     }

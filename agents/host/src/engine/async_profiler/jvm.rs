@@ -305,6 +305,7 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         text if text.contains("already started") => {
             "another profiling session started just before; wait for its end, or run `hprofiler cleanup` if it was killed"
         }
+        text if text.contains("AllocTracer") => super::events::SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
         _ => "choose another event, or read the message of async-profiler",

@@ -28,12 +28,6 @@ use crate::wire::outcome::{Code, Failure};
 /// A folder where a recording may grow to this is as good as any, in bytes.
 const PLENTY: u64 = 256 << 20;
 
-const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
-/// How a timer reads that signals one thread, by the CPU time of one: the profiler's way where perf events cannot be
-/// had. Applications' own timers go by the time of day.
-const OF_THREAD: &str = "notify: signal/tid.";
-const BY_CPU_TIME: &str = "ClockID: -";
-
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
@@ -80,31 +74,6 @@ fn places(
         true => Err(tried.join("; ")),
         false => Ok(places),
     }
-}
-
-/// Whether a profiler samples the process: by perf events of its own, or by timers of its threads. To be called before
-/// the thread takes the process's user: some of this is only root's to see.
-pub fn is_sampled(target: &Target) -> bool {
-    let timers = target.read("timers", 1 << 20).unwrap_or_default();
-    has_profilers_timer(&timers) || holds_perf_events(target)
-}
-
-/// In `/proc/PID/timers`, where each timer begins with its number.
-pub fn has_profilers_timer(timers: &str) -> bool {
-    let mut signals_thread = false;
-    timers.lines().any(|line| {
-        match line {
-            line if line.starts_with("ID:") => signals_thread = false,
-            line if line.starts_with(OF_THREAD) => signals_thread = true,
-            _ => {}
-        }
-        signals_thread && line.starts_with(BY_CPU_TIME)
-    })
-}
-
-fn holds_perf_events(target: &Target) -> bool {
-    let mut files = target.open_files().into_iter().flatten().flatten();
-    files.any(|file| file == OF_PERF_EVENTS)
 }
 
 /// What a JVM was entered with.
@@ -193,15 +162,20 @@ impl Entry<'_> {
     /// be loaded beside the library that is to be loaded, and then only the older one knows of its recording.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
-        let (shoes, sampled) = (&self.looked.shoes, self.looked.sampled);
+        let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
         if findings.writes_recording == Some(true) {
             return Err(already_profiled(pid));
         }
         let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
         let ours = findings.ours.iter();
         let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
-        let foreign = findings.foreign(&shoes.named);
-        let foreign = foreign.iter().map(|path| (path, false));
+        if sampled && findings.ours.is_empty() && findings.foreign.is_empty() {
+            return Err(others_profile(
+                pid,
+                "it holds perf events, or timers of CPU time",
+            ));
+        }
+        let foreign = findings.foreign.iter().map(|path| (path, false));
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
                 _ if !findings.loaded.may_be_named(shoes, library) => {
@@ -310,9 +284,10 @@ impl Entry<'_> {
     }
 }
 
-fn others_profile(pid: i32, library: &str) -> Failure {
+/// `sign`: what shows it.
+fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
-        format!("another async-profiler ({library}) is active in process {pid}"),
+        format!("another profiler ({sign}) is active in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)
@@ -339,19 +314,4 @@ enum Load {
     Refused(String),
     /// Nothing would, in this JVM.
     Failed(Failure),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_applications_own_timers_are_no_profilers() {
-        let timer = |notify: &str, clock: i32| {
-            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
-        };
-        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
-        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
-        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
-    }
 }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use self::intervals::{Intervals, Rate};
 use self::jvm::{start_failure, Jvm};
-use self::loading::is_sampled;
 use self::plan::{Choice, Plan};
 use crate::engine::api::{
     Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped, USER_CODE,
@@ -19,7 +18,6 @@ use crate::engine::api::{
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
-use crate::jvm::version::jvm_version;
 use crate::os::identity::Shoes;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -31,8 +29,6 @@ pub const NAME: &str = "async-profiler";
 pub struct Looked<'a> {
     library: &'a Library,
     shoes: Shoes,
-    /// Whether a profiler samples it, whose-ever.
-    sampled: bool,
     events: Vec<String>,
     left_out: Vec<Failure>,
     /// Whether the agent's own system calls are filtered.
@@ -64,23 +60,20 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
         return Err(Failure::all(left_out));
     }
     // What only root may see is read before the thread takes the JVM's user.
-    let sampled = is_sampled(target);
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let shoes = Shoes::put_on(target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
-    let version = jvm_version(named, findings.library.as_deref(), data);
+    let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
-    let library_of_jvm = findings.library.as_deref();
-    let (events, unable) = events::of_jvm(events, version.as_deref(), library_of_jvm, named);
+    let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
     match events.is_empty() {
         true => Err(Failure::all(left_out)),
         false => Ok(Looked {
             library,
             shoes,
-            sampled,
             events,
             left_out,
             agent_filtered,
@@ -213,8 +206,8 @@ impl Engine for AsyncProfiler {
         let (choice, refused) = match self.jvm.start(&self.plan) {
             Err(failure) if events::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
                 let why = format!("alloc was left out: {}", failure.reason);
-                self.notes
-                    .push(Note::of(Failure::new(why, events::SYMBOLS)));
+                let failure = Failure::new(why, events::SYMBOLS).coded(Code::NoDebugSymbols);
+                self.notes.push(Note::of(failure));
                 self.jvm.start(&self.plan)?
             }
             started => started?,

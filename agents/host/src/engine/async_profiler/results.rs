@@ -15,7 +15,7 @@ use crate::wire::outcome::{Code, Failure};
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
-pub const MAX_CHUNK: u64 = 64 << 20;
+const MAX_CHUNK: u64 = 64 << 20;
 /// Bytes of names that may be made of a recording.
 const MOST_NAMES: usize = 64 << 20;
 /// The part of the agent's memory for names, where that is less.

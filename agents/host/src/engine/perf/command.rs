@@ -20,7 +20,7 @@ use rustix::process::{
 };
 
 use crate::os::audit;
-use crate::resources::limits::{raise_for_programs, usual_for_programs};
+use crate::resources::limits::{restore_memory_limit, usual_memory_limit};
 
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
@@ -104,7 +104,7 @@ fn clean(program: &Path) -> Command {
         .current_dir("/")
         .process_group(0);
     let agent = getpid();
-    let usual = usual_for_programs();
+    let usual = usual_memory_limit();
     let end_with_agent = move || {
         // perf that is killed by a broken pipe leaves behind what it runs; told of it, it ends that as well.
         // It is asked to end by SIGINT, which is ignored by what a script has in the background, and by its children.
@@ -113,7 +113,7 @@ fn clean(program: &Path) -> Command {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::signal(libc::SIGINT, libc::SIG_DFL);
         }
-        raise_for_programs(usual);
+        restore_memory_limit(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // The agent may have ended before it was asked for.
         match getppid() == Some(agent) {

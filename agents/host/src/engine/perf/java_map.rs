@@ -58,7 +58,7 @@ impl Java {
         Self {
             is_hotspot: findings.library.is_some(),
             no_attach: refuse_disabled(pid, &options).err().filter(|_| disabled),
-            no_agents: no_agents.or_else(|| other_profiler(findings, shoes)),
+            no_agents: no_agents.or_else(|| other_profiler(findings)),
             frame_pointers: last_set(&options, "PreserveFramePointer") == Some(true),
             debug_non_safepoints: last_set(&options, "DebugNonSafepoints") == Some(true),
         }
@@ -70,21 +70,24 @@ impl Java {
 }
 
 /// Nothing is loaded into a JVM that has another profiler. The JVM's own command loads nothing.
-fn other_profiler(findings: &Findings, shoes: &Shoes) -> Option<String> {
+fn other_profiler(findings: &Findings) -> Option<String> {
     findings.library.as_ref()?;
     let other = findings
         .refusal
         .as_ref()
         .map(|refusal| refusal.reason.clone());
-    let another =
-        |path| format!("another async-profiler ({path}) is loaded, so hprofiler loads no library");
-    other.or_else(|| {
-        findings
-            .foreign(&shoes.named)
-            .into_iter()
-            .next()
-            .map(another)
-    })
+    let foreign = findings.foreign.first();
+    let another = || {
+        let path = foreign?;
+        Some(format!(
+            "another async-profiler ({path}) is loaded, so hprofiler loads no library"
+        ))
+    };
+    let unknown = || {
+        let sampled = findings.sampled && findings.ours.is_empty();
+        sampled.then(|| "another profiler samples it, and so nothing else is loaded".to_owned())
+    };
+    other.or_else(another).or_else(unknown)
 }
 
 /// A JVM to ask.

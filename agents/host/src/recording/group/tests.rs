@@ -18,12 +18,10 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         step,
         duration: Duration::from_secs(1),
         limit: Instant::now(),
-        deadline: Some(Instant::now()),
         stopped: false,
         begun: None,
-        folding: Arc::new(Folding::new(Duration::from_secs(600))),
+        folding: Arc::new(Folding::new(Duration::from_secs(600), usize::MAX)),
         shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
-        worked: None,
         early: Vec::new(),
         left: Vec::new(),
     }
@@ -40,11 +38,9 @@ impl Recordings {
         recordings
     }
 
-    /// Have the next wait to be folded until all that was is received; `unheard`: how many bytes may wait for somebody
-    /// who is lost.
-    pub fn without_room(&mut self, unheard: usize) -> Arc<Folding> {
-        let folding = Folding::new(Duration::from_secs(600)).with_room(0, unheard);
-        self.folding = Arc::new(folding);
+    /// Have the next wait to be folded until all that was is received.
+    pub fn without_room(&mut self) -> Arc<Folding> {
+        self.folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
         self.folding.clone()
     }
 }
@@ -133,32 +129,21 @@ fn each_that_is_folded_gives_time_to_the_next() {
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
     assert!(recordings.limit > Instant::now() + END_TIME / 2);
-    assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
 }
 
 #[test]
 fn who_waits_for_others_to_be_received_is_not_given_up() {
     let mut recordings = recordings(Step::Record, &[Phase::Running]);
-    let others = recordings.without_room(0).wait(vec![0]);
+    let others = recordings.without_room().wait(vec![0]);
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     drop(others);
     // From now on it could have been folded.
     let now = Instant::now();
-    (recordings.limit, recordings.deadline) = (now, Some(now));
+    recordings.limit = now;
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + END_TIME);
-    assert!(recordings.deadline() > Some(now + PATIENCE / 2));
-}
-
-#[test]
-fn who_may_begin_by_a_loss_has_its_time_from_then_on() {
-    let mut recordings = recordings(Step::Record, &[Phase::Running]);
-    let _others = recordings.without_room(1).wait(vec![0]);
-    recordings.set_heard(false);
-    recordings.give_up(&mut Nobody);
-    assert_eq!(phases(&recordings), [Phase::Running]);
 }
 
 /// A recording that waits for another to be folded, and reports its end once it need not any more.
@@ -214,8 +199,7 @@ fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
         }
         recordings.all[0].phase = Phase::Running;
         recordings.advance(&mut Nobody);
-        let soon = Instant::now() + END_TIME + recordings.queue() + PATIENCE;
+        let soon = Instant::now() + END_TIME + recordings.queue() + END_TIME;
         assert_eq!(recordings.limit() < Some(soon), stopped);
-        assert_eq!(recordings.deadline() < Some(soon), stopped);
     }
 }

@@ -55,7 +55,7 @@ fn of_this_process() -> Job {
         libraries: Libraries::default(),
         session: "test".to_owned(),
         host: "test".to_owned(),
-        folding: Arc::new(Folding::new(Duration::from_secs(1))),
+        folding: Arc::new(Folding::new(Duration::from_secs(1), usize::MAX)),
         shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
         dry_run: false,
     }

@@ -130,7 +130,6 @@ impl Session {
     fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
         let (blobs, versions) = (&request.blobs, &request.versions);
         shipped::check(blobs)?;
-        self.store.note_use();
         Ok(Libraries {
             async_profiler: self.library(
                 blobs.async_profiler.as_deref(),

@@ -46,7 +46,6 @@ impl Session {
         self.lost = Some(Instant::now());
         self.output.lose();
         if let Some(recordings) = &mut self.recordings {
-            recordings.set_heard(false);
             if let Some(seconds) = recordings.sampling() {
                 self.output.send(&Event::Interrupted {
                     seconds,
@@ -62,16 +61,8 @@ impl Session {
     /// It was silent, and is not any more.
     pub(super) fn mark_found(&mut self) {
         if self.lost.is_some() {
-            self.resume_results();
+            self.lost = None;
             self.output.revive();
-        }
-    }
-
-    /// Somebody takes results again.
-    fn resume_results(&mut self) {
-        self.lost = None;
-        if let Some(recordings) = &self.recordings {
-            recordings.set_heard(true);
         }
     }
 
@@ -91,7 +82,7 @@ impl Session {
                 return self.output.revive();
             }
         };
-        self.resume_results();
+        self.lost = None;
         self.control = Some(successor.control);
         self.inbox.listen_to(connection);
         let found = Event::Resumed { found: true };

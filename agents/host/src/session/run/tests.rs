@@ -38,22 +38,6 @@ fn output() -> (Output, UnixStream) {
 }
 
 #[test]
-fn for_one_who_is_lost_more_is_folded() {
-    let (output, _from) = output();
-    let mut recordings = Recordings::hanging(7, true);
-    let folding = recordings.without_room(1);
-    let mut session = session(recordings, output);
-    session.token = Some(Token::new("0".repeat(32)).unwrap());
-    let _result = folding.wait(vec![0]);
-    assert!(session.lose("it was closed", End::Closed).is_ok());
-    assert!(folding.turn().is_some());
-    let found = Instant::now();
-    assert!(folding.held_up() < Some(found));
-    session.mark_found();
-    assert!(folding.held_up() >= Some(found));
-}
-
-#[test]
 fn what_waits_to_be_heard_is_not_given_up() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);

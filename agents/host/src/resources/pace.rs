@@ -12,7 +12,7 @@ const AT_ONCE: f64 = 0.2;
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Processor time that the agent has used, all its threads together.
-pub fn used() -> Duration {
+fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -1,0 +1,231 @@
+//! How much of a host the agent may take: processors on average, and memory. Beyond twice the memory the kernel ends the
+//! agent (`RLIMIT_DATA`), as if it were killed: better so than that a host has none left.
+
+use std::io::{self, Read};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rustix::param::page_size;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+
+use super::pace::Pace;
+use crate::os::free_space::Memory;
+use crate::os::proc::read_text;
+use crate::wire::outcome::{Code, Failure};
+use crate::wire::sampling::AgentLimits;
+
+/// Processors on average, where nothing else was asked for.
+const CORES: f64 = 1.0;
+/// The agent's part of the memory that is left on the host and in its control groups, and the bounds of that in bytes:
+/// it needs some to work at all, and never more than the largest recordings take.
+const PART: u64 = 4;
+const BOUNDS: (u64, u64) = (64 << 20, 512 << 20);
+/// What threads reserve for their stacks, for each process and for the agent, in bytes.
+const STACKS: u64 = 6 << 20;
+const OWN_STACKS: u64 = 64 << 20;
+/// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
+const CELL: u64 = 40;
+/// Nodes times values of one event that the coordinator takes.
+const MOST_OF_EVENT: usize = 1 << 23;
+const LESS: &str =
+    "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
+
+/// The limit of memory that the agent was started with.
+static USUAL: OnceLock<Rlimit> = OnceLock::new();
+
+/// The limit of memory that programs on this host have; the first call is before the agent sets its own.
+pub fn usual_memory_limit() -> Rlimit {
+    *USUAL.get_or_init(|| getrlimit(Resource::Data))
+}
+
+/// Give a program that the agent runs the limit that the agent was started with. Only a system call: to be called
+/// between fork and exec.
+pub fn restore_memory_limit(usual: Rlimit) {
+    // Where that cannot be, the program keeps the agent's.
+    let _ = setrlimit(Resource::Data, usual);
+}
+
+/// The limits of one session's recordings.
+pub struct Limits {
+    /// Processors, on average.
+    pub cores: f64,
+    pace: Pace,
+    /// Bytes of memory.
+    memory: u64,
+}
+
+impl Limits {
+    /// Those that are asked for, or the usual ones of this host. The kernel holds the agent to them from now on, while
+    /// it works for so many processes.
+    pub fn set(asked: &AgentLimits, processes: usize) -> Self {
+        let limits = Self::new(asked);
+        let stacks = STACKS.saturating_mul(processes as u64) + OWN_STACKS;
+        let most = limits.memory.saturating_mul(2).saturating_add(stacks);
+        let usual = usual_memory_limit();
+        // A lower limit of the host's own holds.
+        let bounds = [usual.current, usual.maximum].into_iter().flatten();
+        // Where the kernel has no such limit the agent's own has to do.
+        let _ = setrlimit(
+            Resource::Data,
+            Rlimit {
+                current: Some(bounds.fold(most, u64::min)),
+                maximum: usual.maximum,
+            },
+        );
+        limits
+    }
+
+    fn new(asked: &AgentLimits) -> Self {
+        let cores = asked.agent_cpu.unwrap_or(CORES);
+        let of_host = || (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
+        Self {
+            cores,
+            pace: Pace::new(cores),
+            memory: asked.agent_memory.unwrap_or_else(of_host),
+        }
+    }
+
+    /// Wait, where more was used of the processors than there is for the agent.
+    pub fn rest(&self) {
+        self.pace.rest();
+    }
+
+    /// Err once the agent has all the memory that it may have. What was folded is freed as soon as it was sent: others
+    /// may still have room.
+    pub fn refuse_full(&self) -> Result<(), Failure> {
+        match own_memory() {
+            Some(bytes) if bytes > self.memory => Err(Failure::new(
+                format!(
+                    "the agent uses {} MiB of memory; its limit is {} MiB",
+                    bytes >> 20,
+                    self.memory >> 20
+                ),
+                LESS,
+            )
+            .coded(Code::MemoryLimit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Something that is read no faster, and no further, than there is room for what is made of it.
+    pub fn reading<R: Read>(&self, inner: R) -> Within<'_, R> {
+        Within {
+            limits: self,
+            inner,
+        }
+    }
+
+    /// The part of its memory that one of several things may take, in bytes.
+    pub fn memory_part(&self, parts: u64) -> u64 {
+        self.memory / parts
+    }
+
+    /// How many nodes of a call tree, times their values, may be made of a recording of so many events: they have one
+    /// tree, and each has a part of its values.
+    pub fn cells(&self, events: usize) -> usize {
+        (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
+    }
+
+    /// Why there is no profile of something that is larger than it may be.
+    pub fn too_large(&self, what: &str) -> Failure {
+        let bytes = self.memory >> 20;
+        let reason =
+            format!("the recording needs more memory than the agent may use ({bytes} MiB): {what}");
+        Failure::new(reason, LESS).coded(Code::MemoryLimit)
+    }
+
+    /// How much longer everything takes than with a processor.
+    pub fn stretch(&self, time: Duration) -> Duration {
+        time.div_f64(self.cores.min(1.0))
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let (cores, memory) = (self.cores, self.memory >> 20);
+        let what = if cores == 1.0 {
+            "processor"
+        } else {
+            "processors"
+        };
+        format!("the agent takes {cores} {what} on average and {memory} MiB of memory at most")
+    }
+}
+
+/// See `Limits::reading`.
+pub struct Within<'a, R> {
+    limits: &'a Limits,
+    inner: R,
+}
+
+/// Why something could not be read.
+pub fn unread(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => {
+            Failure::new(error.to_string(), LESS).coded(Code::MemoryLimit)
+        }
+        _ => Failure::plain(format!("the recording cannot be read: {error}"))
+            .coded(Code::DamagedRecording),
+    }
+}
+
+impl<R: Read> Read for Within<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.limits.rest();
+        let full = |failure: Failure| io::Error::new(io::ErrorKind::OutOfMemory, failure.reason);
+        self.limits.refuse_full().map_err(full)?;
+        self.inner.read(buffer)
+    }
+}
+
+/// What the agent has in memory and shares with nobody, in bytes.
+fn own_memory() -> Option<u64> {
+    let text = read_text("/proc/self/statm", 256)?;
+    let mut pages = text.split_ascii_whitespace().skip(1);
+    let mut next = || pages.next()?.parse::<u64>().ok();
+    let (resident, shared) = (next()?, next()?);
+    Some(resident.saturating_sub(shared) * page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> AgentLimits {
+        AgentLimits {
+            agent_cpu,
+            agent_memory,
+        }
+    }
+
+    #[test]
+    fn less_of_a_processor_takes_longer() {
+        let limits = |cores| Limits::new(&asked(Some(cores), None));
+        let second = Duration::from_secs(1);
+        assert_eq!(limits(0.1).stretch(second), 10 * second);
+        assert_eq!(limits(4.0).stretch(second), second);
+    }
+
+    #[test]
+    fn who_has_no_memory_left_reads_no_further() {
+        let little = Limits::new(&asked(None, Some(4096)));
+        let mut buffer = [0; 4];
+        let error = little.reading(&b"1234"[..]).read(&mut buffer).unwrap_err();
+        assert!(error.to_string().contains("memory"), "{error}");
+        let usual = Limits::new(&AgentLimits::default());
+        assert_eq!(usual.reading(&b"1234"[..]).read(&mut buffer).unwrap(), 4);
+    }
+
+    #[test]
+    fn what_it_has_is_counted() {
+        let before = own_memory().unwrap();
+        let much = vec![1u8; 256 << 20];
+        let after = own_memory().unwrap();
+        assert!(after > before + (much.len() as u64) / 2);
+    }
+
+    #[test]
+    fn the_usual_bound_follows_the_host() {
+        let usual = Limits::new(&asked(None, None)).memory;
+        assert!((BOUNDS.0..=BOUNDS.1).contains(&usual));
+    }
+}

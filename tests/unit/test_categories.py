@@ -1,0 +1,95 @@
+"""The table of well-known code, `frames.yaml`: names that must be found, and names that only look like it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hprofiler._flamegraph import Profile, category_patterns
+from hprofiler.analysis.families import FAMILIES, family_of, is_own
+
+RULES = Path(__file__).parents[2] / "flamegraph" / "rules" / "frames.yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("java/util/regex/Pattern.compile", "regex-compile"),
+        ("java.util.regex.Pattern.sequence", "regex-compile"),
+        ("java/util/regex/Pattern$GroupCurly.match0", "regex-match"),
+        ("java/lang/Throwable.fillInStackTrace", "stack-traces"),
+        ("java/lang/String.format", "formatting"),
+        ("com/google/protobuf/CodedInputStream.readTag", "records"),
+        ("snappy::RawUncompress(snappy::Source*, char*)", "compression"),
+        ("sun/security/ssl/SSLCipher$T13GcmReadCipher.decrypt", "crypto"),
+        ("java/lang/ClassLoader.loadClass", "class-loading"),
+    ],
+)
+def test_well_known_code_has_a_category(name, category):
+    found = family_of(name)
+    assert found is not None and found.category == category and not is_own(name, "jit")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "java/util/HashMap.put",
+        "java/util/regex/PatternSyntaxException.getMessage",
+        "java/lang/String.split",
+        "java/lang/ClassLoader.getResource",
+        "com/acme/java/util/regex/Pattern.compile",
+        "java/util/concurrent/FutureTask.run",
+        "",
+    ],
+)
+def test_what_only_looks_like_it_has_none(name):
+    assert family_of(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "own"),
+    [
+        ("com/acme/Job.run", "jit", True),
+        ("com.acme.Job.run", "plain", True),
+        ("Main.run", "interpreted", True),
+        ("github.com/acme/job.Run", "plain", True),
+        ("java/lang/Thread.run", "jit", False),
+        ("scala/collection/Iterator$$anon$9.next", "jit", False),
+        ("Interpreter", "jit", False),
+        ("tcp_recvmsg.part.0.cold", "kernel", False),
+        ("__memcpy_avx512_unaligned_erms", "plain", False),
+        ("G1ParScanThreadState::trim_queue()", "plain", False),
+        ("", "plain", False),
+    ],
+)
+def test_own_code_is_told_from_what_serves_it(name, kind, own):
+    assert is_own(name, kind) is own
+
+
+def samples_of(category, names):
+    text = "".join(f"clone3;start_thread;{name};x 1\n" for name in names)
+    return Profile.from_bytes(text.encode(), "folded").filter(include=category_patterns(category)).total()
+
+
+def test_the_jvms_own_work_is_known_by_threads_and_frames():
+    """As JDK 8 to 25 call them, and perf cuts them."""
+    gc = ["GangWorker::run_task(WorkData)", "WorkerThread::run", "GCTaskThread::run()", "[GC Thread#N]"]
+    gc += ["VM_G1CollectForAllocation::doit()", "[ZWorkerYoung#N]", "[Concurrent Mark-Sweep GC Thread]"]
+    jit = ["CompileBroker::compiler_thread_loop()", "[C2 CompilerThreadN]", "[C1 CompilerThre]"]
+    others = [
+        "VMThread::run",
+        "VM_ThreadDump::doit",
+        "[VM Thread]",
+        "[GCloud poller]",
+        "com/acme/GangWorker.run",
+    ]
+    assert (samples_of("gc", gc), samples_of("jit", jit)) == (len(gc), len(jit))
+    assert samples_of("gc", jit + others) == samples_of("jit", gc + others) == 0
+
+
+def test_every_category_has_words():
+    categories = {name for rule in yaml.safe_load(RULES.read_text())["categories"] for name in rule}
+    assert categories - set(FAMILIES) == {"none", "gc", "jit", "library"}
+    assert set(FAMILIES) <= categories
