@@ -74,7 +74,7 @@ def _summary(checked: Sequence[HostChecked]) -> str:
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
     words = f"{good} of {len(verdicts)} processes would be recorded as asked"
     words += f", {part} in part or less well" if part else ""
-    return words + (f", {len(verdicts) - good - part} not at all" if good + part < len(verdicts) else "")
+    return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 
 
 def _rank(line: _Line) -> int:
