@@ -225,7 +225,7 @@ def test_by_capabilities_alone_nothing_has_a_name(both, start_agent, library_fil
     agent = start_agent(user=OTHER_USER, rights=held)
     agent.hello()
     told = Both(agent, library_file.read_bytes()).check(processes(agent, plain), sampling(engine="perf"))
-    assert "the agent has CAP_PERFMON" in texts(told, "user"), told
+    assert "the agent has the capabilities CAP_PERFMON" in texts(told, "user"), told
     (checked,) = told["processes"]
     assert checked["status"] == "failed" and "nothing of it would have a name" in checked["reason"], checked
     assert agent.bye() == 0

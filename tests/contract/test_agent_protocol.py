@@ -81,7 +81,7 @@ def test_the_arm64_binary_greets(tmp_path):
     ("raw", "reason"),
     [
         (b'{"type":"list"}\n', "starts with one hello"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2 and not 9"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9"),
         (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease"),
         (b"\xff\xfe\n", "understood"),
         (b'{"type":"put","name":"x","sha256":"00","size":99999999999}\n', "64 MiB"),

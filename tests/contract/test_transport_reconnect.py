@@ -84,7 +84,7 @@ def was_fetched(run, burner):
     (line,) = of_processes(result)
     assert line.status is Status.DEGRADED, line
     assert re.search(
-        r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
+        r"ended after \d+ s: the connection was lost; the recording was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
     assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
@@ -152,7 +152,7 @@ def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
     result = run.end()
     (line,) = of_host(result)
     assert line.status is Status.FAILED and re.search(
-        r"could not be made again within \d+ s: ", line.reason
+        r"could not be restored within \d+ s: ", line.reason
     ), line
     assert "refused" in line.reason
 

@@ -293,7 +293,7 @@ impl Asked<'_> {
         let (name, path) = (self.usual_name(), self.usual_path());
         let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
         made.map_err(|_| {
-            let reason = format!("{path} is there, and the JVM would write over it");
+            let reason = format!("{path} exists, and the JVM would overwrite it");
             Failure::new(reason, format!("remove {path} if nobody needs it"))
                 .coded(Code::NoWritableFolder)
         })?;
