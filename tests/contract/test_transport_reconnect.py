@@ -151,9 +151,9 @@ def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
     server.kill_sessions(and_stop=True)
     result = run.end()
     (line,) = of_host(result)
-    assert line.status is Status.FAILED and re.search(
-        r"could not be restored within \d+ s: ", line.reason
-    ), line
+    assert line.status is Status.FAILED and re.search(r"could not be restored within \d+ s: ", line.reason), (
+        line
+    )
     assert "refused" in line.reason
 
 
