@@ -297,7 +297,7 @@ mod tests {
         };
         let found = found.bounded();
         assert_eq!(found.entries[0].path, "/tmp/x");
-        assert!(found.failed[0].reason.ends_with("look again"));
+        assert!(found.failed[0].reason.ends_with("list again"));
         assert!(serde_json::to_vec(&found).unwrap().len() < 16 << 20);
     }
 }

@@ -200,7 +200,7 @@ mod tests {
         let (_, refused) = of("page-faults cpu context-switches");
         assert!(refused[0].reason.contains("only one of cpu, page-faults"));
         assert!(refused[1].remedy.contains("-e context-switches"));
-        assert!(of("ctimer").1[0].remedy.contains("ask for cpu"));
+        assert!(of("ctimer").1[0].remedy.contains("use -e cpu"));
     }
 
     fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {

@@ -357,7 +357,7 @@ mod tests {
             ("Couldn't create thread/CPU maps: No such process\n", "has ended"),
             ("Workload failed: No such file or directory\n", "sleep"),
             ("Error:\nquite new\n[ perf record: Woken up 1 times ]\n", "record x: quite new"),
-            ("", "without a word"),
+            ("", "without a message"),
         ] {
             let reason = failure(words, "x").reason;
             assert!(reason.contains(want), "{words:?} became {reason:?}");
