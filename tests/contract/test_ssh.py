@@ -255,7 +255,10 @@ def test_nobody_listens(site):
 
 
 def test_a_name_that_is_not_known(site):
-    unknown, unanswered = r"the name nowhere\.invalid is not known", r"the name lookup failed for nowhere\.invalid"
+    unknown, unanswered = (
+        r"the name nowhere\.invalid is not known",
+        r"the name lookup failed for nowhere\.invalid",
+    )
     with pytest.raises(HostError, match=f"{unknown}|{unanswered}"):
         site.connector().transport(Host("a", "nowhere.invalid")).connect()
 
