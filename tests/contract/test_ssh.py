@@ -17,6 +17,7 @@ import pytest
 
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.model import Host
+from tests.contract.agent_driver import ready
 from tests.contract.sshd import SSHD, connect_together, connected, free_port, make_key, refused, ssh_agent
 from tests.lab import procs
 
@@ -298,12 +299,7 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site):
     name = f"hpt{os.getpid() % 100000}"
     # other sessions of these tests may have such networks too
     net, base = f"198.18.{os.getpid() // 64 % 256}", os.getpid() % 64 * 4
-    with subprocess.Popen(
-        ["unshare", "--net", "sh", "-c", "echo ready; exec cat"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as holder:
-        assert holder.stdout.readline() == b"ready\n"
+    with ready(["unshare", "--net", "sh", "-c", "echo ready; exec cat"]) as holder:
         inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
         for command in (
             ["ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", str(holder.pid)],
@@ -326,4 +322,3 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site):
         assert "timed out after 1 s" in error.reason or "no route" in error.reason
         server.kill_sessions()  # nobody tells them that their client has gone
         subprocess.run(["ip", "link", "delete", name], check=True)
-        holder.stdin.close()
