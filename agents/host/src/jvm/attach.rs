@@ -3,8 +3,10 @@
 //! The JVM is asked by a trigger file and SIGQUIT. To a process without a handler that signal is deadly, and a JVM
 //! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -24,13 +26,11 @@ use crate::wire::outcome::{Code, Failure};
 mod reply;
 mod socket;
 mod trigger;
-mod turns;
 mod unread;
 
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
-use self::turns::Turns;
 pub use self::unread::{left, see_off};
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -43,8 +43,10 @@ const LEAST: Duration = Duration::from_secs(1);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
-/// JVMs of the same number in one `/tmp` are asked one after the other: see `open_listener`.
-static OPENING: Turns = Turns::new();
+/// A folder (device and inode) and a number in it. JVMs of the same number in one `/tmp` are asked one after the other:
+/// see `open_listener`.
+type Place = (u64, u64, i32);
+static OPENING: Mutex<BTreeMap<Place, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// A JVM and the right to talk to it.
 pub struct Attach<'a> {
@@ -252,12 +254,10 @@ impl<'a> Attach<'a> {
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
         let tmp = stat(self.shoes.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
         let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
-        let Some(_turn) = OPENING.take(place, self.limit(OPEN_TIMEOUT)) else {
-            return Err(Failure::new(
-                format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
-                "give each container a /tmp of its own",
-            ).coded(Code::AttachSocketTaken));
-        };
+        let mut opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = opening.entry(place).or_default().clone();
+        drop(opening);
+        let _turn = place.lock().unwrap_or_else(PoisonError::into_inner);
         match self.own_socket()? {
             Some(socket) => Ok(socket),
             None => self.ask_for_socket(),

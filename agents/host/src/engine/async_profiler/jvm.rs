@@ -141,7 +141,7 @@ impl Jvm {
     /// Start the first of the plan's ways that works; also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let shared = self.shared.clone();
-        let _turn = shared.attaches.turn()?;
+        let _turn = shared.attach_turn()?;
         let began = Instant::now();
         let started = self.start_one_of(plan);
         self.attached += began.elapsed();

@@ -96,7 +96,7 @@ pub fn enter(
 ) -> Result<Option<Entered>, Failure> {
     let _turn = match job.dry_run {
         true => None,
-        false => Some(job.shared.attaches.turn()?),
+        false => Some(job.shared.attach_turn()?),
     };
     let began = Instant::now();
     let (shoes, library) = (&looked.shoes, looked.library);

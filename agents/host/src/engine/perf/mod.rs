@@ -282,7 +282,7 @@ impl Engine for PerfRecord {
     }
 
     fn ask(&mut self) {
-        let _turn = self.shared.attaches.turn_at_the_end();
+        let _turn = self.shared.attaches.take_at_the_end();
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
