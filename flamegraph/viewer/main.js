@@ -11,7 +11,7 @@ import { HostsTable } from "./views/hosts_view.js";
 import { runSection } from "./views/run_view.js";
 import { Summaries } from "./views/summary.js";
 
-/** @typedef {import("./data/page.js").PageInfo} PageInfo */
+/** @import { PageInfo } from "./data/page.js" */
 
 /** Shows the page, or says why it cannot be shown. The answer is there before the tree is read. */
 async function start() {

@@ -10,6 +10,7 @@ from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.words import percent, plain, short_name
 from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import amount, duration, measure_of, named_by
 
 _WITHIN_SHOWN = 3
@@ -80,26 +81,26 @@ def _about_noise(compared: Changes) -> str:
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:
     if not rows:
         return []
-    text = ["", f"{head}:", _heads(compared)]
-    text += [_row(compared, one.name, one.of(kind)) for one in rows[:top]]
+    text = ["", f"{head}:", *_methods(compared, [(one.name, one.of(kind)) for one in rows[:top]])]
     if len(rows) > top:
         text.append(f"  … and {len(rows) - top} more")
     return text
 
 
-def _heads(compared: Changes) -> str:
-    return " ".join(f"{head:>10}" for head in HEADS) + f"  {named_by(compared.event)}"
-
-
-def _row(compared: Changes, name: str, moved: Moved) -> str:
-    cells = [
-        amount_of(compared, moved.before),
-        amount_of(compared, moved.after),
-        change_of(compared, moved.change),
-        noise_of(compared, moved.noise),
-    ]
-    mark = f" ({moved.which})" if moved.which else ""
-    return " ".join(f"{cell:>10}" for cell in cells) + f"  {_name(name)}{mark}"
+def _methods(compared: Changes, methods: Sequence[tuple[str, Moved]]) -> list[str]:
+    rows = [(*HEADS, named_by(compared.event))]
+    for name, moved in methods:
+        mark = f" ({moved.which})" if moved.which else ""
+        rows.append(
+            (
+                amount_of(compared, moved.before),
+                amount_of(compared, moved.after),
+                change_of(compared, moved.change),
+                noise_of(compared, moved.noise),
+                f"{_name(name)}{mark}",
+            )
+        )
+    return table_lines(rows, right=range(4), indent=2)
 
 
 def amount_of(compared: Changes, value: float) -> str:
@@ -131,8 +132,7 @@ def _nothing(compared: Changes, top: int) -> list[str]:
     if not largest:
         return ["", "nothing changed"]
     known = "nothing changed beyond noise; the largest changes are" if compared.noise.known else "changes"
-    text = ["", f"{known}, by itself:", _heads(compared)]
-    return text + [_row(compared, one.name, one.own) for one in largest]
+    return ["", f"{known}, by itself:", *_methods(compared, [(one.name, one.own) for one in largest])]
 
 
 def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> list[str]:

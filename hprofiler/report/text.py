@@ -9,6 +9,7 @@ from hprofiler._flamegraph import Method
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, named_by
 
 # Rows of a table that are no outliers: more of them add nothing.
@@ -21,11 +22,13 @@ def hottest(methods: Sequence[Method], total: int, event: str, share_of: str = "
 
     `share_of` says what the total is, where it is not all there is.
     """
-    lines = [f"{'self':>8} {'total':>8}  {named_by(event)}{share_of and f' (shares of {share_of})'}"]
+    rows: list[tuple[str, ...]] = [
+        ("self", "total", f"{named_by(event)}{share_of and f' (shares of {share_of})'}")
+    ]
     for one in methods:
-        self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
-        lines.append(f"{plain(self_share):>8} {plain(total_share):>8}  {printable(one.name)}")
-    return "\n".join(lines)
+        shares = (plain(percent(value, total)) for value in (one.self_value, one.total_value))
+        rows.append((*shares, printable(one.name)))
+    return "\n".join(table_lines(rows, right=(0, 1), indent=2))
 
 
 def outliers_table(event: str, compared: Compared) -> str:
@@ -72,11 +75,9 @@ def _rows(ranked: Sequence[Unlike], head: str) -> list[str]:
     if len(ranked) < 2:
         return []
     shown = [one for number, one in enumerate(ranked) if one.outlier or number < _OTHERS_SHOWN]
-    names = _names(shown)
-    width = max(len(head), *map(len, names))
-    heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
-    lines = [f"  {head:<{width}}  {heads}"]
-    lines += [_row(one, f"{name:<{width}}") for one, name in zip(shown, names, strict=False)]
+    heads = (head, "unlike", "samples", "divergence", "by chance", "cosine", "moved", "what differs most")
+    rows = [heads, *(_row(one, name) for one, name in zip(shown, _names(shown), strict=True))]
+    lines = table_lines(rows, right=range(2, 7), indent=2)
     if len(shown) < len(ranked):
         lines.append(f"  … and {len(ranked) - len(shown)} more")
     return lines
@@ -92,14 +93,18 @@ def _names(shown: Sequence[Unlike]) -> list[str]:
     ]
 
 
-def _row(one: Unlike, name: str) -> str:
+def _row(one: Unlike, name: str) -> tuple[str, ...]:
     distance = one.distance
-    unlike = "yes" if one.outlier else "maybe" if distance.differs else ""
     return (
-        f"  {name}  {unlike:<6}  {one.samples:>9,}"
-        f"  {distance.divergence:>10.6f}  {distance.noise:>10.6f}  {distance.cosine:>6.4f}"
-        f"  {plain(percent(distance.moved, 1)):>6}  {printable(plain(what_differs(one)))}"
-    ).rstrip()
+        name,
+        "yes" if one.outlier else "maybe" if distance.differs else "",
+        f"{one.samples:,}",
+        f"{distance.divergence:.6f}",
+        f"{distance.noise:.6f}",
+        f"{distance.cosine:.4f}",
+        plain(percent(distance.moved, 1)),
+        printable(plain(what_differs(one))),
+    )
 
 
 def _record(one: Unlike) -> dict[str, object]:

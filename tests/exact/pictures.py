@@ -141,21 +141,6 @@ def _color(text: str) -> Rgb:
     return int(red), int(green), int(blue)
 
 
-def hue(color: Rgb) -> str:
-    """Which of flamegraph.pl's hues a colour is of; the documented ranges of these do not overlap."""
-    red, green, blue = color
-    if red == green == blue:
-        return "grey"
-    if blue == 0 and red > green:
-        return "orange"
-    if red == blue:
-        return "purple" if red > green else "green"
-    if green == blue:
-        return "red" if red > green else "aqua"
-    assert red == green, color
-    return "yellow" if red > blue else "blue"
-
-
 def by_inferno(folded: bytes, *options: str) -> Picture:
     """What inferno-flamegraph draws, with every frame."""
     command = [str(inferno("inferno-flamegraph")), "--minwidth", "0", *options]

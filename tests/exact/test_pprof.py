@@ -95,10 +95,3 @@ def test_modules_are_mappings_and_none_is_taken_for_the_program(tmp_path: Path) 
     rewritten = tmp_path / "go.pb.gz"
     go_pprof(path, "-proto", f"-output={rewritten}")
     assert Profile.read(rewritten).modules() == ours.modules() == {"read": "libc.so.6", "f": "libx.so"}
-
-
-def test_the_last_value_is_shown_first(tmp_path: Path) -> None:
-    path = tmp_path / "two.pb.gz"
-    mixed = b"a 1 70\nb 2 30\n"
-    Profile.from_bytes(mixed).write(str(path))
-    assert "Type: after" in go_pprof(path, "-top")

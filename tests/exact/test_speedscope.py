@@ -47,15 +47,3 @@ def test_files_are_valid_and_come_back(schema: Draft7Validator, tmp_path: Path, 
     assert (back.values, back.labels) == (profile.values, {"host": "h 1"})
     for value in range(len(profile.values)):
         assert back.to_folded(value=value) == profile.to_folded(value=value)
-
-
-def test_stacks_are_root_first_and_weights_in_the_values_unit(tmp_path: Path) -> None:
-    content = written(Profile.from_bytes(TEXTS["plain"]), tmp_path / "x.json")
-    names = [frame["name"] for frame in content["shared"]["frames"]]
-    profile = content["profiles"][0]
-    stacks = [[names[frame] for frame in sample] for sample in profile["samples"]]
-    assert dict(zip(map(tuple, stacks), profile["weights"], strict=False)) == {
-        ("main", "a.B.c_[j]", "read_[k]"): 3,
-        ("main", "a.B.c_[0]"): 4,
-    }
-    assert (profile["type"], profile["unit"], profile["endValue"]) == ("sampled", "none", 7)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.cli.commands.convert import svg as convert_svg
-from tests.exact.pictures import Picture, hue, made_up, parse
+from tests.exact.pictures import Picture, made_up, parse
 
 FOLDED = made_up(21)
 
@@ -31,25 +30,6 @@ def convert(folder: Path, *words: str, fails: bool = False) -> subprocess.Comple
 def picture(folder: Path, *words: str) -> Picture:
     convert(folder, "in.folded", "-o", "out.svg", "--minwidth", "0", *words)
     return parse((folder / "out.svg").read_bytes())
-
-
-@pytest.mark.parametrize("palette", convert_svg.PALETTES)
-def test_every_palette_has_its_hues(folder: Path, palette: str) -> None:
-    fills = picture(folder, "--colors", palette).fills().values()
-    colors = [color for color in fills if len(set(color)) > 1]
-    if palette in ("hot", "mem"):
-        low, high = {"hot": (205, 255), "mem": (0, 0)}[palette]
-        assert all(low <= color[0] <= high for color in colors)
-        return
-    kinds = {
-        "java": {"green", "yellow", "red", "orange"},
-        "js": {"green", "yellow", "red", "orange"},
-        "perl": {"green", "yellow", "red", "orange"},
-        "chain": {"blue"},
-        "wakeup": {"aqua"},
-        "io": {"blue"},
-    }
-    assert {hue(color) for color in colors} == kinds.get(palette, {palette})
 
 
 def test_words_stand_in_the_picture(folder: Path) -> None:
@@ -78,21 +58,6 @@ def test_a_consistent_palette_is_kept_in_the_working_folder(folder: Path) -> Non
     done = convert(folder, "in.folded", "-o", "x.svg", "--cp", fails=True)
     assert "palette.map: palette map, line 1" in done.stderr
     assert (folder / "palette.map").read_text() == "precious\n"
-
-
-def test_differences(folder: Path) -> None:
-    (folder / "old.folded").write_bytes(b"r;a 10\nr;gone 10\n")
-    (folder / "in.folded").write_bytes(b"r;a 30\nr;new 10\n")
-    deltas = {bar.name: bar.delta for bar in picture(folder, "--diff", "old.folded").bars}
-    assert deltas == {"all": 0, "r": 0, "a": 25, "new": 25}
-    assert "Vanished: 50.00% of before" in picture(folder, "--diff", "old.folded").text
-    before = {bar.name for bar in picture(folder, "--diff", "old.folded", "--width-from", "before").bars}
-    assert before == {"all", "r", "a", "gone"}
-    negated = {bar.name: bar.delta for bar in picture(folder, "--diff", "old.folded", "--negate").bars}
-    assert negated["a"] == -25
-    # Differential folded text is drawn as a difference, as flamegraph.pl does.
-    (folder / "in.folded").write_bytes(b"r;a 10 30\nr;b 5 1\n")
-    assert {bar.name: bar.amount for bar in picture(folder).bars} == {"all": 31, "r": 31, "a": 30, "b": 1}
 
 
 def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:

@@ -22,7 +22,7 @@ from tests.fuzz.invariants import check_text, check_texts, ours
 APPLICATION = "application_1700000000000_0042"
 BETWEEN = b"\0"
 """Two answers."""
-_QUESTIONS = ("apps", "appattempts", "containers", "nodes", "executors", "stages", "allexecutors")
+_QUESTIONS = ("apps", "appattempts", "containers", "nodes", "executors", "stages")
 _STATUS = re.compile(rb"([1-5][0-9]{2}) ?([\x20-\x7e]*)\n")
 _HEADERS = ("Location", "Refresh", "WWW-Authenticate", "Content-Encoding")
 _MOST_ASKED = 50

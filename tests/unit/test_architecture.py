@@ -17,7 +17,7 @@ BASE = {"base", "model"}
 ALLOWED = {
     "__init__": ({"_flamegraph"}, set()),
     "__main__": ({"cli"}, set()),
-    "base": (set(), set()),
+    "base": (set(), {"rich"}),
     "model": ({"base"}, {"msgspec"}),
     "selectors": (BASE, {"yaml"}),
     "kubernetes": (

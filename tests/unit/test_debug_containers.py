@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
 from hprofiler.transport import Debugging, ExecConnector, ExecTransport
+from tests.lab.procs import wait_for
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status, waiting
 from tests.unit.stand_in import StandIns
 
@@ -67,7 +68,6 @@ class Beside:
     def __init__(self, server: ApiServer, folder: Path) -> None:
         self.server = server
         self.target = pod("one")
-        self.added = threading.Event()
         self.process: list[subprocess.Popen[bytes]] = []
         self.state: dict[str, Any] = RUNS
         self._end_file = folder / "end"
@@ -87,10 +87,9 @@ class Beside:
         (made,) = query["body"][0]["spec"]["ephemeralContainers"]
         command = [word.replace("$$", "$") for word in made["command"]]
         self.process.append(subprocess.Popen(command, stdin=subprocess.PIPE))
-        waits_for(lambda: self._end_file.exists() and self._end_file.read_text().endswith("\n"))
+        wait_for("its beginning", lambda: self._end_file.exists() and "\n" in self._end_file.read_text())
         self.server.exec_status = None
         self.target["status"]["ephemeralContainerStatuses"] = [{"name": made["name"], "state": self.state}]
-        self.added.set()
         return 200, self.target
 
     def ended(self) -> bool:
@@ -105,15 +104,6 @@ def beside(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for process in made.process:
         process.kill()
         process.communicate()
-
-
-def waits_for(condition: Callable[[], bool]) -> None:
-    done = threading.Event()
-    for _ in range(3000):
-        if condition():
-            return
-        done.wait(0.01)
-    pytest.fail("it never came")
 
 
 def test_one_that_is_given_up_is_told_to_end(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:

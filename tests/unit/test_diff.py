@@ -18,7 +18,6 @@ from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 HOT = "com/acme/Job.m2"
 # A quarter more of all work, in one method: its share goes from 8.3 % to 26.7 %.
 WORSE = [share + (0.25 * sum(USUAL) if number == 2 else 0) for number, share in enumerate(USUAL)]
@@ -268,12 +267,6 @@ def test_a_profile_that_cannot_be_used_is_left_out_and_told(before, after):
     assert "9,000 samples, 3 processes" in done.stdout
 
 
-def test_the_picture_is_written(before, after, tmp_path):
-    picture = tmp_path / "change.svg"
-    assert hprofiler(before, after, "-o", picture).returncode == 0
-    assert "16,000 samples" in picture.read_text() and "m2" in picture.read_text()
-
-
 def described(page):
     content = page.read_text()
     record = re.search(r'id="hprofiler-page">(.*?)</script>', content, re.DOTALL)
@@ -365,20 +358,3 @@ def test_a_side_that_is_not_all_is_told(tmp_path):
     assert partial in (tmp_path / "x.html").read_text()
     told = json.loads(hprofiler(before, after, "--json").stdout)
     assert (told["before"]["partial"], told["after"]["partial"]) == (None, partial)
-
-
-def test_a_run_that_recorded_nothing_is_nothing_to_compare(tmp_path):
-    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
-    changed(after, lambda content: content["hosts"][0].update(recordings=[]))
-    for words in ([], ["-e", "cpu"]):
-        done = hprofiler(before, after, *words)
-        assert (done.returncode, done.stdout) == (4, "") and "no samples of cpu in" in done.stderr
-
-
-def test_nothing_from_a_run_moves_the_terminal(tmp_path):
-    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB, JOB)
-    host = "h\x9b31m\nnot compared: forged"
-    changed(after, lambda content: content["hosts"][1].update(name=host))
-    done = hprofiler(before, after)
-    assert done.returncode == 3 and "\x9b" not in done.stdout + done.stderr
-    assert sum(line.startswith("not compared:") for line in done.stderr.splitlines()) == 1

@@ -12,7 +12,7 @@ from hprofiler.agent import CheckedProcess, Finding, Found, Ignored
 from hprofiler.agent.messages import BadEvent, decode
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.findings_table import print_table
+from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.collect.visit import idle_reason
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
@@ -156,7 +156,7 @@ def test_the_exit_code_says_how_much_would_be_recorded(hosts, want):
 
 def shown(*hosts: HostChecked, out: Any = None) -> str:
     out = out or io.StringIO()
-    print_table(hosts, out)
+    print_findings(hosts, out)
     return str(out.getvalue())
 
 

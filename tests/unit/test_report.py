@@ -140,9 +140,9 @@ def test_a_host_whose_name_climbs_stays_inside(tmp_path):
 def test_the_hottest_as_plain_lines():
     profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
     assert hottest(profile.top(2), profile.total(), "cpu").splitlines() == [
-        "    self    total  method",
-        "   75.0%    75.0%  b",
-        "   25.0%    25.0%  c\ufffd[0m",
+        "   self  total  method",
+        "  75.0%  75.0%  b",
+        "  25.0%  25.0%  c\ufffd[0m",
     ]
 
 

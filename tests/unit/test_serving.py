@@ -10,15 +10,14 @@ import stat
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from hprofiler.cli.terminal.serve import PageServer
+from tests.unit.command import ROOT
 from tests.viewer.made_run import MadeHost, make_run
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 LONG = 60
 
 
@@ -61,18 +60,9 @@ def test_the_page_is_served_as_it_is_now(server, page):
 def test_nothing_else_is_served(server, page):
     path = urlsplit(server.address).path
     token = path.split("/")[1]
-    for other in (
-        "/",
-        "/report.html",
-        f"/{token}",
-        f"/{token}/",
-        f"/{token}/run.json",
-        f"{path}/../run.json",
-        f"/{token}/../report.html",
-        f"{path}?x",
-        f"/{token[:-1]}/report.html",
-        "/caf%C3%A9",
-    ):
+    others = ["/", "/report.html", f"/{token}/", f"/{token}/run.json", f"{path}/../run.json"]
+    others += [f"/{token}/../report.html", f"{path}?x", f"/{token[:-1]}/report.html", "/caf%C3%A9"]
+    for other in others:
         status, _, body = ask(server, other)
         assert status == 404 and token not in body, other
     assert ask(server, path, "POST")[0] == 501
@@ -132,24 +122,13 @@ def test_open_shows_the_page_in_the_browser(folder, tmp_path):
     assert (tmp_path / "shown").read_text().strip() == (folder / "report.html").as_uri()
 
 
-def test_to_look_at_a_page_changes_nothing(folder):
-    """What the run or an earlier report was made with stays."""
-    page = folder / "report.html"
-    with run_report(folder, "--threads") as command:
+@pytest.mark.parametrize(("words", "made_again"), [(["--open"], False), (["--open", "--threads"], True)])
+def test_a_page_that_is_there_is_made_again_only_for_options_of_pictures(folder, words, made_again):
+    with run_report(folder) as command:
         command.communicate(timeout=LONG)
-    page.write_bytes(page.read_bytes() + b"<!-- as it was made -->\n")
-    before = stamps(folder)
-    with run_report(folder, "--open") as command:
+    page = folder / "report.html"
+    page.write_bytes(b"as it was made")
+    with run_report(folder, *words) as command:
         out, _ = command.communicate(timeout=LONG)
     assert (command.returncode, out) == (0, f"{page}\n")
-    assert stamps(folder) == before
-    # Options of pictures, or none at all, make it again.
-    for words in (["--open", "--threads"], []):
-        page.write_bytes(b"as it was made")
-        with run_report(folder, *words) as command:
-            command.communicate(timeout=LONG)
-        assert page.read_bytes() != b"as it was made", words
-
-
-def stamps(folder):
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert (page.read_bytes() != b"as it was made") is made_again

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len as width
 
 from hprofiler.cli.terminal.ledger import (
     host_records,
@@ -13,7 +14,6 @@ from hprofiler.cli.terminal.ledger import (
     print_failures,
     print_reasons,
 )
-from hprofiler.cli.terminal.lines import width
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 from tests.unit.command import Terminal
 

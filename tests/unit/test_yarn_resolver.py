@@ -141,7 +141,7 @@ def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) 
     "answer", [Answer(b"<html>", 200), Answer({}, 500), Answer(b"", 302, {"Location": "http://127.0.0.1:9/"})]
 )
 def test_a_driver_that_does_not_answer_costs_labels_alone(server: Server, answer: Answer) -> None:
-    server.set({f"{PROXY}/allexecutors": answer})
+    server.set({f"{PROXY}/executors": answer})
     located = locate(server)
     assert len(located.hosts) == 2 and "role" not in located.hosts[1].containers[container_id(2)]
     (note,) = located.notes
@@ -153,7 +153,7 @@ def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> Non
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
     foreign = executor("1", 77, "evil")
     odd: list[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
-    server.set({f"{PROXY}/allexecutors": [liar, foreign, *odd]})
+    server.set({f"{PROXY}/executors": [liar, foreign, *odd]})
     located = locate(server)
     assert [host.name for host in located.hosts] == ["n1", "n2"]
     assert located.hosts[1].containers[container_id(2)]["executor"] == "\ufffd[31m9"
@@ -238,34 +238,6 @@ def test_what_came_since(server: Server) -> None:
     server.set({"*": Answer(b"", 500)})
     with pytest.raises(YarnError, match="answered 500"):
         located.new_processes()
-
-
-def test_executors_that_came_and_went(server: Server) -> None:
-    """In no list of the ResourceManager, then or now: the driver alone knows."""
-    gone = [executor("3", 5, "n1", isActive=False)]  # before
-    alive = [executor("driver", 1, "n1", isActive=True), executor("1", 2, "n2", isActive=True)]
-    server.set(spark_paths([*alive, *gone], []))
-    located = locate(server)
-    assert located.new_processes() == []
-    gone += [executor("4", 6, "n9", isActive=False), executor("5", 7, "-o x", isActive=False)]
-    gone += [executor("6", 3, "n1", isActive=False), executor("7", 8, "n9", isActive=True)]
-    foreign = container_id(9, "application_1700000000000_0043")
-    gone += [executor("8", None, "n9", isActive=False, attributes={"CONTAINER_ID": foreign})]
-    server.set(spark_paths([*alive, *gone], []))
-    assert [(line.host, line.reason) for line in located.new_processes()] == [
-        ("n9", "executor 4 on n9 began and ended during the recording and is not in it"),
-        ("n1", "executor 5 on n1 began and ended during the recording and is not in it"),
-    ]
-    server.set({f"{PROXY}/allexecutors": Answer({}, 500)})
-    assert located.new_processes() == []
-
-
-def test_a_spark_that_does_not_know_of_those_that_ended(server: Server) -> None:
-    server.paths[f"{PROXY}/executors"] = server.paths.pop(f"{PROXY}/allexecutors")
-    located = locate(server)
-    assert located.notes == () and len(server.asked) == 6
-    assert located.hosts[1].containers[container_id(2)]["executor"] == "1"
-    assert located.new_processes() == []
 
 
 # A ResourceManager that does not list containers

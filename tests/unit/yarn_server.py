@@ -144,7 +144,7 @@ def application_paths(
 
 
 def spark_paths(executors: list[dict[str, Any]], stages: list[int]) -> dict[str, Any]:
-    return {f"{PROXY}/allexecutors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
+    return {f"{PROXY}/executors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
 
 
 def small_cluster() -> dict[str, Any]:

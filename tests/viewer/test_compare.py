@@ -30,7 +30,7 @@ from tests.viewer.seeing import (
 )
 
 SWAP = "document.getElementById('compare-swap').click();"
-BUSY = "[...document.querySelectorAll('.lone, .changes')].map((list) => list.getAttribute('aria-busy'))"
+BUSY = "[...document.querySelectorAll('.unique, .changes')].map((list) => list.getAttribute('aria-busy'))"
 
 
 @pytest.fixture(scope="module")

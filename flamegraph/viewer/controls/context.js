@@ -5,15 +5,12 @@ import { Scopes } from "../data/scopes.js";
 import { Store } from "../data/state.js";
 import { Graph } from "../graph/graph.js";
 
-/** @typedef {import("../graph/graph.js").Look} Look */
-/** @typedef {import("../data/search.js").Matches} Matches */
-/** @typedef {import("../data/page.js").PageInfo} PageInfo */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("../data/scopes.js").Scope} Scope */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../data/tree.js").Tree} Tree */
-/** @typedef {import("./tabs.js").Folds} Folds */
-/** @typedef {import("../data/state.js").ViewName} ViewName */
+/** @import { PageInfo } from "../data/page.js" */
+/** @import { Scope } from "../data/scopes.js" */
+/** @import { Matches } from "../data/search.js" */
+/** @import { State, ViewName } from "../data/state.js" */
+/** @import { Tree } from "../data/tree.js" */
+/** @import { Folds } from "./tabs.js" */
 
 /**
  * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its

@@ -37,6 +37,19 @@ export function filled(tag, className, ...content) {
 }
 
 /**
+ * A button that looks like a link.
+ * @param {string} title
+ * @param {() => void} act
+ * @param {...(string | Node)} content
+ */
+export function linkButton(title, act, ...content) {
+  const button = filled("button", "link", ...content);
+  button.title = title;
+  button.addEventListener("click", act);
+  return button;
+}
+
+/**
  * A table that does not sort.
  * @param {string} className
  * @param {[string, string][]} heads text and class of each

@@ -16,14 +16,13 @@ import { SearchBox } from "./search_box.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 
-/** @typedef {import("../graph/graph.js").Graph} Graph */
-/** @typedef {import("../data/page.js").PageInfo} PageInfo */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../data/tree.js").Tree} Tree */
-/** @typedef {import("./context.js").View} View */
-/** @typedef {import("./tabs.js").Folds} Folds */
-/** @typedef {import("../views/summary.js").Summaries} Summaries */
-/** @typedef {import("../data/state.js").ViewName} ViewName */
+/** @import { PageInfo } from "../data/page.js" */
+/** @import { State, ViewName } from "../data/state.js" */
+/** @import { Tree } from "../data/tree.js" */
+/** @import { Graph } from "../graph/graph.js" */
+/** @import { Summaries } from "../views/summary.js" */
+/** @import { View } from "./context.js" */
+/** @import { Folds } from "./tabs.js" */
 
 /** Views of graphs: colours, and which way the root is, mean nothing elsewhere. */
 const GRAPHS = ["graph", "reversed", "sandwich", "compare"];
@@ -45,8 +44,8 @@ export class Explorer {
     /** The one that is shown. @type {ViewName | null} */
     this.view = null;
     this.coloring = new Coloring(isDark(), "kind");
-    /** What the legend tells: of which profile, in which colours. @type {unknown[]} */
-    this.told = [];
+    /** What the legend shows: of which profile, in which colours. @type {unknown[]} */
+    this.legend = [];
     this.search = new SearchBox((change) => this.store.set(change));
     this.scopes = new ScopeBox(this.context);
     startExport(this.context, (error) => this.fail("That cannot be saved", error));
@@ -289,9 +288,9 @@ export class Explorer {
     const dark = isDark();
     if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
     for (const graph of context.graphs) graph.recolor(this.coloring);
-    const told = this.told[0] === context.profile && this.told[1] === this.coloring;
-    if (told || part("legend", HTMLUListElement).hidden) return;
-    this.told = [context.profile, this.coloring];
+    const shown = this.legend[0] === context.profile && this.legend[1] === this.coloring;
+    if (shown || part("legend", HTMLUListElement).hidden) return;
+    this.legend = [context.profile, this.coloring];
     showLegend(context.profile, this.coloring);
   }
 
@@ -306,7 +305,7 @@ export class Explorer {
       layOnPaper(this.context, beside);
     } else {
       takeFromPaper(this.context);
-      this.told = [];
+      this.legend = [];
       this.recolor(state);
     }
   }

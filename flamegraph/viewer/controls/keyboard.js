@@ -4,12 +4,12 @@
 import { copyName, copyStack } from "../graph/frame_details.js";
 import { make, part } from "./dom.js";
 
-/** @typedef {import("./explorer.js").Explorer} Explorer */
-/** @typedef {import("../data/state.js").ViewName} ViewName */
+/** @import { ViewName } from "../data/state.js" */
+/** @import { Explorer } from "./explorer.js" */
 
 /**
  * `keys` as KeyboardEvent.key names them; `shown` where they are written otherwise. Without `act` the key belongs to
- * the graph or to the browser, and is only told.
+ * the graph or to the browser, and is only listed.
  * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void}} Shortcut
  */
 

@@ -4,7 +4,7 @@
 import { Coloring, showLegend } from "../graph/colors.js";
 import { part } from "./dom.js";
 
-/** @typedef {import("./context.js").Context} Context */
+/** @import { Context } from "./context.js" */
 
 /**
  * All rows of the graphs that are seen, in light colours.
@@ -37,9 +37,9 @@ function markBeside(beside) {
 /** @param {Context} context */
 function printedText({ page, scope, event, thread, state }) {
   const threads = thread >= 0 ? `, threads ${page.threads[thread]}` : "";
-  const told = [`Shown: ${page.events[event].title} of ${scope.label}${threads}.`];
+  const sentences = [`Shown: ${page.events[event].title} of ${scope.label}${threads}.`];
   const others = page.events.filter((_, at) => at !== event).map(({ title }) => title);
-  if (others.length) told.push(`Printed by themselves: ${others.join(", ")}.`);
-  if (state.query) told.push(`Marked: ${state.query}, ${part("search-result", HTMLOutputElement).textContent}.`);
-  return told.join(" ");
+  if (others.length) sentences.push(`Printed by themselves: ${others.join(", ")}.`);
+  if (state.query) sentences.push(`Marked: ${state.query}, ${part("search-result", HTMLOutputElement).textContent}.`);
+  return sentences.join(" ");
 }

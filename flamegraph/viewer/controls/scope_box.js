@@ -5,8 +5,8 @@ import { percent, quantity } from "../data/format.js";
 import { Combobox } from "./combobox.js";
 import { make, part } from "./dom.js";
 
-/** @typedef {import("./context.js").Context} Context */
-/** @typedef {import("../data/scopes.js").Scope} Scope */
+/** @import { Scope } from "../data/scopes.js" */
+/** @import { Context } from "./context.js" */
 
 export class ScopeBox {
   /** @param {Context} context */
@@ -67,14 +67,14 @@ export class ScopeBox {
    */
   missed(scope) {
     const { page, state, event, scopes } = this.context;
-    const told = [];
+    const notes = [];
     if (state.event && state.event !== page.events[event].name) {
-      told.push(`The link asks for an event that is not on this page; this is ${page.events[event].title}.`);
+      notes.push(`The link asks for an event that is not on this page; this is ${page.events[event].title}.`);
     }
     if (state.scope && !scopes.parse(state.scope)) {
-      told.push(`The link asks for a scope that is not on this page; this is ${scope.label}.`);
+      notes.push(`The link asks for a scope that is not on this page; this is ${scope.label}.`);
     }
-    return told;
+    return notes;
   }
 
   /** @param {number} event */

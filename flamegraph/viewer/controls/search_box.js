@@ -5,9 +5,9 @@ import { percent } from "../data/format.js";
 import { matchNames, measureMatches } from "../data/search.js";
 import { part } from "./dom.js";
 
-/** @typedef {import("../data/search.js").Matches} Matches */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("../data/state.js").State} State */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Matches } from "../data/search.js" */
+/** @import { State } from "../data/state.js" */
 
 export class SearchBox {
   /** @param {(change: {query?: string, regexp?: boolean}) => void} changed */

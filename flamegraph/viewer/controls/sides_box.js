@@ -6,10 +6,10 @@ import { formatScope } from "../data/scopes.js";
 import { Combobox } from "./combobox.js";
 import { make } from "./dom.js";
 
-/** @typedef {import("./context.js").Context} Context */
-/** @typedef {import("./combobox.js").Option} Option */
-/** @typedef {import("../data/scopes.js").Scope} Scope */
-/** @typedef {import("../data/state.js").State} State */
+/** @import { Scope } from "../data/scopes.js" */
+/** @import { State } from "../data/state.js" */
+/** @import { Option } from "./combobox.js" */
+/** @import { Context } from "./context.js" */
 
 /** @typedef {{one: Scope, another: Scope}} Pair what is compared, and with what */
 

@@ -3,7 +3,7 @@
 
 import { part } from "./dom.js";
 
-/** @typedef {import("../data/state.js").ViewName} ViewName */
+/** @import { ViewName } from "../data/state.js" */
 
 /** @param {(view: ViewName) => void} chosen */
 export function startTabs(chosen) {

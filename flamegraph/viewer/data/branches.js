@@ -4,7 +4,7 @@
  * They grow level by level, only as far as frames are wide enough to be seen: narrower ones become one frame.
  */
 
-/** @typedef {import("./profile.js").Profile} Profile */
+/** @import { Profile } from "./profile.js" */
 
 /**
  * A frame of such a tree.

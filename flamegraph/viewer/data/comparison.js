@@ -2,11 +2,10 @@
 /** Two scopes on one tree: what has more, what has less, what is in one of them only. */
 
 import { isClass } from "./frame_kinds.js";
-import { LentProfile, Places } from "./profile.js";
+import { PooledProfile, BufferPool } from "./profile.js";
 
-/** @typedef {import("./methods.js").Method} Method */
-/** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {import("./profile.js").Shape} Shape */
+/** @import { Method } from "./methods.js" */
+/** @import { Profile, Shape } from "./profile.js" */
 
 /**
  * Both sides of a comparison, in shares of their own wholes or in amounts.
@@ -30,11 +29,11 @@ import { LentProfile, Places } from "./profile.js";
 
 /**
  * A path that only one side has, with all below it.
- * @typedef {{node: number, part: number}} Lone
+ * @typedef {{node: number, part: number}} UniquePath
  */
 /**
  * The heaviest of them, and how many there are in all.
- * @typedef {{paths: Lone[], count: number, chance: number}} LoneFrames `chance` are those that may be chance, besides
+ * @typedef {{paths: UniquePath[], count: number, chance: number}} UniquePaths `chance` are those that may be chance, besides
  */
 
 /**
@@ -80,13 +79,13 @@ export function methodChanges(here, there, sides) {
  * @param {number} whole of the one
  * @param {number} most how many
  * @param {(node: number) => boolean} isChance
- * @returns {LoneFrames}
+ * @returns {UniquePaths}
  */
-export function loneFrames(one, other, whole, most, isChance) {
+export function uniquePaths(one, other, whole, most, isChance) {
   const { count, end } = one;
   const total = one.total[0];
   const missing = other.total[0];
-  /** @type {Lone[]} */
+  /** @type {UniquePath[]} */
   const found = [];
   for (let node = 1; node < count; ) {
     if (total[node] === 0) {
@@ -98,9 +97,9 @@ export function loneFrames(one, other, whole, most, isChance) {
       node++;
     }
   }
-  const told = found.filter(({ node }) => !isChance(node));
-  told.sort((a, b) => b.part - a.part || a.node - b.node);
-  return { paths: told.slice(0, most), count: told.length, chance: found.length - told.length };
+  const beyond = found.filter(({ node }) => !isChance(node));
+  beyond.sort((a, b) => b.part - a.part || a.node - b.node);
+  return { paths: beyond.slice(0, most), count: beyond.length, chance: found.length - beyond.length };
 }
 
 /**
@@ -119,49 +118,49 @@ export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
 
 /**
  * A tree without kinds of frames, and where each node of the tree with them is in it.
- * @typedef {{shape: Shape, node: Int32Array | null, places: Places}} Plain `node` is null where both are the same
+ * @typedef {{shape: Shape, node: Int32Array | null, pool: BufferPool}} Kindless `node` is null where both are the same
  */
 
 /** Both sides of a comparison. */
 const SIDES = 2;
 
-/** @type {WeakMap<Shape, Plain>} */
-const plainByTree = new WeakMap();
+/** @type {WeakMap<Shape, Kindless>} */
+const kindlessByTree = new WeakMap();
 
 /**
  * Found out once for each tree.
  * @param {Shape} tree
  */
-export function plainOf(tree) {
-  const plain = plainByTree.get(tree) ?? mergeKinds(tree);
-  plainByTree.set(tree, plain);
-  return plain;
+export function kindlessOf(tree) {
+  const kindless = kindlessByTree.get(tree) ?? mergeKinds(tree);
+  kindlessByTree.set(tree, kindless);
+  return kindless;
 }
 
 /**
  * @param {Profile} profile
- * @param {Plain} plain of its tree
+ * @param {Kindless} kindless of its tree
  */
-export function plainProfile(profile, { shape, node, places }) {
+export function kindlessProfile(profile, { shape, node, pool }) {
   if (!node) return profile;
   const { kind } = profile;
-  return new LentProfile(shape, profile.event, places, (self) => {
+  return new PooledProfile(shape, profile.event, pool, (self) => {
     const [own] = profile.self;
     for (let at = 0; at < node.length; at++) {
       self[node[at]] += own[at];
-      if (isClass(kind[at])) shape.kind[node[at]] = kind[at]; // told since the tree was made
+      if (isClass(kind[at])) shape.kind[node[at]] = kind[at]; // marked since the tree was made
     }
   });
 }
 
 /**
  * @param {Shape} tree
- * @returns {Plain}
+ * @returns {Kindless}
  */
 function mergeKinds(tree) {
-  const torn = tornSubtrees(tree);
-  const places = new Places(SIDES);
-  if (!torn[0]) return { shape: tree, node: null, places };
+  const mixed = subtreesWithTwins(tree);
+  const pool = new BufferPool(SIDES);
+  if (!mixed[0]) return { shape: tree, node: null, pool };
   const { count, name, kind } = tree;
   const node = new Int32Array(count);
   const parent = new Int32Array(count);
@@ -169,7 +168,7 @@ function mergeKinds(tree) {
   let made = 0;
   const waiting = [{ nodes: [0], above: -1 }];
   for (let at = waiting.pop(); at; at = waiting.pop()) {
-    const whole = at.nodes.length === 1 && !torn[at.nodes[0]];
+    const whole = at.nodes.length === 1 && !mixed[at.nodes[0]];
     const last = whole ? tree.end[at.nodes[0]] : at.nodes[0] + 1;
     const offset = made - at.nodes[0];
     for (let old = at.nodes[0]; old < last; old++) {
@@ -188,21 +187,21 @@ function mergeKinds(tree) {
     depth: Int32Array.from({ length: made }, (_, at) => tree.depth[first[at]]),
     end: endsOf(parent, made),
   };
-  return { shape, node, places };
+  return { shape, node, pool };
 }
 
 /**
  * 1 for each node below which, at any depth, two frames of one name stand side by side. Children are in name order.
  * @param {Shape} tree
  */
-function tornSubtrees({ count, name, parent, end }) {
-  const torn = new Uint8Array(count);
+function subtreesWithTwins({ count, name, parent, end }) {
+  const mixed = new Uint8Array(count);
   for (let node = count - 1; node > 0; node--) {
     const next = end[node];
     const above = parent[node];
-    if (torn[node] || (next < end[above] && name[next] === name[node])) torn[above] = 1;
+    if (mixed[node] || (next < end[above] && name[next] === name[node])) mixed[above] = 1;
   }
-  return torn;
+  return mixed;
 }
 
 /**

@@ -1,8 +1,7 @@
 // @ts-check
 /** Numbers and names as people read them. */
 
-/** @typedef {import("./page.js").EventInfo} EventInfo */
-/** @typedef {import("./page.js").ValueType} ValueType */
+/** @import { EventInfo, ValueType } from "./page.js" */
 
 const NARROW_SPACE = "\u202f";
 /** Made when something is sorted: the first that a page asks for takes as long as drawing a picture. @type {Intl.Collator | null} */
@@ -35,22 +34,22 @@ export function quantity(value, type) {
 }
 
 /**
- * An event's amount in every way it can be told: "1,234 samples", "4.1 s", "0.07 cores".
+ * An event's amount in every unit: "1,234 samples", "4.1 s", "0.07 cores".
  * @param {number} value
  * @param {EventInfo} event
  * @returns {string[]}
  */
 export function amounts(value, event) {
-  const told = [quantity(value, event)];
-  if (value === 0) return told;
-  if (event.second) told.push(quantity(value * event.second.per, event.second));
+  const texts = [quantity(value, event)];
+  if (value === 0) return texts;
+  if (event.second) texts.push(quantity(value * event.second.per, event.second));
   const { seconds } = event;
-  if (!(seconds > 0)) return told;
-  if (event.type === "cpu") told.push(cores(value, seconds));
-  else if (event.second?.type === "cpu") told.push(cores(value * event.second.per, seconds));
-  else if (event.unit === "nanoseconds") told.push(plain(value / 1e9 / seconds, "threads"));
-  else if (event.unit === "bytes" && !event.type.startsWith("inuse")) told.push(`${bytes(value / seconds)}/s`);
-  return told;
+  if (!(seconds > 0)) return texts;
+  if (event.type === "cpu") texts.push(cores(value, seconds));
+  else if (event.second?.type === "cpu") texts.push(cores(value * event.second.per, seconds));
+  else if (event.unit === "nanoseconds") texts.push(plain(value / 1e9 / seconds, "threads"));
+  else if (event.unit === "bytes" && !event.type.startsWith("inuse")) texts.push(`${bytes(value / seconds)}/s`);
+  return texts;
 }
 
 /**

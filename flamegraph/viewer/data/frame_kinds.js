@@ -3,7 +3,7 @@
 
 import { packageLength } from "./format.js";
 
-/** @typedef {import("./tree.js").ByteReader} ByteReader */
+/** @import { ByteReader } from "./tree.js" */
 
 /** @typedef {{label: string, hue: number, saturation: number}} Family */
 
@@ -32,7 +32,7 @@ const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "cl
 const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
 /** Values whose stacks end in a class: what was allocated, or locked. */
 const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "contentions", "delay"]);
-/** In square brackets: its depth tells what it is. */
+/** In square brackets: its depth says what it is. */
 const BRACKETED = 254;
 const NOT_ASKED = 255;
 /** Only their stacks have a wait, or idle threads, at the root or below the thread: a thread may be called the same. */
@@ -57,7 +57,7 @@ let latest = { names: [], table: new Uint8Array(0) };
  * @param {Float64Array} self of each node
  * @param {string} type of the value
  */
-export function tellClasses(kind, self, type) {
+export function markClasses(kind, self, type) {
   if (!OF_CLASSES.has(type)) return;
   for (let node = 1; node < self.length; node++) {
     if (self[node] === 0) continue;
@@ -67,7 +67,7 @@ export function tellClasses(kind, self, type) {
 }
 
 /**
- * Whether `tellClasses` made it one.
+ * Whether `markClasses` made it one.
  * @param {number} kind
  */
 export function isClass(kind) {
@@ -87,7 +87,7 @@ export function familyNumber(names, name, kind, depth, type) {
   if (latest.names !== names) latest = { names, table: tableOf(names) };
   const { table } = latest;
   const at = name * KINDS.length + kind;
-  if (table[at] === NOT_ASKED) table[at] = tell(names[name], kind);
+  if (table[at] === NOT_ASKED) table[at] = familyByName(names[name], kind);
   return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth, type)) : table[at];
 }
 
@@ -114,7 +114,7 @@ export function familyOf(names, name, kind, depth, type) {
  * @param {string} name
  * @param {number} kind
  */
-function tell(name, kind) {
+function familyByName(name, kind) {
   if (!KINDS[kind] && name.startsWith("[") && name.endsWith("]")) return BRACKETED;
   return FAMILY_KEYS.indexOf(KINDS[kind] || byShape(name));
 }
@@ -143,7 +143,7 @@ function looksJava(name) {
   return /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/.test(name);
 }
 
-/** Java packages are told apart by this many segments. */
+/** Java packages have this many segments. */
 const SEGMENTS = 3;
 const NATIVE = "native code";
 const KERNEL = 5;

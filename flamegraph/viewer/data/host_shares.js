@@ -3,8 +3,8 @@
 
 import { inTurns, MethodCosts } from "./method_costs.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("./methods.js").Method} Method */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Method } from "./methods.js" */
 
 /** Shares that are kept: of more methods and hosts together only the heaviest methods have theirs. */
 const MOST_SHARES = 6_000_000;
@@ -41,12 +41,12 @@ export class HostShares {
     this.stopped = false;
   }
 
-  /** @returns {Promise<boolean>} whether all hosts were read, and nobody stopped it */
+  /** @returns {Promise<boolean>} false where it was stopped */
   read() {
     return inTurns(this.work(), () => this.stopped);
   }
 
-  /** Reads all hosts; stops for a moment wherever somebody else may go first. */
+  /** Reads all hosts; yields so that other work can run. */
   *work() {
     const { tree, scopes } = this.context;
     const rows = this.makeRows();
@@ -63,7 +63,7 @@ export class HostShares {
     }
   }
 
-  /** Gives each name a row, or each of the heaviest where they are too many; tells how many there are. */
+  /** Gives each name a row, or each of the heaviest where they are too many; returns how many there are. */
   makeRows() {
     const { names } = this.context.tree;
     const most = Math.floor(MOST_SHARES / Math.max(1, this.hosts.length));

@@ -5,11 +5,10 @@ import { Entries, Grower, inwards, outwards } from "./branches.js";
 import { endsOf } from "./comparison.js";
 import { Profile } from "./profile.js";
 
-/** @typedef {import("./branches.js").Branch} Branch */
-/** @typedef {import("./profile.js").Shape} Shape */
-/** @typedef {import("./branches.js").Step} Step */
+/** @import { Branch, Step } from "./branches.js" */
+/** @import { Shape } from "./profile.js" */
 
-export class Regrown extends Profile {
+export class MergedProfile extends Profile {
   /**
    * @param {Profile} base whose nodes were merged
    * @param {Branch} root
@@ -136,7 +135,7 @@ export class Merged {
     this.root = root;
     this.grower = new Grower(base, step);
     this.whole = this.grower.grow(entries, root);
-    this.profile = new Regrown(base, root);
+    this.profile = new MergedProfile(base, root);
   }
 
   /**
@@ -153,7 +152,7 @@ export class Merged {
     const below = this.grower.follow(this.entries, this.root, path);
     if (!this.grower.grow(below, branches[node])) this.whole = false;
     const names = this.profile.namesTo(node);
-    this.profile = new Regrown(this.base, this.root);
+    this.profile = new MergedProfile(this.base, this.root);
     return this.profile.find(names);
   }
 
@@ -189,7 +188,7 @@ export function mergedFromLeaves(profile) {
 /**
  * Who calls a method, and what it calls. All its frames are one, of recursion only the outermost.
  * @param {Profile} profile
- * @param {Uint8Array} outermost as `outermostFrames` tells
+ * @param {Uint8Array} outermost from `outermostFrames`
  * @param {number} name
  * @returns {{callers: Merged, callees: Merged} | null} null when this profile has nothing of it
  */

@@ -8,19 +8,19 @@
 
 import { outermostOf } from "./methods.js";
 
-/** @typedef {import("./tree.js").Tree} Tree */
+/** @import { Tree } from "./tree.js" */
 
 /** After so many milliseconds of work the page gets its turn. */
 const TURN = 8;
 
 /**
- * Does all of it, unless somebody stops it.
- * @param {Iterator<void>} work stops for a moment wherever somebody else may go first
+ * Does all of it, unless it is stopped.
+ * @param {Iterator<void>} work yields so that other work can run
  * @param {() => boolean} stopped
  * @returns {Promise<boolean>} whether all was done
  */
 export async function inTurns(work, stopped) {
-  // A page that nobody looks at is not drawn, and may read on.
+  // A hidden page is not drawn, and may read on.
   if (!document.hidden) await new Promise((drawn) => requestAnimationFrame(drawn));
   for (let turn = true; turn; ) {
     await new Promise((resolve) => setTimeout(resolve));
@@ -43,7 +43,7 @@ function isLeft(work) {
   return true;
 }
 
-/** After so many entries somebody else may go first. */
+/** Entries in one turn. */
 const ENTRIES_AT_ONCE = 1000;
 
 export class MethodCosts {
@@ -69,7 +69,7 @@ export class MethodCosts {
   }
 
   /**
-   * Adds up these columns alone; stops for a moment wherever somebody else may go first.
+   * Adds up these columns alone; yields so that other work can run.
    * @param {{column: number, weight: number}[]} columns
    */
   *read(columns) {

@@ -1,8 +1,7 @@
 // @ts-check
 /** Methods of a profile: every frame of one name together, whatever tier it ran in. */
 
-/** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {import("./profile.js").Shape} Shape */
+/** @import { Profile, Shape } from "./profile.js" */
 
 /**
  * `origin` is the node where it has most.

@@ -6,15 +6,15 @@
 
 import { inTurns, MethodCosts } from "./method_costs.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("./scopes.js").Scope} Scope */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Scope } from "./scopes.js" */
 
 /** @typedef {"own" | "all"} Which of a method's cost: its own code's, or with all it calls */
 
 const SIGMAS = 4.5;
-/** A method tells how processes vary if it has so many samples a process. */
+/** A method shows how processes vary if it has this many samples a process. */
 const ENOUGH = 5;
-/** What all methods together tell counts as much as this many processes' own word. */
+/** All methods together weigh as much as this many processes of its own. */
 const POOLED = 10;
 
 /** Over the parts of a side, for each thing summed: its cost, that squared, times its part's whole, times a sample. */
@@ -73,7 +73,7 @@ class Kind {
   }
 
   /**
-   * The variance of a cost as the processes tell it, each by what it used; of one 0.
+   * The variance of a cost between processes, each by what it used; 0 for one process.
    * @param {CostSums} sums
    * @param {number} at
    */
@@ -85,7 +85,7 @@ class Kind {
   }
 
   /** How many times chance's the costs vary, of each method that has enough samples. */
-  telling() {
+  ratios() {
     const { own } = this.sums;
     const least = (ENOUGH * this.parts * this.sampled) / this.cost;
     return own.cost.flatMap((cost, at) => {
@@ -109,7 +109,7 @@ export class SideSpread {
   /**
    * A process.
    * @param {{names: Iterable<number>, own: Float64Array, all: Float64Array, whole: number}} costs by name
-   * @param {number} perSample what a sample stands for, 0 where nobody knows
+   * @param {number} perSample what a sample stands for, 0 where unknown
    * @param {string} name of its kind
    */
   add({ names, own, all, whole }, perSample, name) {
@@ -130,7 +130,7 @@ export class SideSpread {
     }
   }
 
-  /** By how many values the processes tell how alike they are. */
+  /** Degrees of freedom of the variance between processes. */
   get freedom() {
     let freedom = 0;
     for (const kind of this.kinds.values()) freedom += kind.parts - 1;
@@ -175,12 +175,12 @@ export class SideSpread {
     for (const { sums, at } of this.found(which, name)) sampled += sums.sampled[at];
     if (absolute || !sampled) return sampled;
     const share = this.cost(which, name) / this.total;
-    // Of a share of 0 or 1 nobody is sure either: one sample might have been another.
+    // A share of 0 or 1 is uncertain too: one sample might have been another.
     return Math.max(sampled * (1 - share), this.perSample ** 2) / this.total ** 2;
   }
 
   /**
-   * How many times what chance makes a method varies; null where nothing tells.
+   * How many times what chance makes a method varies; null where nothing shows it.
    * @param {Which} which
    * @param {number} name
    */
@@ -207,18 +207,18 @@ export class Noise {
     this.absolute = absolute;
     this.known = here.known && there.known && here.total > 0 && there.total > 0;
     const freedom = here.freedom + there.freedom;
-    /** Nothing tells how processes vary. */
+    /** It is not known how processes vary. */
     this.countedAlone = freedom === 0;
     this.pooled = pooledOf(this.sides.flatMap((side) => [...side.kinds.values()]));
     this.limit = freedom ? limitOf(POOLED + freedom) : SIGMAS;
     /** What was asked for of paths, which are many. @type {Map<number, number[]>} */
     this.timesByName = new Map();
-    /** By how many samples each side tells a cost of 1. */
+    /** How many samples of each side stand for a cost of 1. */
     this.weights = this.sides.map((side) => this.whole(side) / side.perSample);
   }
 
   /**
-   * A change beyond this is none of chance's; null where nobody knows.
+   * A change beyond this is more than chance; null where unknown.
    * @param {Which} which
    * @param {number} name
    */
@@ -230,7 +230,7 @@ export class Noise {
   }
 
   /**
-   * A path's change beyond this is none of chance's, by its parts of both sides; null where nobody knows. Paths to a
+   * A path's change beyond this is more than chance, by its parts of both sides; null where unknown. Paths to a
    * method vary from process to process as it does itself.
    * @param {number} name of its last frame
    * @param {number[]} parts
@@ -268,7 +268,7 @@ export class Noise {
   }
 
   /**
-   * Each side's variance if both have the same part, as both together tell it.
+   * Each side's variance if both have the same part, the mean of both.
    * @param {number[]} parts
    */
   evenly(parts) {
@@ -304,13 +304,13 @@ function scaled(values, factors) {
 }
 
 /**
- * How many times what chance makes most methods vary, each by as much as it tells; at least once.
+ * How many times what chance makes most methods vary, each by its degrees of freedom; at least once.
  * @param {Kind[]} kinds
  */
 function pooledOf(kinds) {
   let [sum, weight] = [0, 0];
   for (const kind of kinds.filter(({ parts }) => parts > 1)) {
-    for (const times of kind.telling()) {
+    for (const times of kind.ratios()) {
       sum += times * (kind.parts - 1);
       weight += kind.parts - 1;
     }
@@ -348,12 +348,12 @@ export class ProcessCosts {
     this.stopped = false;
   }
 
-  /** @returns {Promise<boolean>} whether all was read, and nobody stopped it */
+  /** @returns {Promise<boolean>} false where it was stopped */
   read() {
     return inTurns(this.work(), () => this.stopped);
   }
 
-  /** Reads all; stops for a moment wherever somebody else may go first. */
+  /** Reads all; yields so that other work can run. */
   *work() {
     const costs = new MethodCosts(this.context.tree);
     for (const [side, chosen] of this.chosen.entries()) {
@@ -368,7 +368,7 @@ export class ProcessCosts {
   }
 
   /**
-   * How much of the value a sample of the process stands for; 0 where the page does not tell.
+   * How much of the value a sample of the process stands for; 0 where the page does not say.
    * @param {number} process
    */
   perSample(process) {

@@ -3,9 +3,8 @@
 
 import { readTree } from "./tree.js";
 
-/** @typedef {import("./tree.js").Tree} Tree */
 
-/** `counts` is what is counted, where the type does not tell. @typedef {{type: string, unit: string, counts?: string}} ValueType */
+/** `counts` is what is counted, where the type does not say. @typedef {{type: string, unit: string, counts?: string}} ValueType */
 
 /**
  * What was measured: `second` is another value that goes with the first, `per` of it for each.
@@ -14,7 +13,7 @@ import { readTree } from "./tree.js";
  * @property {string} title
  * @property {string} type
  * @property {string} unit
- * @property {string} [counts] what is counted, where the type does not tell
+ * @property {string} [counts] what is counted, where the type does not say
  * @property {string} wider what a wider frame has more of
  * @property {(ValueType & {per: number}) | null} second
  * @property {number} seconds how long the recording took

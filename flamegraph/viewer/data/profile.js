@@ -9,8 +9,7 @@
 import { familyOf } from "./frame_kinds.js";
 import { NO_NAME } from "./tree.js";
 
-/** @typedef {import("./page.js").EventInfo} EventInfo */
-/** @typedef {import("./page.js").ValueType} ValueType */
+/** @import { EventInfo, ValueType } from "./page.js" */
 
 /**
  * Nodes in preorder; see Tree.
@@ -22,7 +21,7 @@ import { NO_NAME } from "./tree.js";
  * @property {Int32Array} parent
  * @property {Int32Array} depth
  * @property {Int32Array} end
- * @property {Int32Array} [kindDepth] the depth that tells what a frame is, where that is not its own
+ * @property {Int32Array} [kindDepth] the depth that says what a frame is, where that is not its own
  */
 
 export class Profile {
@@ -128,95 +127,94 @@ export function sumUp(shape, self, total = new Float64Array(self.length)) {
 }
 
 /**
- * Self and total of each node, and whose they are: of nobody while they are filled.
- * @typedef {{profile: LentProfile | null, self: [Float64Array], total: [Float64Array], used: number}} Place
+ * Self and total of each node, and the profile they are of; null while they are filled.
+ * @typedef {{profile: PooledProfile | null, self: [Float64Array], total: [Float64Array], used: number}} Buffer
  */
 
 const NONE = new Float64Array(0);
 
 /**
- * Places for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison,
- * which asks for one side right after the other, looks at both at once. Nobody may look at more, or keep one of the
- * arrays beyond its turn.
+ * Buffers for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison
+ * reads one side right after the other, and needs both. Callers must not need more, or keep one of the arrays.
  */
-export class Places {
+export class BufferPool {
   /** @param {number} most how many, 2 or more */
   constructor(most) {
     this.most = most;
-    /** @type {Place[]} */
-    this.places = [];
+    /** @type {Buffer[]} */
+    this.buffers = [];
     this.clock = 0;
   }
 
   /**
-   * The profile's numbers, which are read where it has no place.
-   * @param {LentProfile} profile
+   * The profile's numbers, which are read where it has no buffer.
+   * @param {PooledProfile} profile
    */
   of(profile) {
-    let place = this.held(profile);
-    if (!place) {
-      place = this.free(profile.count);
-      place.profile = null;
-      place.self[0].fill(0);
-      profile.fill(place.self[0]);
-      sumUp(profile, place.self[0], place.total[0]);
-      place.profile = profile;
+    let buffer = this.held(profile);
+    if (!buffer) {
+      buffer = this.free(profile.count);
+      buffer.profile = null;
+      buffer.self[0].fill(0);
+      profile.fill(buffer.self[0]);
+      sumUp(profile, buffer.self[0], buffer.total[0]);
+      buffer.profile = profile;
     }
-    place.used = ++this.clock;
-    return place;
+    buffer.used = ++this.clock;
+    return buffer;
   }
 
   /**
    * The profile's numbers where it has them.
-   * @param {LentProfile} profile
+   * @param {PooledProfile} profile
    */
   held(profile) {
-    return this.places.find((one) => one.profile === profile) ?? null;
+    return this.buffers.find((one) => one.profile === profile) ?? null;
   }
 
-  /** Takes all of them away; whoever is asked for its numbers reads them anew. */
+  /** Drops all of them: profiles read their numbers anew. */
   clear() {
-    this.places = [];
+    this.buffers = [];
   }
 
   /**
-   * A new place, or that of the profile that was not used for longest; rather one that is soon read again.
+   * A new buffer, or that of the profile that was not used for longest; rather one that is soon read again.
    * @param {number} count of nodes
    */
   free(count) {
-    if (this.places.length < this.most) {
-      /** @type {Place} */
-      const place = { profile: null, self: [new Float64Array(count)], total: [new Float64Array(count)], used: 0 };
-      this.places.push(place);
-      return place;
+    if (this.buffers.length < this.most) {
+      /** @type {Buffer} */
+      const buffer = { profile: null, self: [new Float64Array(count)], total: [new Float64Array(count)], used: 0 };
+      this.buffers.push(buffer);
+      return buffer;
     }
-    const rest = this.places.sort((a, b) => a.used - b.used).slice(0, -1);
+    const rest = this.buffers.sort((a, b) => a.used - b.used).slice(0, -1);
     return rest.find(({ profile }) => !profile?.long) ?? rest[0];
   }
 }
 
-export class LentProfile extends Profile {
+export class PooledProfile extends Profile {
   /**
    * @param {Shape} shape
    * @param {EventInfo} event
-   * @param {Places} places
+   * @param {BufferPool} pool
    * @param {(self: Float64Array) => void} fill adds the self value of each node to zeros
    * @param {boolean} [long] whether that takes long
    */
-  constructor(shape, event, places, fill, long = false) {
+  constructor(shape, event, pool, fill, long = false) {
     super(shape, event, NONE, NONE);
-    this.places = places;
+    this.pool = pool;
     this.fill = fill;
     this.long = long;
   }
 
   /** @override */
   get self() {
-    return this.places.of(this).self;
+    return this.pool.of(this).self;
   }
 
   /** @override */
   get total() {
-    return this.places.of(this).total;
+    return this.pool.of(this).total;
   }
 }

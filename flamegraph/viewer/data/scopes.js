@@ -2,12 +2,12 @@
 /** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
 
 import { grouped, inOrder } from "./format.js";
-import { tellClasses } from "./frame_kinds.js";
-import { LentProfile, Places } from "./profile.js";
+import { markClasses } from "./frame_kinds.js";
+import { PooledProfile, BufferPool } from "./profile.js";
 
-/** @typedef {import("./page.js").PageInfo} PageInfo */
-/** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {import("./tree.js").Tree} Tree */
+/** @import { PageInfo } from "./page.js" */
+/** @import { Profile } from "./profile.js" */
+/** @import { Tree } from "./tree.js" */
 
 /**
  * What is shown: `key` as in the URL. `run` is the index of the run that sums and groups are of.
@@ -35,9 +35,9 @@ export class Scopes {
   constructor(page, tree) {
     this.page = page;
     this.tree = tree;
-    /** @type {Map<string, LentProfile>} */
+    /** @type {Map<string, PooledProfile>} */
     this.profiles = new Map();
-    this.places = new Places(KEPT);
+    this.pool = new BufferPool(KEPT);
     /** Sum of each column, NaN until it was read once. */
     this.sums = new Float64Array(page.columns.length).fill(NaN);
     /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
@@ -110,7 +110,7 @@ export class Scopes {
     const { page } = this;
     const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
     switch (scope.kind) {
-      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.lonelyHost(scope.run));
+      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.onlyHost(scope.run));
       case "mean": return `${run}Cluster, average`;
       case "host": return this.inRun(scope.run, page.hosts[scope.index].name);
       case "rest": return `${run}All but ${scope.of?.label.startsWith(run) ? scope.of.label.slice(run.length) : scope.of?.label}`;
@@ -136,7 +136,7 @@ export class Scopes {
   }
 
   /** @param {number} run */
-  lonelyHost(run) {
+  onlyHost(run) {
     return this.page.hosts.find((host) => host.run === run)?.name || "Everything";
   }
 
@@ -175,7 +175,7 @@ export class Scopes {
     return keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
   }
 
-  /** Labels that tell processes apart, and do not tell each from all others. */
+  /** Labels that split the processes into groups. */
   labelKeys() {
     /** @type {Map<string, {values: string[], runs: Set<number>}>} */
     const labels = new Map();
@@ -356,13 +356,13 @@ export class Scopes {
       for (const { column, weight } of this.columns(scope, event, thread)) {
         this.sums[column] = this.tree.addTo(column, weight, self);
       }
-      tellClasses(this.tree.kind, self, info.type);
+      markClasses(this.tree.kind, self, info.type);
     };
-    return new LentProfile(this.tree, info, this.places, fill, scope.kind === "sum" || scope.kind === "mean");
+    return new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
   }
 
   /**
-   * A rest is all less what it is the rest of: quickly told where both have their numbers, which are whole.
+   * A rest is all less what it is the rest of: quickly read where both have their numbers, which are whole.
    * @param {number} run
    * @param {Scope} of
    * @param {number} event
@@ -373,7 +373,7 @@ export class Scopes {
   subtract(run, of, event, thread, self) {
     const [all, part] = [this.sumOfRun(run), of].map((scope) => {
       const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
-      return profile ? this.places.held(profile) : null;
+      return profile ? this.pool.held(profile) : null;
     });
     if (!all || !part || !Number.isSafeInteger(all.total[0][0])) return false;
     const [[whole], [one]] = [all.self, part.self];
@@ -394,7 +394,7 @@ export function formatScope({ kind, run, index, group, value }) {
 }
 
 /**
- * "3 of 4 processes on 1 of 1 host, interrupted · 99 Hz for 5 of 60 s"; "" where nobody knows.
+ * "3 of 4 processes on 1 of 1 host, interrupted · 99 Hz for 5 of 60 s"; "" where unknown.
  * @param {Scopes} scopes
  * @param {Scope} scope
  * @param {number} event
@@ -420,6 +420,6 @@ export function coverageOf(scopes, scope, event) {
 export function coverageOfBoth(scopes, one, another, event) {
   const [here, there] = [one, another].map((scope) => coverageOf(scopes, scope, event));
   if (here === there) return here;
-  const told = (/** @type {Scope} */ scope, /** @type {string} */ covered) => (covered ? `${scope.label}: ${covered}` : "");
-  return [told(one, here), told(another, there)].filter(Boolean).join(" | ");
+  const named = (/** @type {Scope} */ scope, /** @type {string} */ covered) => (covered ? `${scope.label}: ${covered}` : "");
+  return [named(one, here), named(another, there)].filter(Boolean).join(" | ");
 }

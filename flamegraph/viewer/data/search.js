@@ -4,7 +4,7 @@
  * Java writes java.util.regex, engines java/util/regex: unless an expression is asked for, they are the same.
  */
 
-/** @typedef {import("./profile.js").Profile} Profile */
+/** @import { Profile } from "./profile.js" */
 
 /**
  * What is searched for.
@@ -55,7 +55,7 @@ function dotted(name) {
 }
 
 /**
- * A text without what search does not tell apart.
+ * A text in the form in which search compares it.
  * @param {string} text
  */
 export function searchable(text) {

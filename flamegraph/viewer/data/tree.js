@@ -176,7 +176,7 @@ export class Tree {
   }
 
   /**
-   * Adds a column's self values, times a weight, to an entry a node; tells their sum without the weight.
+   * Adds a column's self values, times a weight, to an entry a node; returns their sum without the weight.
    * @param {number} column
    * @param {number} weight
    * @param {Float64Array} self

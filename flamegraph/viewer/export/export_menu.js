@@ -8,7 +8,7 @@ import { toPprof } from "./export_pprof.js";
 import { toSvg } from "./export_svg.js";
 import { toFolded, toSpeedscope } from "./export_text.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
+/** @import { Context } from "../controls/context.js" */
 
 /** Of a file's name: all together are far from what file systems take. */
 const LONGEST_WORD = 40;

@@ -4,7 +4,7 @@
 import { moduleOf } from "../data/frame_kinds.js";
 import { annotated, eachStack, numberFrames } from "./export_text.js";
 
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
 
 const SAMPLE_TYPE = 1;
 const SAMPLE = 2;
@@ -207,7 +207,7 @@ function putSamples(profile, numbers, out, flush) {
   const inner = new Message();
   const packed = new Message();
   let sum = 0;
-  let told = 0;
+  let written = 0;
   eachStack(profile, (leaf, amount) => {
     out.message(SAMPLE, inner, () => {
       inner.message(1, packed, () => {
@@ -217,8 +217,8 @@ function putSamples(profile, numbers, out, flush) {
         packed.varint(amount);
         if (!event.second) return;
         sum += amount;
-        const second = Math.round(sum * event.second.per) - told;
-        told += second;
+        const second = Math.round(sum * event.second.per) - written;
+        written += second;
         packed.varint(second);
       });
     });

@@ -2,13 +2,13 @@
 /** What a graph shows as an SVG picture: its zoom, search and colours, with all its rows and a title for each frame. */
 
 import { amounts, percent } from "../data/format.js";
-import { toldOf } from "../graph/frame_details.js";
+import { tooltipRows } from "../graph/frame_details.js";
 import { FONT, layOut } from "../graph/layout.js";
 import { DIMMED, DIMMED_TEXT, fillOf, isDimmed, PADDING, ROW, TEXT_FROM } from "../graph/painter.js";
 import { TextFile } from "./export_text.js";
 
-/** @typedef {import("../graph/graph.js").Graph} Graph */
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Graph } from "../graph/graph.js" */
 
 const HEAD = 34;
 const SECOND_LINE = 18;
@@ -68,7 +68,7 @@ function frame(graph, profile, node, x, y, width) {
  * @param {number} node
  */
 function costText(graph, profile, node) {
-  if (graph.look.rows) return toldOf(graph, node).map((told) => told.join(" ")).join(", ");
+  if (graph.look.rows) return tooltipRows(graph, node).map((row) => row.join(" ")).join(", ");
   const total = profile.total[0][node];
   return [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
 }

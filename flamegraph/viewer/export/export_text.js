@@ -4,7 +4,7 @@
  * files put together piece by piece.
  */
 
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
 
 /** By kind; the last two are of classes. */
 const SUFFIXES = ["", "_[0]", "_[1]", "_[j]", "_[i]", "_[k]", "_[w]", "_[i]", "_[k]"];
@@ -49,12 +49,12 @@ export class TextFile {
 export function eachStack(profile, stack) {
   const self = profile.self[0];
   let sum = 0;
-  let told = 0;
+  let written = 0;
   for (let node = 0; node < profile.count; node++) {
     if (self[node] === 0) continue;
     sum += self[node];
-    const amount = Math.round(sum) - told;
-    told += amount;
+    const amount = Math.round(sum) - written;
+    written += amount;
     if (amount > 0) stack(node, amount);
   }
 }

@@ -3,8 +3,8 @@
 
 import { isInside } from "./frame_details.js";
 
-/** @typedef {import("./graph.js").Graph} Graph */
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Graph } from "./graph.js" */
 
 /**
  * Walks the graph.

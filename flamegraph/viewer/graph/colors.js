@@ -5,12 +5,12 @@ import { make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
 
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
 
 /** `total` is of all stacks that have any of it. @typedef {{label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
-/** A hue for any package: far enough apart to be told apart, and none is the colour of a match. */
+/** A hue for any package: far enough apart to be distinct, and none is the colour of a match. */
 const HUES = [8, 28, 44, 68, 92, 116, 138, 160, 178, 198, 215, 236, 262];
 const GREY = { saturation: 0, hue: 0 };
 

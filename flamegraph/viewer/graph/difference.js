@@ -3,18 +3,17 @@
 
 import { percent, quantity } from "../data/format.js";
 
-/** @typedef {import("../data/noise.js").Noise} Noise */
-/** @typedef {import("../data/comparison.js").Sides} Sides */
-/** @typedef {import("../data/page.js").ValueType} ValueType */
+/** @import { Sides } from "../data/comparison.js" */
+/** @import { Noise } from "../data/noise.js" */
 
 const STEPS = 8;
-/** The strongest of what may be chance: red and blue can still be told apart. */
+/** The strongest of what may be chance: red and blue are still distinct. */
 const FAINT = 2;
 /** Below this part of the whole a difference is none. */
 const SAME = 0.0002;
 /** The strongest colour means at least this part of the whole: 10 points. Smaller differences are paler. */
 const LEAST = 0.1;
-/** Red and blue are told apart by all but the rarest eyes; names must stay readable on both. */
+/** Nearly all people see red and blue as distinct; names must stay readable on both. */
 const MORE = 14;
 const LESS = 212;
 const [LIGHT, DARK] = [ramps(95, 64, 82), ramps(25, 43, 62)];
@@ -35,7 +34,7 @@ export class Difference {
     this.largest = this.findLargest();
     /** What the strongest colour stands for. */
     this.scale = Math.max(this.largest, LEAST * (normalised ? 1 : Math.max(sides.here.sum(), sides.there.sum())));
-    /** What chance makes; null while nobody knows. @type {Noise | null} */
+    /** What chance makes; null while unknown. @type {Noise | null} */
     this.noise = null;
   }
 
@@ -79,7 +78,7 @@ export class Difference {
     return noise !== null && Math.abs(parts[0] - parts[1]) <= noise;
   }
 
-  /** Whether chance may make all that changed; where nobody knows it is not said. */
+  /** Whether chance may make all that changed; false where unknown. */
   isAllChance() {
     const { count } = this.sides.here;
     for (let node = 1; node < count; node++) if (!this.isChance(node)) return false;

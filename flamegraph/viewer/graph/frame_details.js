@@ -1,32 +1,33 @@
 // @ts-check
 /** What a graph says of a frame: beside the pointer, in the line below, and in a saved picture. */
 
-import { copyText, make, part } from "../controls/dom.js";
+import { copyText, linkButton, make, part } from "../controls/dom.js";
 import { amounts, packageLength, percent } from "../data/format.js";
 import { FAMILIES, moduleOf } from "../data/frame_kinds.js";
 
-/** @typedef {import("./graph.js").Graph} Graph */
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Graph } from "./graph.js" */
 
 /**
- * What is told, and how it is told; the first of several is the one that matters.
- * @typedef {[what: string, ...told: string[]]} Told
+ * A label and its values; the first value matters most.
+ * @typedef {[what: string, ...values: string[]]} TooltipRow
  */
 
 /**
  * @param {Graph} graph
  * @param {number} node
- * @returns {Told[]}
+ * @returns {TooltipRow[]}
  */
-export function toldOf({ profile, look, zoomed }, node) {
+export function tooltipRows({ profile, look, zoomed }, node) {
   if (!profile) return [];
   if (look.rows) return look.rows(node);
   const [total, self] = [profile.total[0], profile.self[0]];
   const cost = (/** @type {number} */ value) => [percent(value, profile.sum()), amounts(value, profile.event).join(" · ")];
-  /** @type {Told[]} */
-  const told = [["Total", ...cost(total[node])], ["Self", ...cost(self[node])]];
-  if (isInside(profile, zoomed, node)) told.push(["Of view", percent(total[node], total[zoomed])]);
-  return told;
+  /** @type {TooltipRow[]} */
+  const rows = [["Total", ...cost(total[node])], ["Self", ...cost(self[node])]];
+  if (isInside(profile, zoomed, node)) rows.push(["Of view", percent(total[node], total[zoomed])]);
+  return rows;
 }
 
 /**
@@ -70,7 +71,7 @@ export function hideTooltip() {
  */
 function describe(graph, profile, node) {
   const table = make("dl");
-  for (const [what, first, ...others] of toldOf(graph, node)) addLine(table, what, first, others);
+  for (const [what, first, ...others] of tooltipRows(graph, node)) addLine(table, what, first, others);
   const parts = [nameElement(node > 0 ? profile.nameOf(node) : graph.look.label), table];
   if (node > 0) parts.push(kindElement(profile, node));
   return parts;
@@ -116,6 +117,15 @@ export function nameElement(name) {
   return element;
 }
 
+/**
+ * A method's name that leads to its callers and callees.
+ * @param {Context} context
+ * @param {string} name
+ */
+export function methodButton(context, name) {
+  return linkButton("Callers and callees", () => context.openMethod(name), nameElement(name));
+}
+
 const COPIED_MILLISECONDS = 2000;
 
 /**
@@ -141,8 +151,8 @@ export function showFrame(graph, node) {
  */
 function costElements(graph, profile, node) {
   if (graph.look.rows) {
-    return toldOf(graph, node).flatMap(([what, ...told], at) => {
-      return [at ? ", " : "", make("bdi", "", what), " ", make("bdi", "", told.join(" · "))];
+    return tooltipRows(graph, node).flatMap(([what, ...values], at) => {
+      return [at ? ", " : "", make("bdi", "", what), " ", make("bdi", "", values.join(" · "))];
     });
   }
   const [total, self] = [profile.total[0][node], profile.self[0][node]];

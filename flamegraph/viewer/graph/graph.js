@@ -7,10 +7,10 @@ import { deepest, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 import { Sheet } from "./sheet.js";
 
-/** @typedef {import("./colors.js").Coloring} Coloring */
-/** @typedef {import("../data/search.js").Matches} Matches */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("./frame_details.js").Told} Told */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Matches } from "../data/search.js" */
+/** @import { Coloring } from "./colors.js" */
+/** @import { TooltipRow } from "./frame_details.js" */
 
 const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
@@ -21,7 +21,7 @@ const MOST_PRINTED_ROWS = 400;
 const SOME_WIDTH = 1200;
 
 /**
- * What a graph tells.
+ * What a graph reports.
  * @typedef {object} GraphEvents
  * @property {(node: number) => void} zoom a frame was chosen
  * @property {(node: number, x: number, y: number) => void} point a frame is under the pointer, -1 for none; client pixels
@@ -37,7 +37,7 @@ const SOME_WIDTH = 1200;
  * @property {string} [title] what the graph is of, where that is not the scope
  * @property {string} [coverage] how much of what there was it is of, where that is not the scope's
  * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
- * @property {(node: number) => Told[]} [rows] what is told of a frame, where it is not its total and self
+ * @property {(node: number) => TooltipRow[]} [rows] the tooltip of a frame, where it is not its total and self
  * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
  * @property {boolean} [average] totals are of two scopes on average, which neither of them has
  */
@@ -389,7 +389,7 @@ export class Graph {
     if (y < 0) this.sheet.scroller.scrollTop += y;
     if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
     this.placeOutline();
-    // What is too narrow for a box is told all the same.
+    // A frame too narrow for a box has a tooltip all the same.
     const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
     const canvas = this.sheet.canvas.getBoundingClientRect();
     this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);

@@ -1,9 +1,9 @@
 // @ts-check
 /** Where frames lie, and how wide texts are on the canvas. */
 
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
 
-/** What is too narrow to tell apart, in pixels: drawn together as one grey remainder. */
+/** Too narrow to be seen apart, in pixels: drawn together as one grey remainder. */
 export const NARROW = 0.6;
 
 /**

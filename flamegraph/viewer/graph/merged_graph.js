@@ -5,10 +5,9 @@ import { amounts, percent } from "../data/format.js";
 import { DEEPEST_KEPT, formatPath, parsePath } from "../data/state.js";
 import { isInside } from "./frame_details.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("./graph.js").Graph} Graph */
-/** @typedef {import("../data/merged_tree.js").Merged} Merged */
-/** @typedef {import("./frame_details.js").Told} Told */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Merged } from "../data/merged_tree.js" */
+/** @import { TooltipRow } from "./frame_details.js" */
 
 export class MergedGraph {
   /**
@@ -54,14 +53,14 @@ export class MergedGraph {
   /**
    * @param {number} node
    * @param {number} whole of everything that the tree was merged from
-   * @returns {Told[]}
+   * @returns {TooltipRow[]}
    */
   rows(node, whole) {
     const { merged, graph } = this;
     if (!merged) return [];
     const { profile, base } = merged;
     const total = profile.total[0][node];
-    /** @type {Told[]} */
+    /** @type {TooltipRow[]} */
     const rows = [["Total", [percent(total, whole), ...amounts(total, base.event)].join(" · ")]];
     if (profile.sum() < whole && node > 0) rows.push([`Of ${profile.nameOf(0)}`, percent(total, profile.sum())]);
     if (isInside(profile, graph.zoomed, node)) rows.push(["Of view", percent(total, profile.total[0][graph.zoomed])]);

@@ -5,9 +5,9 @@ import { packageLength } from "../data/format.js";
 import { Coloring } from "./colors.js";
 import { layOut, Ruler } from "./layout.js";
 
-/** @typedef {import("./graph.js").Look} Look */
-/** @typedef {import("../data/search.js").Matches} Matches */
-/** @typedef {import("../data/profile.js").Profile} Profile */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { Matches } from "../data/search.js" */
+/** @import { Look } from "./graph.js" */
 
 /** A frame's height with the line between, in pixels. */
 export const ROW = 20;
@@ -86,7 +86,7 @@ export class Painter {
   }
 
   /**
-   * What is too small to tell apart stays visible as one grey piece.
+   * What is too small to be seen apart stays visible as one grey piece.
    * @param {Picture} picture
    * @param {number} depth
    * @param {number} x

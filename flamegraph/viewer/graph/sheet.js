@@ -1,14 +1,14 @@
 // @ts-check
-/** What a graph is drawn on: as large as its place on the page, of no size where nobody sees it, as long as it takes on paper. */
+/** What a graph is drawn on: as large as its place on the page, of no size while hidden, as long as it takes on paper. */
 
 import { make } from "../controls/dom.js";
 
 export class Sheet {
   /**
    * @param {string} id of the graph
-   * @param {string} told to those who cannot see it
+   * @param {string} label for screen readers
    */
-  constructor(id, told) {
+  constructor(id, label) {
     this.scroller = make("div", "graph-scroller");
     this.canvas = document.createElement("canvas");
     this.spacer = make("div");
@@ -22,7 +22,7 @@ export class Sheet {
     this.scroller.id = `${id}-scroller`;
     this.scroller.tabIndex = 0;
     this.scroller.setAttribute("role", "group");
-    this.scroller.setAttribute("aria-label", told);
+    this.scroller.setAttribute("aria-label", label);
     this.scroller.append(this.canvas, this.spacer);
     this.canvas.id = `${id}-canvas`;
     this.release();
@@ -49,7 +49,7 @@ export class Sheet {
     this.release();
   }
 
-  /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
+  /** A hidden picture is made tiny: a canvas takes several megabytes. */
   release() {
     this.canvas.width = this.canvas.height = 1;
   }

@@ -1,20 +1,17 @@
 // @ts-check
 /** The lists of a comparison: changes by method, and the paths that only one side has. */
 
-import { make } from "../controls/dom.js";
+import { filled, linkButton, make } from "../controls/dom.js";
 import { grouped, shortName } from "../data/format.js";
-import { nameElement } from "../graph/frame_details.js";
+import { methodButton, nameElement } from "../graph/frame_details.js";
 import { SortedTable } from "./table.js";
 
-/** @typedef {import("../data/comparison.js").Change} Change */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Change, UniquePath, UniquePaths } from "../data/comparison.js" */
+/** @import { Noise, Which } from "../data/noise.js" */
+/** @import { State } from "../data/state.js" */
+/** @import { Difference } from "../graph/difference.js" */
 /** @typedef {import("./table.js").TableColumn<Change>} ChangeColumn */
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../graph/difference.js").Difference} Difference */
-/** @typedef {import("../data/comparison.js").Lone} Lone */
-/** @typedef {import("../data/comparison.js").LoneFrames} LoneFrames */
-/** @typedef {import("../data/noise.js").Noise} Noise */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../data/noise.js").Which} Which */
 
 export class ChangesTable {
   /** @param {Context} context */
@@ -29,7 +26,7 @@ export class ChangesTable {
     this.difference = null;
     /** @type {Change[]} */
     this.changes = [];
-    /** What chance makes of changes; null while nobody knows. @type {Noise | null} */
+    /** What chance makes of changes; null while unknown. @type {Noise | null} */
     this.noise = null;
     /** What stands where the noise would. */
     this.unknown = "";
@@ -54,7 +51,7 @@ export class ChangesTable {
   }
 
   /**
-   * Tells what chance makes of changes, or why it cannot be told.
+   * Shows what chance makes of changes, or why that is unknown.
    * @param {Noise | null} noise
    * @param {string} note
    */
@@ -118,18 +115,9 @@ export class ChangesTable {
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
-        value: (one) => names[one.name], cell: (one) => [this.nameButton(names[one.name])],
+        value: (one) => names[one.name], cell: (one) => [methodButton(this.context, names[one.name])],
       },
     ];
-  }
-
-  /** @param {string} name */
-  nameButton(name) {
-    const button = make("button", "link");
-    button.append(nameElement(name));
-    button.title = "Callers and callees";
-    button.addEventListener("click", () => this.context.openMethod(name));
-    return button;
   }
 }
 
@@ -176,15 +164,15 @@ function boundText(difference, noise) {
 
 /** How many of each side are listed. */
 export const LISTED = 12;
-/** Frames of a path that are told besides its own. */
-const CALLERS_TOLD = 2;
+/** Callers that are named. */
+const CALLERS_NAMED = 2;
 const LONGEST_CALLER = 120;
 
-export class LonePaths {
+export class UniqueLists {
   /** @param {(node: number) => void} zoom to one in the graph */
   constructor(zoom) {
     this.zoom = zoom;
-    this.element = make("div", "lone");
+    this.element = make("div", "unique");
     this.here = make("section");
     this.here.id = "only-here";
     this.there = make("section");
@@ -193,8 +181,8 @@ export class LonePaths {
 
   /**
    * @param {Difference} difference
-   * @param {LoneFrames} appeared
-   * @param {LoneFrames} vanished
+   * @param {UniquePaths} appeared
+   * @param {UniquePaths} vanished
    * @param {boolean} later whether the first side is the later run
    */
   show(difference, appeared, vanished, later) {
@@ -210,7 +198,7 @@ export class LonePaths {
 
   /**
    * @param {string} title
-   * @param {LoneFrames} found
+   * @param {UniquePaths} found
    * @param {Difference} difference
    */
   list(title, { paths, count, chance }, difference) {
@@ -224,22 +212,18 @@ export class LonePaths {
   }
 
   /**
-   * @param {Lone} path
+   * @param {UniquePath} path
    * @param {Difference} difference
    */
   path({ node, part }, difference) {
     const { here } = difference.sides;
     const callers = here.pathOf(node).slice(0, -1);
-    const item = make("li");
-    const button = make("button", "link");
-    button.append(nameElement(here.nameOf(node)));
-    button.title = "Zoom to it in the graph";
-    button.addEventListener("click", () => this.zoom(node));
-    item.append(make("b", "", difference.part(part)), " ", button);
+    const button = linkButton("Zoom to it in the graph", () => this.zoom(node), nameElement(here.nameOf(node)));
+    const item = filled("li", "", make("b", "", difference.part(part)), " ", button);
     if (callers.length === 0) return item;
-    const told = callers.slice(-CALLERS_TOLD).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
-    if (callers.length > CALLERS_TOLD) told.push("…");
-    item.append(make("span", "soft path", ` called by ${told.join(" ← ")}`));
+    const named = callers.slice(-CALLERS_NAMED).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
+    if (callers.length > CALLERS_NAMED) named.push("…");
+    item.append(make("span", "soft path", ` called by ${named.join(" ← ")}`));
     return item;
   }
 }

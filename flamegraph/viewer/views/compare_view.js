@@ -3,7 +3,7 @@
 
 import { make } from "../controls/dom.js";
 import { SidesBox } from "../controls/sides_box.js";
-import { fillAverage, loneFrames, methodChanges, plainOf, plainProfile, sidesOf } from "../data/comparison.js";
+import { fillAverage, uniquePaths, methodChanges, kindlessOf, kindlessProfile, sidesOf } from "../data/comparison.js";
 import { quantity } from "../data/format.js";
 import { inTurns } from "../data/method_costs.js";
 import { collectMethods, outermostOf } from "../data/methods.js";
@@ -11,14 +11,13 @@ import { Noise, ProcessCosts } from "../data/noise.js";
 import { Profile } from "../data/profile.js";
 import { coverageOfBoth } from "../data/scopes.js";
 import { Difference } from "../graph/difference.js";
-import { ChangesTable, LISTED, LonePaths } from "./compare_lists.js";
+import { ChangesTable, LISTED, UniqueLists } from "./compare_lists.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../controls/sides_box.js").Pair} Pair */
-/** @typedef {import("../data/profile.js").Shape} Shape */
-/** @typedef {import("../data/comparison.js").Sides} Sides */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../controls/context.js").View} View */
+/** @import { Context, View } from "../controls/context.js" */
+/** @import { Pair } from "../controls/sides_box.js" */
+/** @import { Sides } from "../data/comparison.js" */
+/** @import { Shape } from "../data/profile.js" */
+/** @import { State } from "../data/state.js" */
 
 const NO_SELF = new Float64Array(0);
 const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.";
@@ -26,8 +25,8 @@ const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is
 /** From so many nodes on the lists come after the picture. */
 const MANY = 50_000;
 
-const OVERLAP = "Both have samples in common, so nothing tells which changes are chance.";
-const UNKNOWN = "How many samples these amounts stand for is not known here, so nothing tells which changes are chance.";
+const OVERLAP = "Both have samples in common, so it is not known which changes are chance.";
+const UNKNOWN = "How many samples these amounts stand for is not known here, so it is not known which changes are chance.";
 
 /** @implements {View} */
 export class CompareView {
@@ -39,7 +38,7 @@ export class CompareView {
     this.context = context;
     /** What is shown now. */
     this.shown = "";
-    /** Being read: what tells chance from change. @type {ProcessCosts | null} */
+    /** Being read: what separates chance from change. @type {ProcessCosts | null} */
     this.costs = null;
     /** What is shown of both sides. @type {Difference | null} */
     this.difference = null;
@@ -54,10 +53,10 @@ export class CompareView {
     this.facts = make("p", "lead");
     this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => this.zoom(node));
     this.ramp = make("p", "ramp");
-    this.lone = new LonePaths((node) => this.zoom(node));
+    this.unique = new UniqueLists((node) => this.zoom(node));
     this.changes = new ChangesTable(context);
     this.body = make("div");
-    this.body.append(this.sides.element, this.facts, element, this.ramp, this.lone.element, this.changes.element);
+    this.body.append(this.sides.element, this.facts, element, this.ramp, this.unique.element, this.changes.element);
     panel.replaceChildren(this.none, this.body);
     window.addEventListener("beforeprint", () => {
       if (context.state.view === "compare") this.finish();
@@ -78,13 +77,13 @@ export class CompareView {
       this.shown = shown;
       this.startLists(difference, pair);
     } else if (this.graph.profile) {
-      this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
+      this.graph.zoom(this.graph.profile.present(this.kindlessNode(state.zoom)));
     }
     this.changes.update(state);
   }
 
   leave() {
-    plainOf(this.context.tree).places.clear();
+    kindlessOf(this.context.tree).pool.clear();
   }
 
   /**
@@ -94,12 +93,12 @@ export class CompareView {
    */
   compare({ one, another }, state) {
     const { context } = this;
-    const plain = plainOf(context.tree);
+    const kindless = kindlessOf(context.tree);
     this.changes.forget();
-    const [here, there] = [one, another].map((scope) => plainProfile(context.profileOf(scope), plain));
+    const [here, there] = [one, another].map((scope) => kindlessProfile(context.profileOf(scope), kindless));
     const sides = sidesOf(here, there, state.normalize);
     const difference = new Difference(sides, state.normalize, one.label, another.label);
-    const profile = this.average(sides, plain.shape);
+    const profile = this.average(sides, kindless.shape);
     this.facts.textContent =
       `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
       "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
@@ -110,7 +109,7 @@ export class CompareView {
       average: true,
       rows: (node) => difference.rows(node),
       tint: (node, { dark }) => difference.tint(node, dark),
-    }, profile.present(this.plainNode(state.zoom)));
+    }, profile.present(this.kindlessNode(state.zoom)));
     this.showRamp(difference);
     return difference;
   }
@@ -126,24 +125,24 @@ export class CompareView {
     this.work = this.list(difference, one.run > another.run);
     this.setBusy(true);
     if (difference.sides.here.count < MANY) this.finish();
-    if (!this.shown) return; // they could not be made, and that is told
+    if (!this.shown) return; // they could not be made, and the page says so
     const costs = new ProcessCosts(this.context, one, another);
     void this.judge(difference, costs, one.run > another.run).catch((error) => this.fail(difference, error));
   }
 
   /**
-   * Makes the lists; stops for a moment wherever somebody else may go first.
+   * Makes the lists; yields so that other work can run.
    * @param {Difference} difference
    * @param {boolean} later whether the first side is the later run
    */
   *list(difference, later) {
     const { sides } = difference;
-    const outermost = outermostOf(plainOf(this.context.tree).shape);
+    const outermost = outermostOf(kindlessOf(this.context.tree).shape);
     const here = collectMethods(sides.here, outermost);
     yield;
     const there = collectMethods(sides.there, outermost);
     yield;
-    yield* this.listLone(difference, later);
+    yield* this.listUnique(difference, later);
     this.changes.show(difference, methodChanges(here, there, sides));
     this.changes.update(this.context.state);
     this.setBusy(false);
@@ -155,15 +154,15 @@ export class CompareView {
    * @param {Difference} difference
    * @param {boolean} later
    */
-  *listLone(difference, later) {
+  *listUnique(difference, later) {
     const { sides, noise } = difference;
     const isChance = (/** @type {number} */ node) => difference.isChance(node);
-    const appeared = loneFrames(sides.here, sides.there, sides.hereWhole, LISTED, isChance);
+    const appeared = uniquePaths(sides.here, sides.there, sides.hereWhole, LISTED, isChance);
     yield;
-    const vanished = loneFrames(sides.there, sides.here, sides.thereWhole, LISTED, isChance);
+    const vanished = uniquePaths(sides.there, sides.here, sides.thereWhole, LISTED, isChance);
     yield;
     // Lists that stay as they are keep their places, and what in them has the focus.
-    if (!noise || appeared.chance + vanished.chance) this.lone.show(difference, appeared, vanished, later);
+    if (!noise || appeared.chance + vanished.chance) this.unique.show(difference, appeared, vanished, later);
   }
 
   /**
@@ -172,7 +171,7 @@ export class CompareView {
    * @param {boolean} later
    */
   async listAnew(difference, later) {
-    const work = (this.work = this.listLone(difference, later));
+    const work = (this.work = this.listUnique(difference, later));
     const done = await this.listed(work, difference);
     if (this.work === work) this.work = null;
     return done;
@@ -196,7 +195,7 @@ export class CompareView {
     if (difference !== this.difference) return;
     this.setBusy(false);
     // Those that are there are of the comparison before.
-    if (this.work) this.lone.element.hidden = this.changes.element.hidden = true;
+    if (this.work) this.unique.element.hidden = this.changes.element.hidden = true;
     this.work = null;
     this.shown = "";
     if (this.context.state.view === "compare") this.context.failed(error);
@@ -204,15 +203,15 @@ export class CompareView {
 
   /** @param {boolean} busy whether the lists are yet to come */
   setBusy(busy) {
-    for (const { element } of [this.lone, this.changes]) {
+    for (const { element } of [this.unique, this.changes]) {
       element.setAttribute("aria-busy", String(busy));
       element.hidden = false;
     }
   }
 
   /**
-   * Its array is that of the comparison before: no picture of that is left. What a frame costs itself is told of each
-   * side, not of both.
+   * Its array is that of the comparison before: no picture of that is left. What a frame costs itself is shown for each
+   * side, not for both.
    * @param {Sides} sides
    * @param {Shape} shape
    */
@@ -223,7 +222,7 @@ export class CompareView {
   }
 
   /**
-   * Tells what of the changes may be chance, as soon as that is known.
+   * Marks changes that may be chance, as soon as that is known.
    * @param {Difference} difference
    * @param {ProcessCosts} costs of the two sides
    * @param {boolean} later whether the first side is the later run
@@ -263,13 +262,13 @@ export class CompareView {
    * @param {number} node of the comparison's
    */
   zoom(node) {
-    const same = plainOf(this.context.tree).node;
+    const same = kindlessOf(this.context.tree).node;
     this.context.go({ zoom: same ? same.indexOf(node) : node });
   }
 
   /** @param {number} node of the page's tree */
-  plainNode(node) {
-    const same = plainOf(this.context.tree).node;
+  kindlessNode(node) {
+    const same = kindlessOf(this.context.tree).node;
     return same ? same[node] ?? 0 : node;
   }
 
@@ -290,7 +289,7 @@ export class CompareView {
 }
 
 /**
- * How much the colours tell.
+ * What the colours mean.
  * @param {Difference} difference
  */
 function strengthOf(difference) {
@@ -308,7 +307,7 @@ function noteOf({ known, countedAlone, sides }) {
   if (!known) return UNKNOWN;
   const [here, there] = sides.map(({ parts }) => parts);
   const how = countedAlone
-    ? "what counting samples makes; with one process of a kind on each side nothing tells how processes vary"
+    ? "what counting samples makes; with one process of a kind on each side it is not known how processes vary"
     : `what samples, and the spread over ${here} and ${there} processes, make of a change`;
   return `Noise is ${how}. What is within it may be chance, and is grey.`;
 }

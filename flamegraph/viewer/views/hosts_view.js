@@ -1,20 +1,17 @@
 // @ts-check
 /** The table of hosts, and of the processes of one host. */
 
-import { filled, make } from "../controls/dom.js";
+import { filled, linkButton, make } from "../controls/dom.js";
 import { amounts, percent, shortName } from "../data/format.js";
 import { nameElement } from "../graph/frame_details.js";
 import { linkTo } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../data/page.js").HostRow} HostRow */
-/** @typedef {import("../data/page.js").Hosts} Hosts */
-/** @typedef {import("../data/page.js").PageInfo} PageInfo */
+/** @import { Context, View } from "../controls/context.js" */
+/** @import { HostRow, Hosts, PageInfo } from "../data/page.js" */
+/** @import { State } from "../data/state.js" */
 /** @typedef {import("./table.js").TableColumn<HostRow>} HostColumn */
 /** @typedef {import("./table.js").TableColumn<Row>} ProcessColumn */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../controls/context.js").View} View */
 
 /** Methods that are named of a host that is unlike the others. */
 const DIFFERENCES = 3;
@@ -51,7 +48,10 @@ export class HostsTable {
     this.page = page;
     this.context = context;
     /** @type {SortedTable<HostRow>} */
-    this.table = new SortedTable("hosts", "Hosts", (change) => context?.set(change));
+    this.table = new SortedTable("hosts", "Hosts", (change) => {
+      if (context) context.set(change);
+      else this.show(this.event, change.sort ?? "", change.rows ?? 0);
+    });
     this.notes = make("div");
     this.element = filled("section", "hosts", make("h2", "", "Hosts"), this.table.element, this.notes);
     this.event = -1;
@@ -144,22 +144,29 @@ export class HostsTable {
       const sides = { scope: `host:${host}`, with: `rest:host:${host}`, query: method ? `"${method}"` : "" };
       context.go({ view: "compare", ...sides, regexp: false, zoom: 0, sort: "" });
     };
-    const rest = make("button", "link rest", "Compare");
-    rest.title = "Compare this host with the rest";
-    rest.setAttribute("aria-label", `Compare ${name} with the rest`);
-    rest.addEventListener("click", () => compare(""));
-    const cells = [filled("span", "", shown, " ", rest)];
+    const cells = [filled("span", "", shown, " ", restButton("host", name, () => compare("")))];
     if (unlike.outlier) {
       const differences = unlike.methods.slice(0, DIFFERENCES).map(([method, share, usual]) => {
-        const button = filled("button", "link", make("bdi", "", shortName(method)));
-        button.title = "Compare this host with the rest, this method marked";
-        button.addEventListener("click", () => compare(method));
+        const title = "Compare this host with the rest, this method marked";
+        const button = linkButton(title, () => compare(method), make("bdi", "", shortName(method)));
         return filled("li", "", button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
       });
       cells.push(filled("ul", "differs", ...differences));
     }
     return cells;
   }
+}
+
+/**
+ * @param {"host" | "process"} kind
+ * @param {string} name
+ * @param {() => void} act
+ */
+function restButton(kind, name, act) {
+  const button = linkButton(`Compare this ${kind} with the rest`, act, "Compare");
+  button.classList.add("rest");
+  button.setAttribute("aria-label", `Compare ${name} with the rest`);
+  return button;
 }
 
 /**
@@ -295,11 +302,8 @@ export class ProcessesTable {
    * @param {string} name
    */
   link(process, name) {
-    const button = make("button", "link");
-    button.append(make("bdi", "", name));
-    button.title = "The flame graph of this process";
-    button.addEventListener("click", () => this.context.go({ view: "graph", scope: `process:${process}`, zoom: 0 }));
-    return button;
+    const show = () => this.context.go({ view: "graph", scope: `process:${process}`, zoom: 0 });
+    return linkButton("The flame graph of this process", show, make("bdi", "", name));
   }
 
   /**
@@ -307,11 +311,7 @@ export class ProcessesTable {
    * @param {string} name
    */
   rest(process, name) {
-    const button = make("button", "link rest", "Compare");
-    button.title = "Compare this process with the rest";
-    button.setAttribute("aria-label", `Compare ${name} with the rest`);
     const sides = { scope: `process:${process}`, with: `rest:process:${process}` };
-    button.addEventListener("click", () => this.context.go({ view: "compare", ...sides, query: "", zoom: 0 }));
-    return button;
+    return restButton("process", name, () => this.context.go({ view: "compare", ...sides, query: "", zoom: 0 }));
   }
 }

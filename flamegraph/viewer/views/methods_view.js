@@ -6,15 +6,15 @@ import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
 import { collectMethods, outermostOf } from "../data/methods.js";
-import { nameElement } from "../graph/frame_details.js";
+import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../data/methods.js").Method} Method */
+/** @import { Context } from "../controls/context.js" */
+/** @import { Spread } from "../data/host_shares.js" */
+/** @import { Method } from "../data/methods.js" */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { State } from "../data/state.js" */
 /** @typedef {import("./table.js").TableColumn<Method>} MethodColumn */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("../data/host_shares.js").Spread} Spread */
-/** @typedef {import("../data/state.js").State} State */
 
 const SVG = "http://www.w3.org/2000/svg";
 const STRIP = 96;
@@ -67,7 +67,7 @@ export class MethodsView {
     else void this.readHosts(this.hosts);
   }
 
-  /** Tells the methods of all hosts, whichever scope is shown. */
+  /** The methods of all hosts, whichever scope is shown. */
   methodsOfRun() {
     const { tree, scopes, event, thread, scope } = this.context;
     const all = scopes.sumOfRun(scope.run);
@@ -84,7 +84,7 @@ export class MethodsView {
       this.hostsKey = "";
       this.hosts = null;
       if (context.state.view !== "methods") {
-        this.profile = null; // read again, and told, when it is looked at
+        this.profile = null; // read again when it is shown
         return;
       }
       this.render(context.state);
@@ -105,7 +105,7 @@ export class MethodsView {
   /**
    * Columns stay the same as long as they say the same.
    * @param {Profile} profile
-   * @param {"self" | "total"} of which share of the hosts is told
+   * @param {"self" | "total"} of which share of the hosts is shown
    */
   prepareColumns(profile, of) {
     const madeFor = [profile, of, this.hosts, this.hosts?.done];
@@ -137,7 +137,7 @@ export class MethodsView {
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
         value: (method) => profile.names[method.name],
-        cell: (method) => [this.nameButton(profile.names[method.name])],
+        cell: (method) => [methodButton(this.context, profile.names[method.name])],
       },
     ];
     return columns.concat(this.hosts ? this.hostColumns(this.hosts, of) : [kindColumn(profile)]);
@@ -169,15 +169,6 @@ export class MethodsView {
         cell: (method) => mostOn(spread(method), name),
       },
     ];
-  }
-
-  /** @param {string} name */
-  nameButton(name) {
-    const button = make("button", "link");
-    button.append(nameElement(name));
-    button.title = "Callers and callees";
-    button.addEventListener("click", () => this.context.openMethod(name));
-    return button;
   }
 }
 
@@ -229,18 +220,18 @@ function stripOf(spread, shares) {
   if (!spread || spread.most === 0) return [];
   const { least, median, most } = spread;
   const place = (/** @type {number} */ share) => (2 + (share / most) * (STRIP - 4)).toFixed(1);
-  const told = `${percent(least, 1)} to ${percent(most, 1)}, median ${percent(median, 1)}`;
+  const range = `${percent(least, 1)} to ${percent(most, 1)}, median ${percent(median, 1)}`;
   const strip = document.createElementNS(SVG, "svg");
   strip.setAttribute("viewBox", `0 0 ${STRIP} 14`);
   strip.setAttribute("role", "img");
-  strip.setAttribute("aria-label", told);
+  strip.setAttribute("aria-label", range);
   strip.append(
     linesAt("range", `M${place(least)} 7H${place(most)}`),
     linesAt("one", Array.from(new Set(Array.from(shares, place)), (x) => `M${x} 3v8`).join("")),
     linesAt("median", `M${place(median)} 1v12`),
   );
   const box = make("span", "strips");
-  box.title = told;
+  box.title = range;
   box.append(strip);
   return [box];
 }

@@ -4,12 +4,9 @@
 import { filled, make, staticTable } from "../controls/dom.js";
 import { grouped } from "../data/format.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../controls/tabs.js").Folds} Folds */
-/** @typedef {import("../data/page.js").Ledger} Ledger */
-/** @typedef {import("../data/page.js").LedgerLine} LedgerLine */
-/** @typedef {import("../data/page.js").Run} Run */
-/** @typedef {import("../controls/context.js").View} View */
+/** @import { Context, View } from "../controls/context.js" */
+/** @import { Folds } from "../controls/tabs.js" */
+/** @import { Ledger, LedgerLine, Run } from "../data/page.js" */
 
 /** More notes than this are folded away: they are of many processes, and say the same of each. */
 const NOTES_SHOWN = 20;

@@ -8,13 +8,12 @@ import { mergedAround } from "../data/merged_tree.js";
 import { collectMethods, outermostOf } from "../data/methods.js";
 import { MergedGraph } from "../graph/merged_graph.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../data/methods.js").Method} Method */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../controls/context.js").View} View */
+/** @import { Context, View } from "../controls/context.js" */
+/** @import { Method } from "../data/methods.js" */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { State } from "../data/state.js" */
 
-const LONGEST_TOLD = 600;
+const LONGEST_NAME = 600;
 
 /** @implements {View} */
 export class SandwichView {
@@ -96,9 +95,9 @@ export class SandwichView {
     this.cost.textContent = "";
     if (!merged) {
       for (const { graph } of [this.callers, this.callees]) graph.leave();
-      const told = method.length > LONGEST_TOLD ? `${method.slice(0, LONGEST_TOLD)}…` : method;
-      this.none.textContent = told
-        ? `${told} is not on one stack of what is shown.`
+      const shown = method.length > LONGEST_NAME ? `${method.slice(0, LONGEST_NAME)}…` : method;
+      this.none.textContent = shown
+        ? `${shown} is not on one stack of what is shown.`
         : "Choose a method, or double-click a frame.";
       return;
     }

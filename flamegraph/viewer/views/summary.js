@@ -7,14 +7,9 @@ import { formatHash, INITIAL } from "../data/state.js";
 import { nameElement } from "../graph/frame_details.js";
 import { barOf } from "./table.js";
 
-/** @typedef {import("../controls/tabs.js").Folds} Folds */
-/** @typedef {import("../data/page.js").Finding} Finding */
-/** @typedef {import("../data/page.js").Hottest} Hottest */
-/** @typedef {import("../data/page.js").MethodNumbers} MethodNumbers */
-/** @typedef {import("../data/page.js").PageInfo} PageInfo */
-/** @typedef {import("../data/page.js").Reason} Reason */
-/** @typedef {import("../data/page.js").Summary} Summary */
-/** @typedef {import("../data/state.js").State} State */
+/** @import { Folds } from "../controls/tabs.js" */
+/** @import { Finding, Hottest, MethodNumbers, PageInfo, Reason, Summary } from "../data/page.js" */
+/** @import { State } from "../data/state.js" */
 
 const SHARE = /<?\d[\d.]*\u202f%/;
 /** A link with a longer name would be too long for some browsers. */

@@ -10,7 +10,7 @@ import { grouped, inOrder } from "../data/format.js";
  * @typedef {object} TableColumn
  * @property {string} key its name in the URL
  * @property {string} label
- * @property {string} title what the head tells on its own
+ * @property {string} title the head's tooltip
  * @property {string} className of the head and its cells
  * @property {(row: Row) => number | string} value what it sorts by: numbers from the largest, text from A
  * @property {(row: Row) => HTMLElement[]} cell what stands in it

@@ -14,11 +14,9 @@ import { MethodsView } from "./methods_view.js";
 import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
 
-/** @typedef {import("../controls/context.js").Context} Context */
-/** @typedef {import("../data/profile.js").Profile} Profile */
-/** @typedef {import("../data/state.js").State} State */
-/** @typedef {import("../controls/context.js").View} View */
-/** @typedef {import("../data/state.js").ViewName} ViewName */
+/** @import { Context, View } from "../controls/context.js" */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { State, ViewName } from "../data/state.js" */
 
 /** @implements {View} */
 export class GraphView {

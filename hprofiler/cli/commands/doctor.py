@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.cli.terminal.findings_table import print_canaries, print_table
+    from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
     from hprofiler.collect import Stop, check_only
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
@@ -35,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_record(checked, care.canary), indent=2))
     else:
-        print_table(checked, sys.stdout)
+        print_findings(checked, sys.stdout)
         print_canaries(checked, care.canary, sys.stdout)
     return Exit.after(stop.signal) if stop.level else verdict(checked)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hprofiler.agent import Finding
-from hprofiler.cli.terminal.lines import say
-from hprofiler.cli.terminal.streams import is_terminal
+from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -26,10 +24,7 @@ _SEVERITY = {
     Status.IDLE: "info",
     Status.OK: "ok",
 }
-_COLOURS = {"error": "31;1", "warning": "33", "info": "36", "ok": "32"}
-_WIDTH = max(map(len, SEVERITIES))
-_ABOUT = 9
-_INDENT = 2 + _WIDTH + 2 + _ABOUT + 1
+_COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan", "ok": "green"}
 
 
 class _Line(NamedTuple):
@@ -39,14 +34,14 @@ class _Line(NamedTuple):
     who: tuple[str, ...]
 
 
-def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
+def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
     """Hosts with the worst first, in each the worst first; in colour on a terminal without NO_COLOR."""
-    colour = is_terminal(out) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     by_host = [(host, _sorted(_lines(host))) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
         say(f"{host.host.name}: ", _summary([host]), out)
-        for line in lines:
-            _print_line(line, colour, out)
+        rows = [row for line in lines for row in _rows(line)]
+        if rows:
+            print_table(rows, out=out, indent=2, styles=_COLOURS)
     if len(checked) > 1:
         print(f"{len(checked)} hosts: {_summary(checked)}", file=out)
 
@@ -62,22 +57,14 @@ def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> 
         say("canary: ", f"none goes before the others; --canary has one of each kind do so: {found}", out)
 
 
-def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
-    severity, about, text, remedy = (
-        line.finding.severity,
-        line.finding.about,
-        line.finding.text,
-        line.finding.remedy,
-    )
-    mark = severity.ljust(_WIDTH)
-    if colour:
-        mark = f"\x1b[{_COLOURS[severity]}m{mark}\x1b[0m"
+def _rows(line: _Line) -> Iterator[tuple[str, str, str]]:
+    found = line.finding
     shown = ", ".join(line.who[:WHO_SHOWN])
     more = f" and {len(line.who) - WHO_SHOWN} more" if len(line.who) > WHO_SHOWN else ""
     who = f"{shown}{more}: " if line.who else ""
-    say(f"  {mark}  {about:<{_ABOUT}} ", f"{who}{text}", out, _INDENT)
-    if remedy:
-        say(f"{'':{_INDENT}}→ ", remedy, out)
+    yield found.severity, found.about, f"{who}{found.text}"
+    if found.remedy:
+        yield "", "", f"→ {found.remedy}"
 
 
 def _summary(checked: Sequence[HostChecked]) -> str:

@@ -4,53 +4,49 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Literal, TextIO
+from collections.abc import Mapping, Sequence
+from typing import TextIO
 
+from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
 # What is folded into fewer columns is no easier to read.
 _FEWEST = 20
-_WIDEST_COLUMN = 40
-_WITHOUT_TERMINAL = 1_000_000
 
 
-def say(head: str, text: str, out: TextIO, indent: int | None = None) -> None:
-    """Print a line, which on a terminal breaks at spaces, and goes on below the end of its head.
-
-    `indent` is how wide the head is where it has more than letters.
-    """
+def say(head: str, text: str, out: TextIO) -> None:
+    """Print a line, which on a terminal breaks at spaces, and goes on below the end of its head."""
     columns = columns_of(out)
-    wide = width(head) if indent is None else indent
-    if columns is not None and columns - wide >= _FEWEST:
-        text = f"\n{'':{wide}}".join(_folded(text, columns - wide))
+    if columns is not None:
+        from rich.cells import cell_len
+        from rich.console import Console
+        from rich.text import Text
+
+        indent = cell_len(head)
+        if columns - indent >= _FEWEST:
+            lines = Text(text).wrap(Console(width=columns), columns - indent)
+            text = f"\n{'':{indent}}".join(line.plain.rstrip() for line in lines)
     print(f"{head}{text}", file=out)
 
 
-def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut_last: bool = False) -> None:
-    """Print columns, those in `right` aligned to the right. On a terminal wide cells wrap, or are cut."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def print_table(
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    cut_last: bool = False,
+    out: TextIO | None = None,
+    indent: int = 0,
+    styles: Mapping[str, str] | None = None,
+) -> None:
+    """Print columns, those in `right` aligned to the right. On a terminal wide cells wrap, or are cut.
 
-    columns = columns_of(sys.stdout)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for number in range(len(rows[0]) - 1):
-        widest = None if columns is None else _WIDEST_COLUMN
-        side: Literal["left", "right"] = "right" if number in right else "left"
-        table.add_column(justify=side, max_width=widest, overflow="fold", no_wrap=columns is None)
-    table.add_column()
-    overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut_last else "fold"
-    for *cells, last in rows:
-        table.add_row(*map(Text, cells), Text(last, no_wrap=cut_last, overflow=overflow))
-    # With a height, because on a dumb terminal rich would take 80 columns otherwise.
-    console = Console(width=columns or _WITHOUT_TERMINAL, height=25, color_system=None)
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        print(line.rstrip())
+    `styles` are of the first column's words: colours, for a terminal without NO_COLOR.
+    """
+    out = out or sys.stdout
+    columns = columns_of(out)
+    dull = not columns or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    for line in table_lines(rows, right, columns, cut_last, indent, {} if dull else styles or {}):
+        print(line, file=out)
 
 
 def columns_of(out: TextIO) -> int | None:
@@ -64,23 +60,3 @@ def columns_of(out: TextIO) -> int | None:
         return os.get_terminal_size(out.fileno()).columns or _USUAL
     except (OSError, ValueError):
         return _USUAL
-
-
-def _folded(text: str, columns: int) -> Iterator[str]:
-    """Lines of whole words; one that is too long for any has its own."""
-    line, *words = text.split(" ")
-    for word in words:
-        if width(line) + 1 + width(word) > columns:
-            yield line
-            line = word
-        else:
-            line += f" {word}"
-    yield line
-
-
-def width(text: str) -> int:
-    """The columns that a terminal needs: two for a wide character, none for one that joins the one before."""
-    return sum(
-        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )

@@ -16,7 +16,7 @@ from hprofiler.resolve.yarn.containers import Container, by_node, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
-from hprofiler.resolve.yarn.spark import SparkFacts, came_and_went, spark_facts
+from hprofiler.resolve.yarn.spark import SparkFacts, spark_facts
 
 _AT_ONCE = 8
 _CAME_TOLD = 20
@@ -204,25 +204,15 @@ def _new_processes(
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
     came = []
-    for then, now in zip(before, _look_at_all(manager, applications), strict=False):
-        came += [
-            _missed(found, now.labels[found.id], "began") for found in now.containers if found.id not in known
-        ]
-        seen = known.union(found.id for found in now.containers)
-        came += [
-            _missed(
-                Container(container, host or hosts[0].name), now.spark.labels[container], "began and ended"
-            )
-            for container, host in came_and_went(then.spark, now.spark).items()
-            if container not in seen
-        ]
+    for now in _look_at_all(manager, applications):
+        came += [_missed(found, now.labels[found.id]) for found in now.containers if found.id not in known]
     if len(came) > _CAME_TOLD:
         reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
         came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason, code="new-process")]
     return came
 
 
-def _missed(container: Container, labels: Labels, what: str) -> Outcome:
+def _missed(container: Container, labels: Labels) -> Outcome:
     who = f"{labels.get(PROCESS, container.id)} on {container.node}"
-    reason = f"{who} {what} during the recording and is not in it"
+    reason = f"{who} began during the recording and is not in it"
     return Outcome(container.node, Status.DEGRADED, "find", reason, code="new-process")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hprofiler.model import PROCESS
 from hprofiler.resolve.answers import member, number, objects, text
 from hprofiler.resolve.host_names import is_host
-from hprofiler.resolve.yarn.ids import belongs, container_id
-from hprofiler.resolve.yarn.rest import OF_DRIVER, NotFound, ResourceManager, YarnError
+from hprofiler.resolve.yarn.ids import container_id
+from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
 _NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
@@ -30,28 +30,22 @@ class Driver:
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """Labels of each container by its id; `notes` say what the driver did not tell.
-
-    `ended` are the containers of executors that have ended, each with its host ("" where that is not told);
-    None where nobody told.
-    """
+    """Labels of each container by its id; `notes` say what the driver did not tell."""
 
     labels: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
     driver: Driver | None = None
-    ended: Mapping[str, str] | None = None
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
-        executors = _executors(manager, api)
+        executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
         stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
     labels: dict[str, dict[str, str]] = {}
-    ended = {}
     driver = None
     notes = []
     for executor in executors:
@@ -67,24 +61,7 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
         labels[container] = {"role": role, "executor": identity, PROCESS: shown}
         if stages and number(executor, "activeTasks"):
             labels[container]["stage"] = stages
-        if executor.get("isActive") is False and belongs(container, application):
-            ended[container] = _host(text(executor, "hostPort", limit=300))
-    return SparkFacts(labels, tuple(notes[:1]), driver, ended)
-
-
-def came_and_went(before: SparkFacts, now: SparkFacts) -> dict[str, str]:
-    """The containers, with their hosts, of executors that began after the one and ended before the other."""
-    if before.ended is None or now.ended is None:
-        return {}
-    return {container: host for container, host in now.ended.items() if container not in before.labels}
-
-
-def _executors(manager: ResourceManager, api: str) -> list[dict[str, object]]:
-    """All executors, with those that have ended; without them where Spark is too old to list those."""
-    try:
-        return _list(manager.ask(f"{api}/allexecutors", None, OF_DRIVER))
-    except NotFound:
-        return _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+    return SparkFacts(labels, tuple(notes[:1]), driver)
 
 
 def _host(address: str) -> str:
