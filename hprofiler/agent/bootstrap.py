@@ -100,16 +100,18 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
             "make one of them writable for the connecting user and nobody else, and mounted without noexec",
             code="no-writable-folder",
         )
-    blob = binaries.agents.get(answer.arch)
-    if blob is None:
-        known = ", ".join(sorted(binaries.agents))
-        raise HostError(
-            "push",
-            f"there is no agent for the architecture {answer.arch!r} (only {known})",
-            code="architecture-unsupported",
-        )
+    blob = agent_for(binaries, answer.arch)
     if pushed:
         raise HostError("push", f"the agent was stored in {answer.folder} and is not there now", "try again")
+    return blob
+
+
+def agent_for(binaries: AgentBinaries, arch: str) -> Blob:
+    blob = binaries.agents.get(arch)
+    if blob is None:
+        known = ", ".join(sorted(binaries.agents))
+        reason = f"there is no agent for the architecture {arch!r} (only {known})"
+        raise HostError("push", reason, code="architecture-unsupported")
     return blob
 
 

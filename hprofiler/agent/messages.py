@@ -17,7 +17,6 @@ from hprofiler.model import Count, HostFacts, Note, Process, Samples, Status
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
 MAX_LISTED = 400_000
-MAX_BLOBS = 500
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
 MAX_TIMELINE = 86_460

@@ -12,7 +12,17 @@ import contextlib
 import secrets
 from collections.abc import Callable, Iterator
 
-from hprofiler.agent.bootstrap import MARK, AgentBinaries, Answer, Blob, Launched, marked, pieces, plain
+from hprofiler.agent.bootstrap import (
+    MARK,
+    AgentBinaries,
+    Answer,
+    Blob,
+    Launched,
+    agent_for,
+    marked,
+    pieces,
+    plain,
+)
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
 from hprofiler.base.text import printable
@@ -77,14 +87,7 @@ def _wanted(binaries: AgentBinaries, answer: Answer) -> Blob:
             "mount an emptyDir at /tmp, which a JVM needs in any case to be attached to",
             code="no-writable-folder",
         )
-    blob = binaries.agents.get(answer.arch)
-    if blob is None:
-        known = ", ".join(sorted(binaries.agents))
-        raise HostError(
-            "push",
-            f"there is no agent for the architecture {answer.arch!r} (only {known})",
-            code="architecture-unsupported",
-        )
+    blob = agent_for(binaries, answer.arch)
     if answer.word != "send":
         raise HostError(
             "push",

@@ -56,7 +56,6 @@ def _commanded(options: argparse.Namespace) -> tuple[int, str]:
         print_error(error)
         return exit_code(error), error.reason
     except KeyboardInterrupt as interrupt:
-        streams.leave_what_is_stuck()
         why = ": ".join(["interrupted", *map(str, interrupt.args)])
         print_error(HprofilerError(why))
         return Exit.after(signals.number_of(interrupt) or 0), why

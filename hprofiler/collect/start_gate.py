@@ -20,10 +20,6 @@ class StartGate:
         self._deadline: float | None = None
         self._opened_at: float | None = None
 
-    @property
-    def is_open(self) -> bool:
-        return self._opened_at is not None
-
     def connecting(self) -> None:
         """One more host has left the queue and connects."""
         with self._changed:

@@ -31,7 +31,6 @@ class PluginLogin(httpx.Auth):
         self._command, self._environment = _command(plugin, cluster, server)
         self._hint = plugin.get("installHint")
         self._lock = threading.Lock()
-        self._renewals = 0
         self._failure: KubernetesError | None = None
         self._status = self._log_in()
 
@@ -50,45 +49,37 @@ class PluginLogin(httpx.Auth):
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """For httpx: the request with the token, and once more with a new one where that is refused."""
-        token, renewals = self._token(), self._renewals
+        token = self._token()
         if token is None:
             yield request
             return
         request.headers["Authorization"] = f"Bearer {token}"
         answer = yield request
         if answer.status_code == 401:
-            request.headers["Authorization"] = f"Bearer {self._renewed(token, renewals)}"
+            request.headers["Authorization"] = f"Bearer {self._renewed(token)}"
             yield request
 
     def _token(self) -> str | None:
         token = self._status.get("token")
         return token if isinstance(token, str) else None
 
-    def _renewed(self, refused: str, renewals: int) -> str | None:
-        """Another token than the refused one, for a request that was sent after so many renewals.
-
-        One thread fetches it, or fails, for all. Raises KubernetesError.
-        """
+    def _renewed(self, refused: str) -> str | None:
+        """Another token than the refused one. One thread fetches it, or fails, for all."""
         with self._lock:
-            if self._token() == refused and self._renewals == renewals:
-                self._renew()
-            token = self._token()
-            if token == refused and self._failure is not None:
+            if self._failure is not None:
                 raise self._failure
-            return token
-
-    def _renew(self) -> None:
-        """A new token, or why there is none."""
-        self._renewals += 1
-        self._failure = None
-        try:
-            status = self._log_in()
-            if not isinstance(status.get("token"), str):
-                reason = f"{self._command[0]}, by which the kubeconfig logs in, printed no token this time"
-                raise KubernetesError(reason, "see whether kubectl works")
-            self._status = status
-        except KubernetesError as error:
-            self._failure = error
+            if self._token() == refused:
+                try:
+                    self._status = self._log_in()
+                    if self._token() is None:
+                        reason = (
+                            f"{self._command[0]}, by which the kubeconfig logs in, printed no token this time"
+                        )
+                        raise KubernetesError(reason, "see whether kubectl works")
+                except KubernetesError as error:
+                    self._failure = error
+                    raise
+            return self._token()
 
     def _log_in(self) -> dict[str, Any]:
         program = self._command[0]

@@ -38,8 +38,7 @@ class KubernetesOptions:
     """Which pods of which cluster, and the way in.
 
     `namespace` None is the context's own. `containers` are the names of those that are meant (none: all),
-    `fields` a field selector. `via` is `exec`, `ssh`, or None: exec, and where that is forbidden SSH if
-    `ssh_configured`. `limit` as with YARN.
+    `fields` a field selector. `via` is `exec` (also where it is None) or `ssh`. `limit` as with YARN.
     """
 
     access: Access = field(default_factory=Access)
@@ -48,7 +47,6 @@ class KubernetesOptions:
     containers: tuple[str, ...] = ()
     fields: str | None = None
     via: str | None = None
-    ssh_configured: bool = False
     host_map: Mapping[str, HostEntry] = field(default_factory=dict)
     limit: int | None = None
 

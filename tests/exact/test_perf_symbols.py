@@ -48,7 +48,7 @@ def contained(tmp_path) -> Iterator[tuple[int, Path]]:
         process.communicate()
 
 
-def test_a_containers_file_is_told_from_the_hosts(contained):
+def test_a_containers_file_is_not_the_hosts(contained):
     pid, folder = contained
     clock = ["-F", "499", "-e", "cpu-clock", "-p", str(pid)]
     file = recordings.record(folder / "file.data", clock, ["sleep", "0.5"])

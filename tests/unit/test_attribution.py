@@ -59,7 +59,7 @@ def test_who_waits(event: str) -> None:
     assert told(event, *stacks) == {**expected, **of_the_jvm}
 
 
-def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
+def test_idle_pool_threads_are_left_out_with_a_note() -> None:
     idle = f"[idle pool thread];java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 90"
     waiting = f"[park];Shop.sell_[j];{PARK} 5"
     assert told("offcpu", idle, waiting) == {"Shop.sell": 5}

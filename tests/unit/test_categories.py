@@ -64,7 +64,7 @@ def test_what_only_looks_like_it_has_none(name):
         ("", "plain", False),
     ],
 )
-def test_own_code_is_told_from_what_serves_it(name, kind, own):
+def test_own_code_is_told_apart_from_libraries(name, kind, own):
     assert is_own(name, kind) is own
 
 

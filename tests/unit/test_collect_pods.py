@@ -66,7 +66,7 @@ NAMED = {
 }
 
 
-def test_by_ssh_pods_are_not_told_by_one_of_their_containers(stand_ins: StandIns) -> None:
+def test_by_ssh_a_pod_counts_as_found_by_any_of_its_containers(stand_ins: StandIns) -> None:
     finds = FINDS.replace('request["containers"] == IDS', "True").replace("MAIN", repr(OTHER))
     fleet = Fleet(stand_ins, 60.0, {"node": finds, "lost": "sys.exit(7)"})
     hosts = [replace(host, containers=NAMED) for host in fleet.hosts]

@@ -34,7 +34,7 @@ from tests.viewer.made_run import MadeHost, content_of, coverage_of, make_run, r
         (0, 60, "60 s"),  # of an old run: nobody knows
     ],
 )
-def test_it_is_told_how_long_it_lasted(seconds: float, asked: float, told: str) -> None:
+def test_durations_of_what_was_asked_for(seconds: float, asked: float, told: str) -> None:
     assert duration_in_words(seconds, asked) == told
 
 

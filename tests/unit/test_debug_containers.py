@@ -50,7 +50,7 @@ def test_a_sidecar_among_the_init_containers_shares_its_rights(server: ApiServer
     assert made[0]["securityContext"] == {"runAsNonRoot": True, "runAsUser": 101, "runAsGroup": 102}
 
 
-def test_whoever_may_not_add_one_is_told_the_rule(server: ApiServer, tmp_path: Path) -> None:
+def test_without_the_right_to_add_one_the_error_names_the_rule(server: ApiServer, tmp_path: Path) -> None:
     server.pods = [pod("one")]
     path = "api/v1/namespaces/default/pods/one/ephemeralcontainers"
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
@@ -106,7 +106,7 @@ def beside(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         process.communicate()
 
 
-def test_one_that_is_given_up_is_told_to_end(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_does_not_start_is_ended(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins in the moment in which nobody waits for it any longer."""
     beside.state = waiting("ContainerCreating")
     monkeypatch.setattr(debugging, "_START_SECONDS", 1.0)
@@ -115,13 +115,13 @@ def test_one_that_is_given_up_is_told_to_end(beside: Beside, monkeypatch: pytest
     assert beside.ended()
 
 
-def test_one_that_nobody_came_to_use_is_told_to_end(beside: Beside) -> None:
+def test_a_container_that_is_not_used_is_ended(beside: Beside) -> None:
     beside.transport.connect()
     beside.transport.close()
     assert beside.ended()
 
 
-def test_one_ends_with_an_agent_that_cannot_be_stored(
+def test_a_container_ends_with_an_agent_that_cannot_be_stored(
     beside: Beside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(path: Path) -> Iterator[bytes]:

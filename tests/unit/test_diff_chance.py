@@ -51,7 +51,7 @@ def test_what_one_process_alone_does_is_chance_as_a_method_and_as_a_path(tmp_pat
 
 
 @pytest.mark.parametrize(("others", "samples"), [(400, 40), (400, 4), (3, 5000)])
-def test_what_grew_is_not_what_all_others_are_told_by(tmp_path, others, samples):
+def test_a_method_that_grew_does_not_hide_behind_the_others(tmp_path, others, samples):
     """One method takes three times what it took: that all others have half of their shares hides nothing."""
     tail = "".join(f"main;m{n} {samples}\n" for n in range(others))
     hot = others * samples // 4
@@ -84,7 +84,7 @@ def parts(run, *shares):
         ([(250, *[60] * 40)], [(3250, *[60] * 40)], True),
     ],
 )
-def test_others_are_said_to_cost_more_or_less_where_it_is_no_chance(tmp_path, before, after, told):
+def test_others_cost_more_or_less_only_beyond_chance(tmp_path, before, after, told):
     changes = compare(parts(tmp_path / "a", *before), parts(tmp_path / "b", *after))
     assert (changes.unchanged.usual != 1) == told
     assert ("most methods have" in "\n".join(lines(changes, 5))) == told

@@ -59,7 +59,7 @@ def run_of(tmp_path, *folded, **options):
     return make_run(tmp_path / "run", [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(folded)])
 
 
-def test_a_cluster_is_told_from_the_answer_on(tmp_path):
+def test_the_findings_of_a_cluster(tmp_path):
     found = of(spark_run(tmp_path / "run"))
     assert texts(found) == [
         "30.1 % of CPU time is spent in AvroUtil.toAvroIdentifier, of which 20.1 points compile regular"
@@ -111,7 +111,7 @@ def test_what_a_library_calls_back_is_not_the_librarys(tmp_path):
 
 
 @pytest.mark.parametrize(("gc", "told"), [(200, True), (100, False), (0, False)])
-def test_garbage_collection_is_told_when_it_is_surely_a_tenth(tmp_path, gc, told):
+def test_garbage_collection_is_a_finding_from_a_tenth_on(tmp_path, gc, told):
     found = texts(of(run_of(tmp_path, f"{JOB} {1000 - gc}\n{GC_THREAD} {max(gc, 1)}\n")))
     assert ("Garbage collection takes 20.0 % of CPU time." in found) == told and len(found) == 1 + told
 
@@ -127,7 +127,7 @@ def test_compilers_and_kernel_code(tmp_path):
     assert found[2].method == "__libc_read"
 
 
-def test_an_odd_host_is_told_by_its_garbage_collection(tmp_path):
+def test_an_odd_host_has_its_garbage_collection_as_the_reason(tmp_path):
     hosts = [MadeHost(f"host{n}", {n: spark_folded(300, gc=100)}) for n in range(1, 7)]
     hosts.append(MadeHost("host7", {7: spark_folded(300, gc=600)}))
     found = of(make_run(tmp_path / "run", hosts))
@@ -138,7 +138,7 @@ def test_an_odd_host_is_told_by_its_garbage_collection(tmp_path):
     assert odd.host == "host7"
 
 
-def test_few_samples_are_said_to_be_few(tmp_path):
+def test_few_samples_are_a_finding(tmp_path):
     found = texts(of(run_of(tmp_path, f"{JOB};com/acme/Job.a_[j] 20\n{JOB};com/acme/Job.b_[j] 5\n")))
     assert found == [
         "80.0 % of CPU time is spent in Job.a.",
@@ -197,7 +197,7 @@ TLS = f"{JOB};sun/security/ssl/SSLSocketInputRecord.decode_[j]"
 
 
 @pytest.mark.parametrize("event", ["wall", "offcpu"])
-def test_time_that_waits_below_a_library_is_not_said_to_be_its_work(tmp_path, event):
+def test_waits_below_a_library_are_not_its_work(tmp_path, event):
     """Below the library a thread waits for the other end: it does not encrypt all the time."""
     waits = f"{TLS};sun/nio/ch/SocketDispatcher.read0_[0];__libc_read 6000000000\n{JOB} 4000000000\n"
     folder = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: waits}})], events=(event,))
@@ -209,7 +209,7 @@ def test_time_that_waits_below_a_library_is_not_said_to_be_its_work(tmp_path, ev
     assert [text for text in texts(of(run_of(tmp_path, busy))) if "goes to" in text or "encrypt" in text]
 
 
-def test_idle_threads_are_left_out_and_that_is_told_with_how_many_they_are(tmp_path):
+def test_idle_threads_are_left_out_and_counted(tmp_path):
     """Two processes are recorded, each with eight threads of a pool and one that waits for others."""
     getting = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
     stacks = f"{JOB};java/net/Socket.read_[j] 60000000000\n{getting} 480000000000\n"
@@ -230,7 +230,7 @@ def of_event(tmp_path, event, text):
     return texts(of(folder, event)), make_report(folder.path)
 
 
-def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
+def test_off_cpu_time_is_split_by_kind_of_wait(tmp_path):
     stacks = {"sleep": 3, "lock": 5, "idle pool thread": 92}
     text = "".join(f"[worker];[{kind}];{JOB};com/acme/Job.m_[j] {n}000000000\n" for kind, n in stacks.items())
     found, report = of_event(tmp_path, "offcpu", text)
@@ -242,7 +242,7 @@ def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
     assert "[lock] 62.5\u202f%" in page
 
 
-def test_calls_are_told_by_who_makes_them(tmp_path):
+def test_calls_are_attributed_to_their_callers(tmp_path):
     calls = f"{JOB};com/acme/Job.load_[j];com/acme/Row.parse_[j]"
     found, report = of_event(
         tmp_path, "com.acme.Row.parse", f"{calls} 700\n{JOB};com/acme/Row.parse_[j] 300\n"

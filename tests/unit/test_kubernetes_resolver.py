@@ -14,7 +14,7 @@ from hprofiler.resolve import TooMany
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.kubernetes.asked import Asked, parse
 from tests.unit.conftest import Locate
-from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
+from tests.unit.kubernetes_server import ApiServer, of, pod, waiting
 
 
 @pytest.mark.parametrize(
@@ -212,17 +212,6 @@ def test_too_many(server: ApiServer, locate: Locate) -> None:
     with pytest.raises(TooMany, match="means 5 containers, and the limit is 4"):
         locate(limit=4)
     assert len(locate(limit=5).hosts) == 5
-
-
-def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("a")]
-    server.refuse_exec = 403, status(403, "Forbidden", "pods/exec is forbidden")
-    found = locate(ssh_configured=True)
-    assert found.cluster is None and found.hosts[0].name == "node1"
-    assert found.notes[0].startswith("by SSH to the nodes, since exec is refused: ")
-    assert locate().cluster is not None and locate(ssh_configured=True, via="exec").cluster is not None
-    server.refuse_exec = None
-    assert locate(ssh_configured=True).cluster is not None
 
 
 HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..", 7, None, ["a"]]

@@ -106,9 +106,7 @@ def test_the_table_of_the_command_line(tmp_path):
     verdict, heads, first, *others = done.stdout.splitlines()
     assert verdict == "cpu: 1 of 6 hosts is unlike the others"
     assert heads.split()[:3] == ["host", "unlike", "samples"]
-    assert re.match(
-        r"  host4 +yes +5,000 +0\.0\d+ +0\.00\d+ +0\.9\d+ +\d\.\d% +Job\.m2 1\d\.\d% here", first
-    )
+    assert re.match(r"  host4 +yes +5,000 +0\.0\d+ +0\.00\d+ +0\.9\d+ +\d\.\d% +Job\.m2 1\d\.\d% here", first)
     assert len(others) == 5 and not any(" yes " in line for line in others)
 
 
@@ -192,7 +190,7 @@ def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp
     assert event["outliers"]["hosts"][0]["host"] == "host4" and event["left_out"] == 0
 
 
-def test_what_cannot_be_compared_is_said(tmp_path):
+def test_runs_that_cannot_be_compared_are_an_error(tmp_path):
     one = make_run(tmp_path / "one", [MadeHost("a", {1: "x 3\n"})])
     assert hprofiler("outliers", one.path).stdout == "cpu: nothing to compare: 1 host\n"
     none = make_run(tmp_path / "none", [MadeHost("a").fails("failed", "gone")])

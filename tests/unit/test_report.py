@@ -168,7 +168,7 @@ def page_of(path, *hosts):
     return make_report(make_run(path, made).path).page
 
 
-def test_hosts_are_told_of_the_answer_with_all_it_calls(tmp_path):
+def test_hosts_are_compared_by_the_total_of_the_answer(tmp_path):
     """The hottest by itself is on node2, where the answer's method is not."""
     page = page_of(
         tmp_path / "run", f"{CLEAN};java/util/regex/Pattern.curly_[j] 500\n{CLEAN} 480\n", f"{OTHER} 900\n"
@@ -177,12 +177,12 @@ def test_hosts_are_told_of_the_answer_with_all_it_calls(tmp_path):
     assert seconds(page) == ["Most on node1, where it takes 100 %, against 0 % on node2."]
 
 
-def test_hosts_are_told_of_an_answer_by_itself(tmp_path):
+def test_hosts_are_compared_by_the_own_cost_of_the_answer(tmp_path):
     page = page_of(tmp_path / "run", f"{OTHER} 600\n{JOB} 400\n", f"{OTHER} 580\n{JOB} 420\n")
     assert seconds(page) == ["About the same on all 2 hosts: 58.0 % to 60.0 %."]
 
 
-def test_what_follows_is_told_where_the_answer_is_by_itself(tmp_path):
+def test_the_next_method_follows_where_the_answer_is_an_own_cost(tmp_path):
     page = page_of(tmp_path / "one", f"{OTHER} 600\n{JOB} 400\n")
     assert seconds(page) == ["Then Job.run (40.0 %)."]
     assert seconds(page_of(tmp_path / "calls", f"{CLEAN} 700\n{OTHER} 300\n")) == []

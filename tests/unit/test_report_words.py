@@ -47,7 +47,7 @@ def test_durations_and_counts():
     assert counted(2, "hosts") == "2 hosts"
 
 
-def test_bytes_are_told_in_powers_of_1024():
+def test_bytes_are_in_powers_of_1024():
     told = [size(value) for value in (0, 100, 1023, 1024, 524_288, 1_400_000, 2**40, 2**50)]
     assert told == [
         "0 bytes",
@@ -61,7 +61,7 @@ def test_bytes_are_told_in_powers_of_1024():
     ]
 
 
-def test_every_event_is_told_in_its_own_units():
+def test_every_event_has_its_own_units():
     assert in_words("cpu", {"samples": 1234, "cpu": 4_100_000_000}) == "1,234 samples, 4.1 s of CPU time"
     assert in_words("alloc", {"alloc_objects": 5, "alloc_space": 2**30}) == "5 objects, 1 GiB allocated"
     many = {"alloc_objects": 670_216_888, "alloc_space": 2**30}
@@ -80,7 +80,7 @@ def test_every_event_is_told_in_its_own_units():
     assert amount(3, ("contentions", "count")) == "3 contentions"
 
 
-def test_intervals_are_told_where_they_mean_something():
+def test_intervals_are_shown_where_they_mean_something():
     assert interval_in_words("alloc", [524_288, 4 << 20, 1 << 20]) == "every 512 KiB to 4 MiB"
     assert interval_in_words("lock", [10_000, 10_000]) == "every 10 µs"
     assert interval_in_words("wall", [10_000_000]) == "every 10 ms"

@@ -8,8 +8,6 @@ import { make } from "./dom.js";
 
 /** Listed at most; more are found by typing. */
 const MOST_OPTIONS = 200;
-/** Made at first, more than are in sight; the others follow as one gets near them. */
-const MADE_AT_ONCE = 40;
 
 export class Combobox {
   /**
@@ -25,8 +23,6 @@ export class Combobox {
     this.label = "";
     /** @type {Option[]} */
     this.listed = [];
-    /** How many of them have been made. */
-    this.made = 0;
     /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
     this.all = [];
     this.active = -1;
@@ -69,9 +65,6 @@ export class Combobox {
       if (!this.key(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
-    });
-    list.addEventListener("scroll", () => {
-      if (list.scrollTop + 2 * list.clientHeight > list.scrollHeight) this.makeUpTo(this.made);
     });
     list.addEventListener("mousedown", (event) => {
       event.preventDefault();
@@ -128,7 +121,7 @@ export class Combobox {
   }
 
   /**
-   * A letter more often leaves the list as it is; to make all of it anew takes time, and much memory for a while.
+   * One letter more often leaves the list as it is.
    * @param {Option[]} options
    */
   fill(options) {
@@ -136,25 +129,11 @@ export class Combobox {
     const same = options.length === listed.length && options.every((option, index) => option === listed[index]);
     this.listed = options;
     if (same && !this.list.hidden) return;
-    this.made = 0;
-    this.list.replaceChildren(this.more);
-    if (options.length === 0) this.more.before(this.heading("Nothing of that name"));
-    this.makeUpTo(0);
-  }
-
-  /**
-   * Makes items to beyond the one of an index.
-   * @param {number} index
-   */
-  makeUpTo(index) {
-    const items = [];
-    const end = Math.min(this.listed.length, index + MADE_AT_ONCE);
-    for (; this.made < end; this.made++) {
-      const option = this.listed[this.made];
-      if (option.section !== (this.listed[this.made - 1]?.section ?? "")) items.push(this.heading(option.section));
-      items.push(this.item(option, this.made));
-    }
-    this.more.before(...items);
+    const items = options.flatMap((option, index) => {
+      const begins = option.section !== (options[index - 1]?.section ?? "");
+      return [...(begins ? [this.heading(option.section)] : []), this.item(option, index)];
+    });
+    this.list.replaceChildren(...(items.length ? items : [this.heading("Nothing of that name")]), this.more);
   }
 
   /** @param {string} text */
@@ -189,7 +168,6 @@ export class Combobox {
   point(index) {
     this.itemAt(this.active)?.classList.remove("active");
     this.active = index < this.listed.length ? index : -1;
-    if (this.active >= this.made) this.makeUpTo(this.active);
     const item = this.itemAt(this.active);
     item?.classList.add("active");
     if (item) this.reveal(item);

@@ -60,7 +60,7 @@ export class MethodCosts {
     this.whole = 0;
     /** What was summed up below the open frame of each depth. */
     this.below = new Float64Array(deepestOf(tree) + 1);
-    this.entries = new Runs();
+    this.entries = { count: 0, nodes: new Int32Array(0), values: new Float64Array(0) };
   }
 
   /** The names that cost anything. */
@@ -75,10 +75,7 @@ export class MethodCosts {
   *read(columns) {
     for (const name of this.names) this.own[name] = this.all[name] = 0;
     this.count = 0;
-    const { entries } = this;
-    entries.clear();
-    for (const { column, weight } of columns) entries.add(this.tree.unpack(column), weight);
-    entries.merge();
+    const entries = (this.entries = entriesOf(this.tree, columns));
     yield;
     for (let from = 0; from < entries.count; from += ENTRIES_AT_ONCE) {
       this.walk(from, Math.min(entries.count, from + ENTRIES_AT_ONCE));
@@ -129,79 +126,26 @@ export class MethodCosts {
   }
 }
 
-/** Entries of columns, each of them in the order of the nodes, that become one list in that order. */
-class Runs {
-  constructor() {
-    this.nodes = new Int32Array(0);
-    this.values = new Float64Array(0);
-    this.spare = { nodes: this.nodes, values: this.values };
-    this.count = 0;
-    /** Where each run ends. @type {number[]} */
-    this.ends = [];
+/**
+ * All entries of the columns, in the order of the nodes.
+ * @param {Tree} tree
+ * @param {{column: number, weight: number}[]} columns
+ */
+function entriesOf(tree, columns) {
+  const count = columns.reduce((sum, { column }) => sum + tree.columns[column].entries, 0);
+  const nodes = new Int32Array(count);
+  const values = new Float64Array(count);
+  let at = 0;
+  for (const { column, weight } of columns) {
+    tree.eachEntry(column, (node, value) => {
+      nodes[at] = node;
+      values[at++] = value * weight;
+    });
   }
-
-  clear() {
-    this.count = 0;
-    this.ends = [];
-  }
-
-  /**
-   * @param {{count: number, nodes: Int32Array, values: Float64Array}} column
-   * @param {number} weight
-   */
-  add({ count, nodes, values }, weight) {
-    const from = this.count;
-    this.count += count;
-    if (this.count > this.nodes.length) this.widen(Math.ceil(this.count * 1.5));
-    for (let i = 0; i < count; i++) {
-      this.nodes[from + i] = nodes[i];
-      this.values[from + i] = values[i] * weight;
-    }
-    this.ends.push(this.count);
-  }
-
-  /** @param {number} room */
-  widen(room) {
-    const { nodes, values } = this;
-    this.nodes = new Int32Array(room);
-    this.values = new Float64Array(room);
-    this.nodes.set(nodes);
-    this.values.set(values);
-  }
-
-  /** Puts neighbours together until there is one. */
-  merge() {
-    const room = this.nodes.length;
-    const few = this.ends.length < 2 || this.spare.nodes.length >= room;
-    if (!few) this.spare = { nodes: new Int32Array(room), values: new Float64Array(room) };
-    while (this.ends.length > 1) {
-      /** @type {number[]} */
-      const ends = [];
-      for (let run = 0, from = 0; run < this.ends.length; run += 2) {
-        const to = this.ends[run + 1] ?? this.ends[run];
-        this.mergeTwo(from, this.ends[run], to);
-        ends.push((from = to));
-      }
-      const { nodes, values } = this;
-      [this.nodes, this.values, this.ends] = [this.spare.nodes, this.spare.values, ends];
-      this.spare = { nodes, values };
-    }
-  }
-
-  /**
-   * @param {number} from
-   * @param {number} middle where the second of them begins
-   * @param {number} to
-   */
-  mergeTwo(from, middle, to) {
-    const { nodes, values, spare } = this;
-    let [one, other] = [from, middle];
-    for (let at = from; at < to; at++) {
-      const next = other === to || (one < middle && nodes[one] <= nodes[other]) ? one++ : other++;
-      spare.nodes[at] = nodes[next];
-      spare.values[at] = values[next];
-    }
-  }
+  if (columns.length < 2) return { count, nodes, values };
+  // A key holds a node and its place: numbers sort much faster than places by a function.
+  const keys = Float64Array.from(nodes, (node, place) => node * count + place).sort();
+  return { count, nodes: Int32Array.from(keys, (key) => key / count), values: Float64Array.from(keys, (key) => values[key % count]) };
 }
 
 /** @param {Tree} tree */

@@ -15,7 +15,6 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal import cleanup_text as words
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.prompt import agrees, can_ask, floor
-from hprofiler.cli.terminal.streams import past_its_lock
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted
 
@@ -106,7 +105,7 @@ class _Counting:
         """Unless a question is open: it may stay so, and nobody who ends this waits for an answer."""
         if floor.acquire(blocking=False):
             try:
-                past_its_lock(sys.stderr).write(text)
+                print(text, end="", file=sys.stderr, flush=True)
             finally:
                 floor.release()
 

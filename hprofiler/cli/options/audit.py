@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.passwords import hide_in_word, hide_values
 from hprofiler.base.paths import at_home
-from hprofiler.cli.terminal.streams import past_its_lock
 
 if TYPE_CHECKING:
     from hprofiler.collect import Audit
@@ -28,7 +27,7 @@ def begin(options: argparse.Namespace, located: Located) -> Audit | None:
 
     def lost(why: str) -> None:
         told = f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there\n"
-        past_its_lock(sys.stderr).write(told)
+        sys.stderr.write(told)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
     begun = Audit.append_to(at_home(name), lost, typed, _who(options, located))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 VIAS = ("exec", "ssh")
 _BEFORE_AND_AFTER = 300
-_OF_SSH = ("user", "port", "identity", "ssh_config", "become", "host_map")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +63,6 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
         containers=tuple(options.container or ()),
         fields=options.field_selector,
         via=options.via,
-        ssh_configured=any(getattr(options, name) is not None for name in _OF_SSH),
         host_map={} if options.host_map is None else parse_host_map(options.host_map),
         limit=limit,
     )

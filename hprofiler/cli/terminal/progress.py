@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from hprofiler.cli.terminal.prompt import floor, makes_room
-from hprofiler.cli.terminal.streams import past_its_lock
 from hprofiler.model import DOING
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class PlainLines:
         self._print(f"{progress.host}: {words}{processes}{detail}")
 
     def _print(self, line: str) -> None:
-        past_its_lock(sys.stderr).write(f"{line}\n")
+        print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -79,7 +78,7 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    console = Console(file=past_its_lock(sys.stderr))
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:<9}", markup=False),
         BarColumn(),

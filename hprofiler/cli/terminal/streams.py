@@ -6,7 +6,6 @@ behind them, or a terminal that hangs up.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -78,47 +77,6 @@ class _Enduring(io.FileIO):
         return memoryview(data).nbytes
 
 
-class _Unbuffered(_Enduring):
-    """For who has no buffer that would offer again what was not taken at once."""
-
-    def write(self, data: Any) -> int:
-        left = memoryview(data).cast("B")
-        while left:
-            left = left[super().write(left) :]
-        return memoryview(data).nbytes
-
-
-def past_its_lock(stream: TextIO) -> TextIO:
-    """The same way out for a thread that may be stuck there.
-
-    Who waits for the lock of a stream of Python's hears no signal, and the end of the program aborts.
-    """
-    try:
-        file = _Unbuffered(stream.fileno())
-    except (OSError, ValueError):  # it has no descriptor
-        return stream
-    return io.TextIOWrapper(file, stream.encoding, stream.errors, write_through=True)
-
-
-def leave_what_is_stuck() -> None:
-    """Let output whose reader takes nothing right now go nowhere: nobody who interrupts waits for that."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is not None and _is_stuck(stream):
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            setattr(sys, name, past_its_lock(stream))
-
-
-def _is_stuck(stream: TextIO) -> bool:
-    try:
-        ready = select.poll()
-        ready.register(stream.fileno(), select.POLLOUT)
-        return not ready.poll(0)
-    except (OSError, ValueError):  # it has no descriptor
-        return False
-
-
 def _enduring(stream: TextIO) -> TextIO:
     """The same stream, by the same rules, which never fails."""
     if not isinstance(stream, io.TextIOWrapper):
@@ -126,10 +84,10 @@ def _enduring(stream: TextIO) -> TextIO:
     stream.flush()
     number = stream.fileno()
     return io.TextIOWrapper(
-        _Unbuffered(number) if stream.write_through else io.BufferedWriter(_Enduring(number)),
+        io.BufferedWriter(_Enduring(number)),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=stream.line_buffering,
+        line_buffering=stream.line_buffering or stream.write_through,
         write_through=stream.write_through,
     )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from hprofiler.base.background import many
-from hprofiler.kubernetes import Forbidden, KubernetesError, connect
+from hprofiler.kubernetes import KubernetesError, connect
 from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Status, Target
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.kubernetes.asked import parse
@@ -15,15 +13,11 @@ from hprofiler.resolve.kubernetes.listing import Lister
 from hprofiler.resolve.kubernetes.pods import Container, Idle, Pods
 from hprofiler.resolve.options import KubernetesOptions, Located, TooMany
 
-if TYPE_CHECKING:
-    from hprofiler.kubernetes.cluster import Cluster
-
 _IDLE_TOLD = 100
 _BEGAN_TOLD = 20
 _REASONS = 5
 _QUESTION_TOLD = 100
 _LOOK = "see kubectl get pods --show-labels; -n names another namespace, -A means all"
-_TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
 
@@ -35,14 +29,14 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     lister = Lister(cluster, asked, options)
     pods = lister.pods()
     _check(name, pods, lister, options)
-    via, notes = _way(cluster, pods.running, options)
+    via = options.via or EXEC
     hosts = _containers(pods) if via == EXEC else _nodes(pods, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
     return Located(
         Target("kubernetes", name),
         hosts,
-        (*notes, *_notes(pods, hosts, via, options)),
+        tuple(_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
         (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
         cluster if via == EXEC else None,
@@ -99,35 +93,6 @@ def _no_pod(asked: str, lister: Lister) -> str:
 
 def _where(lister: Lister) -> str:
     return "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
-
-
-def _way(
-    cluster: Cluster, running: Sequence[Container], options: KubernetesOptions
-) -> tuple[str, tuple[str, ...]]:
-    """How the containers are reached, and what there is to say of that."""
-    if options.via is not None or not options.ssh_configured:
-        return options.via or EXEC, ()
-    error = _refusal(cluster, running)
-    if error is None:
-        return EXEC, ()
-    return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
-
-
-def _refusal(cluster: Cluster, running: Sequence[Container]) -> Forbidden | None:
-    """Why exec is forbidden in one of the namespaces. Roles are theirs: a container of each is tried."""
-    from hprofiler.kubernetes.commands import start
-
-    def tried(container: Container) -> Forbidden | None:
-        try:
-            start(cluster, container.key, ["sh", "-c", ":"], 0).close()
-        except Forbidden as error:
-            return error
-        except KubernetesError:
-            pass  # whatever else is wrong is wrong with that container, and its own visit tells
-        return None
-
-    first = {container.namespace: container for container in reversed(running)}
-    return next(filter(None, many(tried, list(first.values()), _TRIED_AT_ONCE)), None)
 
 
 def _containers(pods: Pods) -> list[Host]:

@@ -137,7 +137,9 @@ class RouteFinder:
             named = []
         mine = [str(self._options.identity)] if self._options.identity else []
         identities = [*mine, *(_expand(name, tokens) for name in named if name.lower() != "none")]
-        known_hosts = str(self._options.known_hosts or "") or value("userknownhostsfile", _KNOWN_HOSTS)
+        known_hosts = str(self._options.known_hosts or "") or value(
+            "userknownhostsfile", _KNOWN_HOSTS if usual("~/.ssh") else ""
+        )
         return Route(
             hostname=hostname,
             port=port,
@@ -184,6 +186,7 @@ class RouteFinder:
         """What paramiko reads where there is no `ssh`."""
         import paramiko
 
+        _own_name()  # paramiko asks for it as well
         named = self._options.config_path
         paths = [named] if named else [usual("~/.ssh/config"), _SYSTEM_CONFIG]
         try:
@@ -194,7 +197,9 @@ class RouteFinder:
             raise HostError("connect", f"cannot read ssh_config: {error}", _CONFIG_REMEDY) from error
         except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
             raise HostError("connect", f"ssh_config makes no sense: {error}", _CONFIG_REMEDY) from error
-        if "include" in found:
+        include = found.get("include", "")
+        # Debian's file includes a folder that is empty.
+        if include and not (include.startswith("/") and not any(Path("/").glob(include[1:]))):
             reason = "ssh_config has an Include, which only the program `ssh` can read"
             raise HostError("connect", reason, "install OpenSSH's client, or use --ssh-config")
         return {name: [one] if isinstance(one, str) else one or ["none"] for name, one in found.items()}

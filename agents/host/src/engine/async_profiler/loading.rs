@@ -1,4 +1,4 @@
-//! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
+//! Loads the library into a JVM: which folder, who else profiles the JVM, and whether it loads.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
 use crate::os::free_space::Memory;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
@@ -25,18 +25,18 @@ use crate::staging::folders::{
 };
 use crate::wire::outcome::{Code, Failure};
 
-/// A folder where a recording may grow to this is as good as any, in bytes.
+/// A folder where a recording may grow to so many bytes is as good as any.
 const PLENTY: u64 = 256 << 20;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
-fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
-    let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
+fn bases(namespaces: &Namespaces, findings: &Findings, library: &Library) -> Vec<String> {
+    let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, namespaces.uid);
     let loaded = findings
         .ours
         .iter()
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
     let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
-    bases.extend(folders::bases(shoes));
+    bases.extend(folders::bases(namespaces));
     // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();
@@ -44,12 +44,12 @@ fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     bases
 }
 
-/// The bases under which a recording could be written, best first; nothing is made. Err says why there is none.
+/// Folders that could hold the recording, best first. Nothing is made. Err says why there is none.
 ///
-/// The first of the usual bases with plenty of room comes first, or else the one with most room. The others come last:
-/// what is left there is not found once the JVM has ended.
+/// Usual folders with plenty of room come first, then by room. Other folders come last: `clean` does not find leftovers
+/// there once the JVM has ended.
 fn places(
-    shoes: &Shoes,
+    namespaces: &Namespaces,
     bases: &[String],
     session: &str,
     memory: &Arc<Memory>,
@@ -59,8 +59,8 @@ fn places(
     let mut places = Vec::new();
     let mut tried = Vec::new();
     for base in bases {
-        let cap = could_make_run_folder(shoes, base, session).and_then(|()| {
-            let folder = open(shoes.path(base), flags, Mode::empty());
+        let cap = could_make_run_folder(namespaces, base, session).and_then(|()| {
+            let folder = open(namespaces.path(base), flags, Mode::empty());
             let folder = folder.map_err(|error| format!("{base}: {error}"))?;
             DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
         });
@@ -78,7 +78,7 @@ fn places(
 
 /// What a JVM was entered with.
 pub struct Entered {
-    /// The folder for its recording, and how much of the disk that may take.
+    /// The folder for its recording, and how much of the disk it may take.
     pub run: Held,
     pub cap: DiskCap,
     pub library: Held,
@@ -86,8 +86,8 @@ pub struct Entered {
     pub attached: Duration,
 }
 
-/// Put the library beside a JVM, load it and see that nobody is profiling. A dry run makes the same decisions as far as
-/// they can be made from outside, touches nothing and returns None.
+/// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same
+/// decisions as far as it can from outside, touches nothing and returns None.
 pub fn enter(
     job: &Job,
     target: &Target,
@@ -99,8 +99,8 @@ pub fn enter(
         false => Some(job.shared.attach_turn()?),
     };
     let began = Instant::now();
-    let (shoes, library) = (&looked.shoes, looked.library);
-    let bases = bases(shoes, findings, library);
+    let (namespaces, library) = (&looked.namespaces, looked.library);
+    let bases = bases(namespaces, findings, library);
     let recordings = job.shared.processes;
     let no_folder =
         |tried: String| {
@@ -110,14 +110,20 @@ pub fn enter(
         )
         .coded(Code::NoWritableFolder)
         };
-    let places = places(shoes, &bases, &job.session, &findings.memory, recordings);
+    let places = places(
+        namespaces,
+        &bases,
+        &job.session,
+        &findings.memory,
+        recordings,
+    );
     let places = places.map_err(no_folder)?;
     let (run, cap) = match job.dry_run {
         true => (None, None),
         false => {
             let mut tried = Vec::new();
             let made = places.into_iter().find_map(|(base, cap)| {
-                let run = run_folder_in(shoes, &base, &job.session);
+                let run = run_folder_in(namespaces, &base, &job.session);
                 let run = run.map_err(|reason| tried.push(reason)).ok()?;
                 Some((run, cap))
             });
@@ -142,14 +148,14 @@ pub fn enter(
             attached: began.elapsed(),
         })),
         (staged, run, _) => {
-            // What cannot be deleted now is found by `clean`.
+            // `clean` finds what cannot be deleted now.
             let _ = run.map(|run| run.release(|_| true));
             staged.map(|_| None)
         }
     }
 }
 
-/// A JVM that is being entered. There is no folder for the recording in a dry run, which asks nobody anything.
+/// A JVM that is being entered. A dry run has no folder for the recording, and asks the JVM nothing.
 struct Entry<'a> {
     target: &'a Target,
     looked: &'a Looked<'a>,
@@ -158,15 +164,20 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Another async-profiler may be loaded and idle; while it records, ours must not. One of ours with another file may
-    /// be loaded beside the library that is to be loaded, and then only the older one knows of its recording.
+    /// Another async-profiler may be loaded if it is idle. An older file of ours may be loaded too, and only that one
+    /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
-        let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
+        let (namespaces, sampled) = (&self.looked.namespaces, findings.sampled);
         if findings.writes_recording == Some(true) {
             return Err(already_profiled(pid));
         }
-        let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
+        let folder = library_folder(
+            &ASYNC_PROFILER,
+            "",
+            &self.looked.library.sha256,
+            namespaces.uid,
+        );
         let ours = findings.ours.iter();
         let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
         if sampled && findings.ours.is_empty() && findings.foreign.is_empty() {
@@ -178,9 +189,9 @@ impl Entry<'_> {
         let foreign = findings.foreign.iter().map(|path| (path, false));
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
-                _ if !findings.loaded.may_be_named(shoes, library) => {
-                    // It cannot be asked. One of ours would have its recording open. Of timers of the process nothing is
-                    // to be seen but their signals.
+                _ if !findings.loaded.may_be_named(namespaces, library) => {
+                    // It cannot be asked. One of ours would have its recording open. Of timers only the signals can be
+                    // seen.
                     if !ours && (sampled || self.target.status.catches_profilers_signals()) {
                         return Err(out_of_reach(pid, library));
                     }
@@ -201,28 +212,33 @@ impl Entry<'_> {
             }
         }
         match self.run {
-            None if is_in_use(shoes, &recording_file(self.target)).unwrap_or(false) => {
+            None if is_in_use(namespaces, &recording_file(self.target)).unwrap_or(false) => {
                 Err(already_profiled(pid))
             }
             _ => Ok(()),
         }
     }
 
-    /// Put the library in the first folder from which the JVM loads it, and see that it is idle.
+    /// Put the library into the first folder from which the JVM loads it, and check that it is idle.
     fn stage_and_load(&self, bases: &[String]) -> Result<Option<Held>, Failure> {
-        let (shoes, library) = (&self.looked.shoes, self.looked.library);
+        let (namespaces, library) = (&self.looked.namespaces, self.looked.library);
         let musl = self.findings.loaded.musl;
         let mut tried = Vec::new();
         for base in bases {
             let hash = &library.sha256;
             let Some(run) = self.run else {
-                match could_stage(shoes, &ASYNC_PROFILER, base, hash) {
-                    Ok(()) => return Attach::new(self.target, shoes).foresee().map(|()| None),
+                match could_stage(namespaces, &ASYNC_PROFILER, base, hash) {
+                    Ok(()) => {
+                        return Attach::new(self.target, namespaces)
+                            .foresee()
+                            .map(|()| None)
+                    }
                     Err(reason) => tried.push(reason),
                 }
                 continue;
             };
-            let held = match stage_library(shoes, &ASYNC_PROFILER, base, hash, &library.bytes) {
+            let held = match stage_library(namespaces, &ASYNC_PROFILER, base, hash, &library.bytes)
+            {
                 Ok(held) => held,
                 Err(reason) => {
                     tried.push(reason);
@@ -256,12 +272,12 @@ impl Entry<'_> {
         .coded(Code::CannotLoad))
     }
 
-    /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
+    /// Load a library and ask for its status. Loading it again does no harm.
     fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
         let name = status_file(self.target);
         let command = plan::status(&format!("{}/{name}", run.path));
-        let shoes = &self.looked.shoes;
-        let reply = Attach::new(self.target, shoes)
+        let namespaces = &self.looked.namespaces;
+        let reply = Attach::new(self.target, namespaces)
             .load(library, &command, ANSWER)
             .map_err(Load::Failed)?;
         match reply {
@@ -277,7 +293,7 @@ impl Entry<'_> {
             }
             Reply::Refused(text) => return Err(Load::Refused(text)),
         }
-        let text = read_regular(run.dir.as_fd(), &name, Some(shoes.uid), MAX_LOG);
+        let text = read_regular(run.dir.as_fd(), &name, Some(namespaces.uid), MAX_LOG);
         let text =
             text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
@@ -310,8 +326,8 @@ fn already_profiled(pid: i32) -> Failure {
 
 /// Why a library gave no status.
 enum Load {
-    /// This library, or the place it is in, will not do.
+    /// This library, or its folder, does not work.
     Refused(String),
-    /// Nothing would, in this JVM.
+    /// No library works in this JVM.
     Failed(Failure),
 }
