@@ -1,22 +1,20 @@
-"""`hprofiler diff BEFORE AFTER`: what changed from one run to another, and whether it is more than chance."""
+"""`hprofiler diff BEFORE AFTER`: what changed between two runs, beyond chance."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import PicturesError, UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.progress import counters
 
 if TYPE_CHECKING:
     from hprofiler.analysis.diff import Changes, MethodChange
-    from hprofiler.analysis.diff_sides import Listener
     from hprofiler.report.diff_page import TwoRuns
 
 _PAGE = ".html"
@@ -32,7 +30,7 @@ def command(options: argparse.Namespace) -> int:
     before, after = Path(options.before), Path(options.after)
     pages = any(output.suffix == _PAGE for output in outputs)
     page = two_runs(before, after, options.title) if pages else None
-    with _progress() as listener:
+    with counters() as listener:
         changes = compare_paths(before, after, options.event, options.absolute, listener, page)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
@@ -47,13 +45,13 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _output(path: Path) -> Path:
-    """What cannot be written is said before anything is read."""
+    """Refuses a bad output before anything is read."""
     if path.suffix not in _SUFFIXES:
         raise UsageError(
-            f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
+            f"cannot write {path}: the name must end with {' or '.join(_SUFFIXES)}", "see docs/diff.md"
         )
     if is_folder(path) or not is_folder(path.parent):
-        raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
+        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
     return path
 
 
@@ -68,7 +66,7 @@ def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> No
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
-    except RuntimeError as error:  # of more nodes and names than it has room for
+    except RuntimeError as error:  # more nodes or names than the page can hold
         raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
 
 
@@ -94,14 +92,14 @@ def _print(
 
 
 def _print_hidden(changes: Changes, limit: float) -> None:
-    """That nothing failed is no good news where nothing could."""
+    """Warns if a change over the limit may be hidden by noise."""
     from hprofiler.analysis.diff import fewest, hidden
 
     found = hidden(changes, limit)
     if found:
         one, noise = found
         number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
-        why = f"with {number} on a side a change below {100 * noise:.1f} points may be chance"
+        why = f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
         _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
 
 
@@ -128,25 +126,4 @@ def _grew(one: MethodChange) -> str:
 
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
-
-
-@contextmanager
-def _progress() -> Iterator[Listener]:
-    """A listener that shows on a terminal how many profiles were read."""
-    if not sys.stderr.isatty():
-        yield lambda side, done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def listener(side: str, done: int, of: int) -> None:
-            if done == 0:  # both sides may have one name
-                tasks[side] = progress.add_task(side, total=of)
-            progress.update(tasks[side], completed=done)
-
-        yield listener
+    return f"{own:+.1f} points self, {total:+.1f} total"

@@ -1,4 +1,4 @@
-"""`hprofiler ps`: what a run would profile. Nothing is attached to, nothing is signalled."""
+"""`hprofiler ps`: lists what a run would profile, without touching any process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
 from hprofiler.cli.terminal.lines import print_table
@@ -28,8 +27,6 @@ def command(options: argparse.Namespace) -> int:
 
     selector = chosen.selector(options)
     located = chosen.target(options)
-    care_options.refuse_many(options, located)
-    chosen.print_notes(located)
     stop = Stop()
     found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
     found = [*found, *map(_not_visited, located.absent)]
@@ -46,14 +43,14 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _not_visited(line: Outcome) -> HostFound:
-    """What belongs to the target and cannot be visited."""
+    """Parts of the target that cannot be visited."""
     from hprofiler.collect import HostFound
 
-    return HostFound(Host(line.host, ""), None, 0, (), (), (line,))
+    return HostFound(Host(line.host, ""), (), (), (line,))
 
 
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
-    """Processes on stdout, everything else on stderr; `inside` says that hosts are containers."""
+    """Processes on stdout, everything else on stderr; `inside`: hosts are containers."""
     rows = [_cells(host.host.name, process) for host in found for process in host.processes]
     if rows:
         print_table([("CONTAINER" if inside else "HOST", *_HEADS), *rows], right=[_PID], cut_last=True)
