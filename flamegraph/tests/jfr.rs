@@ -87,6 +87,31 @@ fn names_are_bounded_each_and_together() {
 }
 
 #[test]
+fn what_comes_before_a_large_chunk_is_kept() {
+    let chunk = whole_chunk();
+    let size = chunk.len() as u64;
+    let mut larger = chunk.clone();
+    larger[8..16].copy_from_slice(&(size + 1).to_be_bytes());
+    let both = [chunk.clone(), larger].concat();
+    let read_within = |bytes: &[u8], chunk_bytes| {
+        let limits = Limits {
+            chunk_bytes,
+            ..Limits::default()
+        };
+        let options = ReadOptions {
+            limits,
+            ..options(true)
+        };
+        read(bytes, &options)
+    };
+    let kept = read_within(&both, size).unwrap();
+    let alone = read_within(&chunk, size).unwrap();
+    assert_eq!(folded(&kept, "samples"), folded(&alone, "samples"));
+    assert!(kept.warnings()[0].contains("bytes of a chunk"));
+    assert!(alone.warnings().is_empty() && read_within(&chunk, size - 1).is_err());
+}
+
+#[test]
 fn threads_are_roots() {
     let profile = read(&recording(), &options(true)).unwrap();
     assert_eq!(

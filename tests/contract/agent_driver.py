@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import math
 import os
+import platform
 import queue
 import re
 import subprocess
@@ -16,16 +18,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.burners.burner import Program
 from tests.lab import procs
 
 Event = dict[str, Any]
+Stacks = list[tuple[list[str], int]]
 FREQUENCY = 997
 """Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
 SIGMAS = 4.5
 """Standard deviations that chance is given: one test in 150,000 is further off."""
+LEAST = 40
+"""Samples in which a method of 70 % cannot be missed."""
 PAYLOADS = ("profile", "raw")
 """Events that a payload follows."""
+LIBRARIES = {"async-profiler": "libasyncProfiler.so", "perfmap": "libhprofilerPerfmap.so"}
+_DATA = Path(__file__).resolve().parents[2] / "hprofiler" / "_data"
 _END = {"type": "(end of output)"}
+
+
+@functools.cache
+def shipped(name: str) -> Path:
+    """A library as the package has it for this machine."""
+    path = _DATA / name / platform.machine() / LIBRARIES[name]
+    if not path.is_file():
+        pytest.fail(f"{path} is missing: run make build", pytrace=False)
+    return path
 
 
 @dataclass
@@ -33,10 +53,6 @@ class Result:
     """What came between `start` and `done`, by pid; `events` has every profile by its event's name."""
 
     outcomes: dict[int, Event] = field(default_factory=dict)
-    heads: dict[int, Event] = field(default_factory=dict)
-    """Of each process's first profile."""
-    profiles: dict[int, bytes] = field(default_factory=dict)
-    """Each process's first."""
     events: dict[int, dict[str, tuple[Event, bytes]]] = field(default_factory=dict)
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
@@ -55,8 +71,56 @@ class Result:
         of_process = self.events.setdefault(pid, {})
         assert event["event"] not in of_process, "more than one profile of an event"
         of_process[event["event"]] = event, payload
-        self.heads.setdefault(pid, event)
-        self.profiles.setdefault(pid, payload)
+
+    def of(self, program: Program | int) -> Recorded:
+        return Recorded(program if isinstance(program, int) else program.outer.pid, self)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one recording says of one process."""
+
+    pid: int
+    result: Result
+
+    @property
+    def outcome(self) -> Event:
+        return self.result.outcomes[self.pid]
+
+    @property
+    def events(self) -> list[str]:
+        return list(self.result.events.get(self.pid, {}))
+
+    def head(self, event: str = "cpu") -> Event:
+        return self.result.events[self.pid][event][0]
+
+    def payload(self, event: str = "cpu") -> bytes:
+        return self.result.events[self.pid][event][1]
+
+    def profile(self, event: str = "cpu") -> Profile:
+        return Profile.from_bytes(self.payload(event))
+
+    def stacks(self, event: str = "cpu", value: int = 0) -> Stacks:
+        """Stacks, outermost frame first, and the sums of one of the event's values."""
+        lines = self.profile(event).to_folded(value, True).decode().splitlines()
+        pairs = (line.rpartition(" ") for line in lines)
+        return [(stack.split(";"), int(count)) for stack, _, count in pairs]
+
+    def share(self, frame: str, event: str = "cpu", among: Sequence[str] = ()) -> float:
+        """The share of samples with a frame that holds `frame`, of those that hold any of `among`."""
+        stacks = self.stacks(event)
+        inside = [pair for pair in stacks if not among or any(_holds(pair[0], one) for one in among)]
+        total = sum(count for _, count in inside)
+        assert total, f"no samples of {among or 'anything'} in {self.outcome}: {stacks[:20]}"
+        return sum(count for stack, count in inside if _holds(stack, frame)) / total
+
+    def is_good(self) -> bool:
+        """That it was recorded as it was asked for, and shows what a burner burnt."""
+        return good(self.outcome) and as_burnt(self.payload())
+
+
+def _holds(stack: Sequence[str], part: str) -> bool:
+    return any(part in frame for frame in stack)
 
 
 @contextlib.contextmanager
@@ -71,12 +135,19 @@ def ready(command: Sequence[str], env: Mapping[str, str] | None = None) -> Itera
             process.stdin.close()
 
 
+def sampling(**members: Any) -> Event:
+    """The sampling of a request: CPU time for a second by async-profiler, unless `members` say otherwise."""
+    intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
+    usual = {"engine": "async-profiler", "events": ["cpu"], "frequency": FREQUENCY, "duration": 1}
+    return {**usual, **intervals, "keep_raw": False, **members}
+
+
 class Agent:
     """A running agent. Its events arrive in `next` in order; `expect` fails on any other kind."""
 
-    def __init__(self, command: Sequence[str], env: dict[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[object], env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            command,
+            [str(word) for word in command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -85,11 +156,10 @@ class Agent:
         self._events: queue.Queue[tuple[Event, bytes, int]] = queue.Queue()
         self.received = 0
         """Bytes of all events that were taken."""
+        self.greeting: Event = {}
         self.acts: list[Event] = []
         """What was told of what was done, where `hello` asked for it."""
-        self.reads = threading.Event()
-        """Nothing is read while it is not set."""
-        self.reads.set()
+        self._stored: dict[str, str] = {}
         self._errors: list[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
@@ -99,7 +169,6 @@ class Agent:
         stdout = self.process.stdout
         assert stdout is not None
         for line in stdout:
-            self.reads.wait()
             if not line.endswith(b"\n"):
                 break  # it goes on by another connection
             event = json.loads(line)
@@ -110,6 +179,8 @@ class Agent:
     def _drain(self) -> None:
         assert self.process.stderr is not None
         self._errors.extend(self.process.stderr)
+
+    # Requests and events
 
     def send(self, kind: str, payload: bytes = b"", **members: Any) -> None:
         self.send_raw(json.dumps({"type": kind, **members}).encode() + b"\n" + payload)
@@ -142,9 +213,19 @@ class Agent:
         event, _ = self.next()
         assert event is _END, event
 
-    def hello(self, lease: float = 30, resume: str | None = None, **exclude: Any) -> Event:
-        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume)
-        return self.expect("hello")
+    def error(self) -> str:
+        """The reason of its last event, after which it ends."""
+        reason = self.expect("error")["reason"]
+        assert self.wait() == 1
+        return str(reason)
+
+    def hello(
+        self, lease: float = 30, resume: str | None = None, audit: bool = False, **exclude: Any
+    ) -> Event:
+        more = {"audit": True} if audit else {}
+        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume, **more)
+        self.greeting = self.expect("hello")
+        return self.greeting
 
     def resume(self, token: str, received: int) -> bool:
         """Go on with the session of that token; False where there is none."""
@@ -157,40 +238,69 @@ class Agent:
         assert self.expect("stored")["sha256"] == digest
         return digest
 
+    def library(self, name: str = "async-profiler") -> str:
+        """The hash of a library of the package, which the agent has from now on."""
+        if name not in self._stored:
+            self._stored[name] = self.put(shipped(name).read_bytes())
+        return self._stored[name]
+
+    def list(self) -> list[Event]:
+        self.send("list")
+        return list(self.expect("processes")["processes"])
+
     def find(self, native: bool = False, **selector: Any) -> Event:
         self.send("find", selector=selector, native=native)
         return self.expect("found")
 
+    def found(self, *programs: Program) -> list[Event]:
+        """What it finds of these programs, JVMs or not."""
+        pids = [program.outer.pid for program in programs]
+        found = self.find(native=True, kind="pids", pids=pids)["processes"]
+        assert len(found) == len(pids), found
+        return list(found)
+
+    def request(self, programs: Sequence[Program | Event], members: Mapping[str, Any]) -> Event:
+        found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
+        keys = ("pid", "start_time", "label", "labels", "engine")
+        processes = [{key: one[key] for key in keys if key in one} for one in found]
+        also = {key: members[key] for key in ("versions", "agent_cpu", "agent_memory") if key in members}
+        wanted = {key: value for key, value in members.items() if key not in also}
+        return {"sampling": sampling(**wanted), "processes": processes, **also}
+
+    # Recordings
+
+    def check(self, *programs: Program | Event, **members: Any) -> Event:
+        """What would come of these; the libraries are only named."""
+        blobs = {"async-profiler": hashlib.sha256(shipped("async-profiler").read_bytes()).hexdigest()}
+        self.send("check", blobs=blobs, **self.request(programs, members))
+        return self.expect("checked")
+
     def prepare(
-        self,
-        library: str | None,
-        processes: Sequence[Event],
-        duration: float = 1,
-        events: Sequence[str] = ("cpu",),
-        **more: Any,
+        self, *programs: Program | Event, blobs: Mapping[str, str] | None = None, **members: Any
     ) -> tuple[list[int], dict[int, Event]]:
-        """The pids that are ready, and the outcomes of those that are not."""
-        sampling = {
-            "engine": "async-profiler",
-            "events": list(events),
-            "frequency": FREQUENCY,
-            "duration": duration,
-            "alloc_interval": None,
-            "lock_threshold": None,
-            "wall_interval": None,
-            "keep_raw": False,
-            **more,
-        }
-        blobs = {"async-profiler": library} if library else {}
-        chosen = [{k: p[k] for k in ("pid", "start_time", "label", "labels")} for p in processes]
-        self.send("prepare", sampling=sampling, blobs=blobs, processes=chosen)
+        """The pids that are ready, and the outcomes of those that are not.
+
+        `members` are the sampling's, or `agent_cpu`, `agent_memory`, `versions` of the request.
+        """
+        request = self.request(programs, members)
+        used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
+        names = used.get(request["sampling"]["engine"], tuple(LIBRARIES))
+        stored = {name: self.library(name) for name in names} if blobs is None else blobs
+        self.send("prepare", blobs=stored, **request)
         outcomes: dict[int, Event] = {}
         while True:
-            event_, _ = self.next()
-            if event_["type"] == "ready":
-                return [p["pid"] for p in event_["processes"]], outcomes
-            assert event_["type"] == "outcome", (event_, self.stderr())
-            outcomes[event_["pid"]] = event_
+            event, _ = self.next()
+            if event["type"] == "ready":
+                return [one["pid"] for one in event["processes"]], outcomes
+            assert event["type"] == "outcome", (event, self.stderr())
+            outcomes[event["pid"]] = event
+
+    def refuse(self, program: Program | Event, **members: Any) -> Event:
+        """The outcome of a process that cannot be made ready."""
+        ready, outcomes = self.prepare(program, **members)
+        (outcome,) = outcomes.values()
+        assert (ready, outcome["status"], outcome["stage"]) == ([], "failed", "prepare"), outcome
+        return outcome
 
     def start(self) -> dict[int, dict[str, str]]:
         """Start what is ready; what is used for each event of each process, once all record."""
@@ -203,6 +313,12 @@ class Agent:
                 return started
             assert event["type"] == "started", (event, self.stderr())
             started[event["pid"]] = event["sources"]
+
+    def begin(self, *programs: Program | Event, **members: Any) -> dict[int, dict[str, str]]:
+        """Record all of them from now on."""
+        ready, outcomes = self.prepare(*programs, **members)
+        assert len(ready) == len(programs), outcomes
+        return self.start()
 
     def collect(self, timeout: float = 2 * procs.PATIENCE) -> Result:
         """Everything up to `done`."""
@@ -223,6 +339,43 @@ class Agent:
                 assert event["type"] == "recording", (event, self.stderr())
                 result.recording = event["processes"]
 
+    def record(self, program: Program, **members: Any) -> Recorded:
+        """One recording to its end, of which nothing is left."""
+        self.begin(program, **members)
+        done = self.collect().of(program)
+        assert done.result.left == [], done.result.left
+        return done
+
+    def stop(self) -> Result:
+        self.send("stop")
+        return self.collect()
+
+    # Leftovers
+
+    def leftovers(self) -> list[Event]:
+        """The list of a cleanup's dry run."""
+        self.send("clean", kept=False, dry=True)
+        return list(self.expect("leftovers")["entries"])
+
+    def clean(self, kept: bool = True) -> dict[str, list[Any]]:
+        """Clean up. The paths or pids by what was done to them, and all that failed."""
+        self.send("clean", kept=kept)
+        event = self.expect("leftovers")
+        done: dict[str, list[Any]] = {
+            result: [entry["pid"] or entry["path"] for entry in event["entries"] if entry["result"] == result]
+            for result in ("removed", "emptied", "stopped", "ended")
+        }
+        failed = [entry for entry in event["entries"] if entry["result"] == "failed"]
+        return {**done, "failed": [*failed, *event["failed"]]}
+
+    def audited(self) -> list[Event]:
+        """What was told since this was last called. An answer comes after what was done before."""
+        self.list()
+        told, self.acts = self.acts, []
+        return told
+
+    # The end
+
     def wait(self, timeout: float = procs.PATIENCE) -> int:
         """Its exit code; all its output has been read by then."""
         code = self.process.wait(timeout)
@@ -234,6 +387,10 @@ class Agent:
         self.send("bye")
         return self.wait()
 
+    def kill(self) -> None:
+        self.process.kill()
+        self.wait()
+
     def stderr(self) -> str:
         return b"".join(self._errors).decode("utf-8", "replace")
 
@@ -243,11 +400,25 @@ class Agent:
         try:
             self.wait()
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.wait()
+            self.kill()
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
+
+    def folders(self) -> list[str]:
+        """What is beside JVMs for the time of its session only."""
+        return [path for path in leftovers(held=True) if f"/.hprofiler-run-{self.process.pid}-" in path]
+
+
+def of_pid(entries: Sequence[Event], pid: int) -> dict[str, Event]:
+    """The leftovers of a process, by their kinds."""
+    return {entry["kind"]: entry for entry in entries if entry["pid"] == pid}
+
+
+def at(entries: Sequence[Event], path: object) -> Event:
+    """The leftover at a path."""
+    (entry,) = [entry for entry in entries if entry["path"] == str(path)]
+    return entry
 
 
 def leftovers(held: bool = False) -> list[str]:
@@ -274,6 +445,26 @@ def _inode(path: Path) -> int | None:
         return path.lstat().st_ino
     except FileNotFoundError:
         return None
+
+
+BURNT = {"hot": 0.70, "warm": 0.20, "cool": 0.10}
+"""The shares of a burner's CPU time that its works have."""
+
+
+def as_burnt(profile: bytes) -> bool:
+    """That the burner's works have their shares of a profile's samples; AssertionError has their samples."""
+    works = dict.fromkeys(BURNT, 0)
+    for line in Profile.from_bytes(profile).to_folded(0, False).decode().splitlines():
+        stack, _, samples = line.rpartition(" ")
+        kind = next((name for name in ("warm", "cool") if f"Burner.{name}" in stack), None)
+        if kind:
+            works[kind] += int(samples)
+        elif "Burner.work" in stack or "Burner.hot" in stack:
+            works["hot"] += int(samples)
+    total = sum(works.values())
+    assert total >= LEAST, f"{works}: too few to tell"
+    assert all(near(works[name] / total, share, total) for name, share in BURNT.items()), works
+    return True
 
 
 def near(share: float, want: float, samples: int, slack: float = 0.02) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import functools
 import hashlib
 import os
@@ -15,10 +17,9 @@ from typing import Any
 
 import pytest
 
-from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, leftovers, near
+from tests.contract.agent_driver import Agent, leftovers
 from tests.contract.sshd import Site
 from tests.lab import attach, jdks, procs
 from tests.lab.procs import wait_for
@@ -51,16 +52,6 @@ def agent_binary() -> Path:
     return built_agent(platform.machine())
 
 
-@pytest.fixture(scope="session")
-def library_file() -> Path:
-    """async-profiler's library for this machine."""
-    shipped = ROOT / "hprofiler" / "_data" / "async-profiler" / platform.machine() / "libasyncProfiler.so"
-    path = Path(os.environ.get("HPROFILER_ASYNC_PROFILER") or shipped)
-    if not path.is_file():
-        pytest.fail(f"async-profiler's library is missing (run make build): {path}", pytrace=False)
-    return path
-
-
 @pytest.fixture
 def private(agent_binary: Path) -> Iterator[Path]:
     """The agent in a private folder, as a transport puts it there."""
@@ -73,22 +64,29 @@ def private(agent_binary: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def start_agent(private: Path) -> Iterator[StartAgent]:
-    """Starts agents as coordinators do without sudo, optionally as another user; all are ended.
+def new_agent(private: Path) -> Iterator[StartAgent]:
+    """Starts agents as coordinators do without sudo, and greets them; all are ended.
 
-    `rights` are words of setpriv, for that user.
+    `user` and `rights` (words of setpriv) say as whom, `by` are words of a command before the agent's own,
+    `perf` is a file in the place of the host's perf.
     """
     agents: list[Agent] = []
 
     def start(
-        user: int | None = None, env: dict[str, str] | None = None, rights: Sequence[str] = ()
+        user: int | None = None,
+        by: Sequence[object] = (),
+        rights: Sequence[str] = (),
+        perf: Path | None = None,
+        env: dict[str, str] | None = None,
+        **hello: Any,
     ) -> Agent:
-        command = [str(private), "--any-library"]
+        command = [*(with_perf(perf) if perf else []), *by]
         if user is not None:
             os.chown(private.parent, user, user)
             os.chown(private, user, user)
-            command = [*as_user(user), *rights, *command]
-        agents.append(Agent(command, env))
+            command += [*as_user(user), *rights]
+        agents.append(Agent([*command, private, "--any-library"], env))
+        agents[-1].hello(**hello)
         return agents[-1]
 
     yield start
@@ -96,33 +94,22 @@ def start_agent(private: Path) -> Iterator[StartAgent]:
         agent.end()
 
 
-@pytest.fixture
-def agent_by() -> Iterator[Callable[..., Agent]]:
-    """Starts agents by a command, and greets them; all are ended."""
-    agents: list[Agent] = []
+def with_perf(perf: Path) -> list[object]:
+    """The words before a command for which this file stands in the place of the host's perf."""
+    there = Path(shutil.which("perf") or lacking("perf is not installed")).resolve()
+    script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    return ["unshare", "-m", "sh", "-c", script, "sh", perf, there]
 
-    def start(*command: object, env: dict[str, str] | None = None) -> Agent:
-        agents.append(Agent([str(word) for word in command], env))
-        agents[-1].hello()
-        return agents[-1]
 
-    yield start
-    for agent in agents:
-        agent.end()
+def executable(path: Path, text: str, mode: int = 0o755) -> Path:
+    path.write_text(text)
+    path.chmod(mode)
+    return path
 
 
 @pytest.fixture
-def agent(start_agent: StartAgent) -> Agent:
-    """One that has been greeted."""
-    started = start_agent()
-    started.hello()
-    return started
-
-
-@pytest.fixture
-def library(agent: Agent, library_file: Path) -> str:
-    """The hash of the library, which the agent has."""
-    return agent.put(library_file.read_bytes())
+def agent(new_agent: StartAgent) -> Agent:
+    return new_agent()
 
 
 @pytest.fixture
@@ -179,6 +166,14 @@ def as_user(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
+@pytest.fixture(scope="session")
+def untouched() -> Iterator[Burner]:
+    """A JVM in which nothing is ever loaded, for all that is refused."""
+    made = Burner(load=0.1)
+    yield made
+    made.kill()
+
+
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """No test may leave anything beside a JVM."""
@@ -188,39 +183,60 @@ def nothing_left() -> Iterator[None]:
     wait_for("nothing left behind", lambda: set(leftovers()) <= before)
 
 
-def found(agent: Agent, *burners: Burner) -> list[dict[str, Any]]:
-    """What the agent finds of these burners."""
-    processes = agent.find(kind="pids", pids=[burner.outer.pid for burner in burners])["processes"]
-    assert len(processes) == len(burners), processes
-    return list(processes)
+def perf_of(agent: Agent) -> procs.Identity | None:
+    """The perf that an agent has running."""
+    perfs = (pid for pid in procs.children(agent.process.pid) if procs.name(pid).startswith("perf"))
+    return next(map(procs.Identity.of, perfs), None)
 
 
-BURNT = {"hot": 0.70, "warm": 0.20, "cool": 0.10}
-"""The shares of a burner's CPU time that its works have."""
-
-
-def as_burnt(profile: bytes) -> bool:
-    """That the burner's works have their shares of a profile's samples; AssertionError has their samples."""
-    works = dict.fromkeys(BURNT, 0)
-    for line in Profile.from_bytes(profile).to_folded(0, False).decode().splitlines():
-        stack, _, samples = line.rpartition(" ")
-        if "Burner.work" in stack:
-            kind = next((name for name in ("warm", "cool") if f"Burner.{name}" in stack), "hot")
-            works[kind] += int(samples)
-    total = sum(works.values())
-    assert total >= LEAST, f"{works}: too few to tell"
-    assert all(near(works[name] / total, share, total) for name, share in BURNT.items()), works
-    return True
-
-
-LEAST = 40
-"""Samples in which a method of 70 % cannot be missed."""
+def perf_at_work(agent: Agent) -> procs.Identity:
+    """The perf that records for an agent; the kernel may leave it out while another child ends."""
+    return procs.wait_for("perf", lambda: perf_of(agent))
 
 
 def is_profiled(pid: int) -> bool:
     """Whether any async-profiler in this JVM is recording, by its own word."""
     libraries = attach.profiler_libraries(pid)
     return any("not active" not in attach.profiling_status(pid, library) for library in libraries)
+
+
+OWN_TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp"
+
+
+def contained(
+    setup: str = OWN_TMP, user: int | None = None, mapped: bool = False
+) -> Callable[[Sequence[str]], list[str]]:
+    """What starts a command in a mount and pid namespace of its own, after `setup` there.
+
+    It runs as `user`; with `mapped` as root of a user namespace that this user made.
+    """
+    become = as_user(user) if user is not None else []
+    inner, outer = ([], [*become, "unshare", "--user", "--map-root-user"]) if mapped else (become, [])
+    classes = str(build.classes())
+    script = f'cp -r {open_classes()} /run/classes && {setup} && exec {" ".join(inner)} "$@"'
+    inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
+    enter = [*outer, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return lambda argv: [*enter, *inside, *(word.replace(classes, "/run/classes") for word in argv)]
+
+
+@pytest.fixture
+def burn_contained() -> Iterator[Burn]:
+    """Starts burners in namespaces of their own, as `contained` has them."""
+    burners: list[Burner] = []
+
+    def start(setup: str = OWN_TMP, user: int | None = None, mapped: bool = False, **more: Any) -> Burner:
+        burners.append(Burner(wrap=contained(setup, user, mapped), **more))
+        return burners[-1]
+
+    yield start
+    for burner in burners:
+        burner.kill()
+
+
+def a_library() -> Path:
+    """Some shared library of this machine, to be given another name."""
+    mapped = Path("/proc/self/maps").read_text().split()
+    return Path(next(path for path in mapped if path.endswith(".so.6") and "/libm" in path))
 
 
 def namespace_tmp(burner: Burner) -> list[str]:
@@ -239,3 +255,44 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     made = Site(tmp_path)
     yield made
     made.close()
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+_LIBC.ptrace.restype = ctypes.c_long
+_SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
+_ALL = 0x40000000  # __WALL: of threads as well
+
+
+@contextlib.contextmanager
+def still(pid: int, thread: str) -> Iterator[None]:
+    """The threads called so stand still until the end, which has to come on the same thread of ours."""
+    held = _called(pid, thread)
+    assert held, f"process {pid} has no thread called {thread}"
+    seized: list[int] = []
+    try:
+        for tid in held:
+            _ptrace(_SEIZE, tid)
+            seized.append(tid)
+            _ptrace(_INTERRUPT, tid)
+            os.waitpid(tid, _ALL)
+        yield
+    finally:
+        for tid in seized:
+            with contextlib.suppress(OSError):  # it has ended
+                _ptrace(_DETACH, tid)
+
+
+def _called(pid: int, thread: str) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended by now
+            if (task / "comm").read_text().strip() == thread:
+                found.append(int(task.name))
+    return found
+
+
+def _ptrace(request: int, tid: int) -> None:
+    if _LIBC.ptrace(request, tid, None, None) < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"ptrace {request:#x} of thread {tid}: {os.strerror(error)}")

@@ -1,4 +1,7 @@
-"""What hosts may do that nobody's agent would: stand-ins by name, with what a run has to say of each."""
+"""What hosts may do that nobody's agent would: stand-ins by name, with what a run has to say of each.
+
+What single events and profiles of a host may hold is tested in tests/unit (test_agent_wire, test_sink).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ NASTY = (
 """In a stand-in's source: what would break out of a page, a terminal and a folder."""
 _TO_FIND = "hello(); read(); "
 TO_RECORD = "hello(); found(7); prepared(7); recording(7); "
-_END = "outcome(7); say('done', left=[]); read()"
+_SENDS = TO_RECORD + "profile(7, open(FOLDER + '/{}', 'rb').read()); outcome(7); say('done', left=[]); read()"
+_NAMES = f"N = '{NASTY}'\n"
 
 
 class Hostile(NamedTuple):
@@ -21,12 +25,8 @@ class Hostile(NamedTuple):
     says: str
 
 
-def _profile(name: str) -> Hostile:
-    """A host that sends the file `name` of the test's as its profile."""
-    return Hostile(f"{TO_RECORD} profile(7, open(FOLDER + '/{name}', 'rb').read()); {_END}", "cannot be read")
-
-
-FLOODS: dict[str, Hostile] = {
+ALL: dict[str, Hostile] = {
+    # without end
     "flood_line": Hostile("read()\nwhile True: out(b'x' * 65536)", "more than 16777216 bytes"),
     "flood_noise": Hostile("while True: out(b'[' * 65536)", "more than 16777216 bytes"),
     "flood_stderr": Hostile("sys.stdout.flush()\nwhile True: os.write(2, b'\\x1b[2Jy' * 10000)", "timed out"),
@@ -43,58 +43,20 @@ FLOODS: dict[str, Hostile] = {
         "while True: outcome(None, 'failed')",
         "too many outcomes",
     ),
-    "flood_members": Hostile(
-        _TO_FIND + 'out(b\'{"type":"found","x":[\' + b\'{},\' * 4000000)', "protocol|lost|ended"
-    ),
-    "flood_labels": Hostile(
-        _TO_FIND
-        + "labels = dict.fromkeys(map(str, range(10**4)), '')\n"
-        + "say('found', searched=1, ignored=[], processes=[process(7, labels=labels)]); read()",
-        "length <= 64",
-    ),
-}
-"""Hosts that send without end."""
-
-LIES: dict[str, Hostile] = {
+    # what cannot be true
     "garbage": Hostile(_TO_FIND + "out(os.urandom(1 << 20)); read()", "not a JSON|protocol"),
     "version": Hostile("hello(protocol=99); read()", "another version"),
-    "older": Hostile("hello(protocol=1); read()", "another version"),
     "claims_payload": Hostile(TO_RECORD + "profile(7, b'x', size=1 << 62); read()", "protocol"),
     "claims_much": Hostile(TO_RECORD + "profile(7, b'x', size=512 << 20); time.sleep(1000)", "timed out"),
     "trickles": Hostile(
         TO_RECORD + "profile(7, b'', size=1 << 20)\nwhile True: out(b'x'); time.sleep(0.2)", "timed out"
     ),
-    "counts": Hostile(
-        TO_RECORD + "profile(7, b'x', samples={'expected': 1 << 63, 'taken': 1, 'lost': 0}); read()",
-        "protocol",
-    ),
-    "searched": Hostile(
-        _TO_FIND + "say('found', searched=10**400, processes=[], ignored=[]); read()", "protocol"
-    ),
-    "many_found": Hostile(
-        _TO_FIND
-        + "say('found', searched=1, ignored=[], processes=[process(n) for n in range(1, 12_000)]); read()",
-        "length <= 10000",
-    ),
-    "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "protocol"),
-    "binary": Hostile(_TO_FIND + 'out(b\'{"type":"found\\x00\\xff"}\\n\'); read()', "protocol"),
-}
-"""Hosts that send what cannot be true."""
-
-BOMBS: dict[str, Hostile] = {
-    "zeros": _profile("zeros"),
-    "claims_names": _profile("claims_names"),
-    "claims_nodes": _profile("claims_nodes"),
-    "long_name": _profile("long_name"),
-    "many_names": _profile("many_names"),
-    "many_nodes": _profile("many_nodes"),
-    "overflow": _profile("overflow"),
-    "huge": Hostile(f"{TO_RECORD} profile(7, open(FOLDER + '/huge', 'rb').read()); {_END}", "cannot be"),
-}
-"""Hosts whose profile is small and asks for much."""
-
-_NAMES = f"N = '{NASTY}'\n"
-WORDS: dict[str, Hostile] = {
+    "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "not a JSON"),
+    # small profiles that ask for much
+    "zeros": Hostile(_SENDS.format("zeros"), "cannot be read"),
+    "claims_names": Hostile(_SENDS.format("claims_names"), "cannot be read"),
+    "huge": Hostile(_SENDS.format("huge"), "cannot be"),
+    # texts that a terminal or a page might obey
     "words": Hostile(
         _NAMES
         + """
@@ -114,6 +76,3 @@ say("done", left=[N, "/" + "../" * 1000 + "etc/passwd"]); sys.stderr.write(N); r
     "error": Hostile(_NAMES + "read(); say('error', reason=N, remedy=N); sys.stderr.write(N)", r"alert\(7\)"),
     "stderr": Hostile(_NAMES + "read(); sys.stderr.write(N); sys.stderr.flush(); sys.exit(9)", "status 9"),
 }
-"""Hosts that put into every text what a terminal or a page might obey."""
-
-ALL = {**FLOODS, **LIES, **BOMBS, **WORDS}

@@ -1,22 +1,16 @@
-"""Which engine records which of the events asked for, and what is told of those that are left out."""
+"""Which engine records which of the events asked for, and what is said of those that are left out."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.contract.agent_driver import FREQUENCY, Agent
-from tests.contract.conftest import OTHER_USER, as_user, found
-from tests.contract.perf_engine import FRAME_POINTERS
-from tests.contract.perf_engine import record as record_by_perf
-from tests.contract.test_agent_events import record
+from tests.contract.conftest import OTHER_USER
+from tests.contract.test_agent_perf import FRAME_POINTERS, NO_ATTACH
 from tests.contract.test_agent_perf_refuses import no_counters
-from tests.lab import attach, procs, tracefs
+from tests.lab import attach, tracefs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")
 
@@ -28,143 +22,100 @@ ENGINES = ("auto", "async-profiler")
     ("events", "recorded", "left_out", "why"),
     [
         (["page-faults", "alloc", "cpu"], ["alloc", "cpu"], "page-faults", "only one of cpu, page-faults"),
-        (["context-switches", "Burner.warm"], ["context-switches"], "Burner.warm", "counts only one of"),
-        (["cpu", "minor-faults"], ["cpu"], "minor-faults", "no event minor-faults"),
         pytest.param(["cpu", "cache-misses"], ["cpu"], "cache-misses", "cannot count", marks=no_counters),
     ],
 )
-def test_what_has_no_place_is_left_out(agent, library, burn, engine, events, recorded, left_out, why):
+def test_what_has_no_place_is_left_out(agent, burn, engine, events, recorded, left_out, why):
     """One attach records what goes together; a whole JVM is not moved to another engine for the rest."""
-    _, outcome, profiles = record(agent, library, burn(role="alloc"), events, duration=1, engine=engine)
-    engines = {event: head["engine"] for event, (head, _) in profiles.items()}
-    assert engines == dict.fromkeys(recorded, "async-profiler")
-    assert outcome["status"] == "degraded"
-    assert why in outcome["reason"] and left_out in outcome["reason"] and outcome["remedy"]
+    done = agent.record(burn(role="alloc"), events=events, engine=engine)
+    assert {event: done.head(event)["engine"] for event in done.events} == dict.fromkeys(
+        recorded, "async-profiler"
+    )
+    assert done.outcome["status"] == "degraded" and done.outcome["remedy"]
+    assert why in done.outcome["reason"] and left_out in done.outcome["reason"]
 
 
-@no_counters
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("event", ["cache-misses", "cpu/cache-misses/"])
-def test_a_counter_that_is_not_there_is_refused_before_anything_is_loaded(
-    agent, library, burn, engine, event
+@pytest.mark.parametrize(
+    ("engine", "event", "reason"),
+    [
+        pytest.param("auto", "cache-misses", "this machine cannot count cache-misses", marks=no_counters),
+        pytest.param(
+            "async-profiler",
+            "cpu/cache-misses/",
+            "this machine cannot count cpu/cache-misses/",
+            marks=no_counters,
+        ),
+        ("async-profiler", "sched:*", "sched:*"),
+        ("async-profiler", "page-fault", "no event page-fault"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_anything_is_loaded(
+    agent, untouched, engine, event, reason
 ):
-    """In the same words by both engines, once."""
-    outcome = refused(agent, library, burn(), event, engine)
-    words = f"this machine cannot count {event}: its processor, or its virtual machine, has no such counter"
-    assert outcome["reason"] == words
-    assert "page-faults" in outcome["remedy"]
-
-
-@pytest.mark.parametrize("event", ["sched:*", "itimer"])
-def test_what_is_no_event_is_refused_before_anything_is_loaded(agent, library, burn, event):
-    outcome = refused(agent, library, burn(), event, "async-profiler")
-    assert event in outcome["reason"] and outcome["remedy"]
-
-
-def refused(agent: Agent, library, burner, event, engine):
-    """The outcome of a JVM that no engine can be made ready for."""
-    ready, outcomes = agent.prepare(library, found(agent, burner), events=[event], engine=engine)
-    outcome = outcomes[burner.outer.pid]
-    assert (ready, outcome["status"], outcome["stage"]) == ([], "failed", "prepare")
-    assert not attach.profiler_libraries(burner.outer.pid)
-    return dict(outcome)
+    outcome = agent.refuse(untouched, events=[event], engine=engine)
+    assert outcome["reason"].count(reason) == 1 and outcome["remedy"], outcome
+    assert not attach.profiler_libraries(untouched.outer.pid)
 
 
 @pytest.mark.usefixtures("tracepoints")
-@pytest.mark.parametrize("event", ["page-faults", "context-switches", "Burner.warm", "sched:sched_switch"])
-def test_what_async_profiler_counts_it_counts_under_auto_as_well(agent, library, burn, event):
+@pytest.mark.parametrize("event", ["page-faults", "Burner.warm", "sched:sched_switch"])
+def test_what_async_profiler_counts_it_counts_under_auto_as_well(agent, burn, event):
     burner = burn(role="alloc" if event == "page-faults" else "alpha", load=0.5)
-    _, outcome, profiles = record(agent, library, burner, [event], engine="auto")
-    head, profile = profiles[event]
-    assert (head["engine"], head["source"], outcome["status"]) == ("async-profiler", event, "ok")
-    assert profile.values == [(event, "count")] and profile.total(0) > 0
+    done = agent.record(burner, events=[event], engine="auto")
+    head = done.head(event)
+    assert (head["engine"], head["source"], done.outcome["status"]) == ("async-profiler", event, "ok")
+    assert done.profile(event).values == [(event, "count")] and done.profile(event).total(0) > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("tracepoints")
-def test_a_tracepoint_that_a_jvm_of_users_may_not_see(agent, library, burn):
+def test_a_tracepoint_that_a_jvm_of_users_may_not_see(agent, burn):
     """The kernel shows them to root alone, whom the JVM is not; perf may be."""
-    burner = burn(user=OTHER_USER)
-    ready, refused = agent.prepare(library, found(agent, burner), events=["sched:sched_switch"])
-    assert ready == [burner.outer.pid], refused
+    ready, refused = agent.prepare(burn(user=OTHER_USER), events=["sched:sched_switch"])
+    assert ready, refused
     agent.send("start")
-    outcome, _ = agent.next()
-    assert (outcome["type"], outcome["status"], outcome["stage"]) == ("outcome", "failed", "start"), outcome
+    outcome = agent.expect("outcome")
+    assert (outcome["status"], outcome["stage"]) == ("failed", "start"), outcome
     assert "--become sudo --engine perf" in outcome["remedy"]
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "perf"])
-def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(
-    agent_by, private, burn, library_file, engine
-):
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(new_agent, untouched, engine):
     """perf as root would mount them, and leave a host that has what it did not have."""
-    agent = agent_by(*tracefs.WITHOUT, private, "--any-library")
-    library = agent.put(library_file.read_bytes())
-    outcome = refused(agent, library, burn(), "sched:sched_switch", engine)
+    agent = new_agent(by=tracefs.WITHOUT)
+    outcome = agent.refuse(untouched, events=["sched:sched_switch"], engine=engine)
     assert "nothing has mounted" in outcome["reason"] and "mount -t tracefs" in outcome["remedy"], outcome
-    assert outcome["reason"].count("sched:sched_switch") == 1
     assert "tracefs" not in Path(f"/proc/{agent.process.pid}/mounts").read_text()
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("option", "why"),
     [
         ({"keep_raw": True}, "raw recording was left out: what perf writes is folded as it comes"),
-        ({"alloc_interval": 1 << 20}, "--alloc-interval has no effect"),
-        ({"lock_threshold": 1000}, "--lock-threshold has no effect"),
         ({"wall_interval": 10_000_000}, "--wall-interval has no effect"),
     ],
+    ids=["keep raw", "interval"],
 )
-def test_options_that_mean_nothing_to_perf_are_told(agent, burn, option, why):
-    done = record_by_perf(agent, burn(options=[FRAME_POINTERS]), ["cpu"], duration=0.5, **option)
+def test_options_that_mean_nothing_to_perf_are_named(agent, burn, option, why):
+    done = agent.record(burn(options=[FRAME_POINTERS]), engine="perf", duration=0.5, **option)
     assert done.outcome["status"] == "degraded"
     assert why in done.outcome["reason"] and "leave --" in done.outcome["remedy"], done.outcome
 
 
-@pytest.mark.nightly
-def test_an_option_of_an_event_that_is_refused_is_told_once(agent, burn):
-    burner = burn(options=[FRAME_POINTERS])
-    done = record_by_perf(agent, burner, ["cpu", "alloc"], duration=0.5, alloc_interval=1 << 20)
-    assert "alloc cannot be recorded by perf" in done.outcome["reason"]
-    assert "--alloc-interval" not in done.outcome["reason"]
-
-
-@pytest.mark.nightly
-def test_each_of_several_troubles_keeps_its_remedy_and_is_told_once(agent, library, burn):
-    burner = burn(options=["-XX:+DisableAttachMechanism"])
-    _, outcome, _ = record(agent, library, burner, ["cpu", "alloc"], engine="auto")
-    assert outcome["reason"].count("-XX:+DisableAttachMechanism") == 1, outcome
+def test_each_of_several_troubles_keeps_its_remedy_and_is_named_once(agent, burn):
+    outcome = agent.record(burn(options=[NO_ATTACH]), events=["cpu", "alloc"], engine="auto").outcome
+    assert outcome["reason"].count(NO_ATTACH) == 1, outcome
     for trouble in ("not by async-profiler", "alloc cannot be recorded", "have no names", "broken"):
         assert trouble in outcome["reason"], outcome
-    for remedy in ("without -XX:+DisableAttachMechanism", "can be loaded into", FRAME_POINTERS):
+    for remedy in (f"without {NO_ATTACH}", "can be loaded into", FRAME_POINTERS):
         assert outcome["remedy"].count(remedy) == 1, outcome
 
 
-READS = """
-with open('/dev/zero', 'rb', buffering=0) as zeros:
-    into = bytearray(1 << 20)
-    while zeros.readinto(into):
-        pass
-"""
-
-
-@pytest.mark.nightly
-def test_samples_of_user_code_are_expected_of_user_time(start_agent):
-    """Nearly all of its time is the kernel's, which its user may not sample: nothing of that is lost."""
-    agent = start_agent(user=OTHER_USER)
-    agent.hello()
-    reader = subprocess.Popen([*as_user(OTHER_USER), sys.executable, "-c", READS])
-    try:
-        program = SimpleNamespace(outer=SimpleNamespace(pid=reader.pid))
-        procs.wait_for("it", lambda: "python" in Path(f"/proc/{reader.pid}/cmdline").read_text()[:200], 30)
-        done = record_by_perf(agent, program, duration=3)
-    finally:
-        reader.kill()
-        reader.wait()
-    head = done.head()
-    if head["source"] != "cpu-clock,alluser":
-        pytest.skip("this kernel lets every user sample it (perf_event_paranoid)")
-    whole = head["cpu_seconds"] * FREQUENCY
-    assert head["samples"]["expected"] < 0.5 * whole, head
-    assert head["samples"]["lost"] <= head["samples"]["expected"]
+def test_a_process_is_recorded_by_its_engine_or_not_at_all(agent, burn):
+    """By which one of its kind was recorded alone, whatever `auto` would do."""
+    plain, closed = agent.found(burn(options=[FRAME_POINTERS], load=0.4), burn(options=[NO_ATTACH]))
+    wanted = [{**plain, "engine": "perf"}, {**closed, "engine": "async-profiler"}]
+    ready, refused = agent.prepare(*wanted, engine="auto")
+    assert ready == [plain["pid"]] and "DisableAttachMechanism" in refused[closed["pid"]]["reason"]
+    agent.start()
+    assert agent.collect().of(plain["pid"]).head()["engine"] == "perf"

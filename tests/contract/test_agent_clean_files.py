@@ -9,16 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.cleaning import HASH, at, clean, listed
+from tests.contract.agent_driver import at
 from tests.contract.conftest import OTHER_USER
-from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of other users")
 
-
-@pytest.fixture
-def cleaner(agent):
-    return agent
+HASH = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -43,177 +39,162 @@ def plant():
             subprocess.run(["rm", "-rf", str(path)], check=True)  # Python goes no deeper than its stack
 
 
-def write(path, user, text="x"):
+def write(path, user=0, text="x"):
     path.write_text(text)
     os.chown(path, user, user)
     return path
 
 
-def test_files_that_a_power_cut_left(cleaner, plant):
+def run_folder(number, user=0):
+    return f".hprofiler-run-{number}-{os.getpid()}-{user}"
+
+
+def test_files_that_a_power_cut_left(agent, plant):
     folders = [
-        plant(f".hprofiler-run-77-{os.getpid()}-0"),
-        plant(f".hprofiler-run-78-{os.getpid()}-{OTHER_USER}", OTHER_USER),
+        plant(run_folder(77)),
+        plant(run_folder(78, OTHER_USER), OTHER_USER),
         plant(f".hprofiler-ap-{HASH}-{OTHER_USER}", OTHER_USER),
         plant(f".hprofiler-map-{HASH}-{OTHER_USER}", OTHER_USER),
     ]
-    write(folders[0] / "4026531836-7-12345.jfr", 0)
+    write(folders[0] / "4026531836-7-12345.jfr")
     write(folders[1] / "7.log", OTHER_USER)
     write(folders[2] / "libasyncProfiler.so", OTHER_USER)
     write(folders[3] / ".new-libhprofilerPerfmap.so-7", OTHER_USER)
-    sent = write(Path(f"/tmp/.hprofiler-once-0-{HASH}"), 0)
+    sent = write(Path(f"/tmp/.hprofiler-once-0-{HASH}"))
     plant.also(sent)
-    assert at(listed(cleaner), sent)["state"] == "used", "it may be on its way"
+    assert at(agent.leftovers(), sent)["state"] == "used", "it may be on its way"
     os.utime(sent, (0, time.time() - 3600))
-    entries = listed(cleaner)
+    entries = agent.leftovers()
     left = [at(entries, path) for path in (*folders, sent)]
     assert [entry["state"] for entry in left] == ["left"] * 5, left
     assert left[-1]["kind"] == "file" and left[-1]["seconds"] >= 3600
-    cleaned = clean(cleaner)
+    cleaned = agent.clean()
     assert set(cleaned["removed"]) >= {str(path) for path in (*folders, sent)}, cleaned
     assert not any(path.exists() for path in (*folders, sent))
 
 
 def trap_link(plant, path, user):
     victim = plant(f"hprofiler-contract-victim-{os.getpid()}")
-    write(victim / "7.log", 0)
     path.symlink_to(victim)
     plant.also(path)
-    return victim / "7.log"
+    return write(victim / "7.log")
 
 
 def trap_pipe(plant, path, user):
-    made = plant(path.name, user)
-    os.mkfifo(made / "7.log")
-    return made / "7.log"
+    os.mkfifo(plant(path.name, user) / "7.log")
+    return path / "7.log"
 
 
 def trap_device(plant, path, user):
-    made = plant(path.name, user)
-    os.mknod(made / "7.log", 0o600 | 0o020000, os.makedev(1, 3))
-    return made / "7.log"
+    os.mknod(plant(path.name, user) / "7.log", 0o600 | 0o020000, os.makedev(1, 3))
+    return path / "7.log"
 
 
 def trap_hard_link(plant, path, user):
-    made, other = plant(path.name, user), write(Path(f"/tmp/hprofiler-contract-{os.getpid()}"), user)
+    other = write(Path(f"/tmp/hprofiler-contract-{os.getpid()}"), user)
     plant.also(other)
-    os.link(other, made / "7.log")
-    return made / "7.log"
+    os.link(other, plant(path.name, user) / "7.log")
+    return path / "7.log"
 
 
-def trap_folder(plant, path, user):
-    deep = plant(path.name, user)
+def trap_deep_folder(plant, path, user):
     here = os.getcwd()
     try:
-        os.chdir(deep)
+        os.chdir(plant(path.name, user))
         for _ in range(800):  # far longer than any path may be
             os.mkdir("7.log")
             os.chdir("7.log")
     finally:
         os.chdir(here)
-    return deep / "7.log"
+    return path / "7.log"
 
 
-def trap_thesis(plant, path, user):
+def trap_other_file(plant, path, user):
     return write(plant(path.name, user) / "thesis\n\x1b[31m.tex", user)
 
 
-def trap_open(plant, path, user):
+def trap_open_to_all(plant, path, user):
     return write(plant(path.name, user, mode=0o777) / "7.log", user)
 
 
-def trap_others(plant, path, user):
+def trap_file_of_another_user(plant, path, user):
     return write(plant(path.name, user) / "7.log", OTHER_USER + 1)
 
 
-TRAPS = [
-    trap_link,
-    trap_pipe,
-    trap_device,
-    trap_hard_link,
-    trap_folder,
-    trap_thesis,
-    trap_open,
-    trap_others,
-]
+def trap_mount(plant, path, user):
+    precious = write(plant(f"hprofiler-contract-mounted-{os.getpid()}") / "7.log")
+    subprocess.run(["mount", "--bind", str(precious.parent), str(plant(path.name, user))], check=True)
+    return precious
+
+
+TRAPS = [value for name, value in globals().items() if name.startswith("trap_")]
 
 
 @pytest.mark.parametrize("user", [0, OTHER_USER])
-def test_traps_are_told_and_nothing_in_them_is_touched(cleaner, plant, user):
+def test_traps_are_listed_and_nothing_in_them_is_touched(agent, plant, user):
     """Root sees to every user's folders, as that user."""
-    paths = [Path(f"/tmp/.hprofiler-run-{n}-{os.getpid()}-{user}") for n in range(len(TRAPS))]
-    kept = [trap(plant, path, user) for trap, path in zip(TRAPS, paths, strict=False)]
-    began = time.monotonic()
-    entries = listed(cleaner)
-    for trap, path in zip(TRAPS, paths, strict=False):
-        assert at(entries, path)["state"] == "foreign", (trap.__name__, at(entries, path))
-        assert at(entries, path)["reason"]
-    cleaned = clean(cleaner)
-    assert time.monotonic() - began < procs.PATIENCE
-    assert not {str(path) for path in paths} & {*cleaned["removed"], *cleaned["emptied"]}, cleaned
-    assert all(os.path.lexists(path) for path in kept)
+    paths = {trap: Path("/tmp") / run_folder(number, user) for number, trap in enumerate(TRAPS)}
+    try:
+        kept = [trap(plant, path, user) for trap, path in paths.items()]
+        entries = agent.leftovers()
+        for trap, path in paths.items():
+            entry = at(entries, path)
+            assert entry["state"] == "foreign" and entry["reason"], (trap.__name__, entry)
+        cleaned = agent.clean()
+        assert not {str(path) for path in paths.values()} & {*cleaned["removed"], *cleaned["emptied"]}, (
+            cleaned
+        )
+        assert all(os.path.lexists(path) for path in kept)
+    finally:
+        subprocess.run(["umount", str(paths[trap_mount])], check=True)
 
 
-def test_something_else_in_our_folder_stays_with_it(cleaner, plant):
-    path = plant(f".hprofiler-run-9-{os.getpid()}-0")
-    ours, theirs = write(path / "7.log", 0), write(path / "thesis.tex", 0)
-    entry = at(listed(cleaner), path)
+def test_something_else_in_our_folder_stays_with_it(agent, plant):
+    path = plant(run_folder(9))
+    ours, theirs = write(path / "7.log"), write(path / "thesis.tex")
+    entry = at(agent.leftovers(), path)
     assert entry["state"] == "left" and "thesis.tex" in entry["reason"]
-    cleaned = clean(cleaner)
+    cleaned = agent.clean()
     assert (str(path) in cleaned["emptied"], cleaned["failed"]) == (True, [])
     assert (ours.exists(), theirs.exists()) == (False, True)
-    assert at(listed(cleaner), path)["state"] == "foreign"
+    assert at(agent.leftovers(), path)["state"] == "foreign"
 
 
-def test_a_folder_that_an_agent_makes_to_ask_a_jvm_is_none_of_its_own_findings(cleaner, plant):
-    own = plant(f".hprofiler-run-clean-{cleaner.process.pid}-1-0")
-    other = plant(f".hprofiler-run-clean-{cleaner.process.pid}0-1-0")
-    paths = {entry["path"]: entry["state"] for entry in listed(cleaner)}
+def test_a_folder_that_an_agent_makes_to_ask_a_jvm_is_none_of_its_own_findings(agent, plant):
+    own = plant(f".hprofiler-run-clean-{agent.process.pid}-1-0")
+    other = plant(f".hprofiler-run-clean-{agent.process.pid}0-1-0")
+    paths = {entry["path"]: entry["state"] for entry in agent.leftovers()}
     assert str(own) not in paths and paths[str(other)] == "left"
 
 
-def test_a_folder_on_which_something_is_mounted(cleaner, plant):
-    path = plant(f".hprofiler-run-10-{os.getpid()}-0")
-    victim = plant(f"hprofiler-contract-mounted-{os.getpid()}")
-    precious = write(victim / "7.log", 0)
-    subprocess.run(["mount", "--bind", str(victim), str(path)], check=True)
-    try:
-        entry = at(listed(cleaner), path)
-        assert (entry["state"], entry["reason"]) == ("foreign", "something is mounted there")
-        assert str(path) not in clean(cleaner)["removed"]
-        assert precious.exists()
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
-
-
 @pytest.mark.nightly
-def test_more_files_than_we_ever_make(cleaner, plant):
-    path = plant(f".hprofiler-run-11-{os.getpid()}-0")
+def test_more_files_than_we_ever_make(agent, plant):
+    path = plant(run_folder(11))
     for number in range(10_100):
         (path / f"{number}.log").touch()
-    entry = at(listed(cleaner), path)
-    assert "more than 10000 files" in entry["reason"]
-    cleaned = clean(cleaner)
-    assert "more than 10000 files" in cleaned["failed"][0]["reason"]
-    assert path.exists()
+    assert "more than 10000 files" in at(agent.leftovers(), path)["reason"]
+    assert "more than 10000 files" in agent.clean()["failed"][0]["reason"] and path.exists()
 
 
-def test_a_user_cleans_up_after_itself_alone(start_agent, plant):
-    theirs = plant(f".hprofiler-run-12-{os.getpid()}-0")
-    own = plant(f".hprofiler-run-13-{os.getpid()}-{OTHER_USER}", OTHER_USER)
-    agent = start_agent(user=OTHER_USER)
-    agent.hello()
-    entries = listed(agent)
+def test_a_user_cleans_up_after_itself_alone(new_agent, plant):
+    theirs, own = plant(run_folder(12)), plant(run_folder(13, OTHER_USER), OTHER_USER)
+    agent = new_agent(user=OTHER_USER)
+    entries = agent.leftovers()
     assert (at(entries, theirs)["state"], at(entries, own)["state"]) == ("foreign", "left")
     assert "clean up as that user (--user root, or --become sudo)" in at(entries, theirs)["reason"]
     assert at(entries, theirs)["bytes"] is None, "who may not look into a folder cannot say"
-    assert clean(agent)["removed"] == [str(own)]
+    assert agent.clean()["removed"] == [str(own)]
     assert theirs.exists()
 
 
-def test_what_agents_keep_of_other_users_stays(cleaner, plant):
+def test_what_agents_keep_is_removed_with_all_and_that_of_other_users_stays(agent, private, plant):
     user = OTHER_USER + 2
     cache = plant(f".hprofiler-{user}", user)
     write(cache / (HASH * 4), user)
-    entry = at(listed(cleaner), cache)
+    agent.put(b"some bytes")
+    entry = at(agent.leftovers(), cache)
     assert entry["state"] == "foreign" and "clean up as that user" in entry["reason"]
-    assert str(cache) not in clean(cleaner, kept=False)["removed"]
+    removed = agent.clean(kept=False)["removed"]
+    assert str(private.parent) in removed and not private.parent.exists()
+    assert str(cache) not in removed and cache.exists()
+    private.parent.mkdir()  # the fixture removes it

@@ -1,4 +1,7 @@
-"""Several events in one recording of async-profiler: their profiles, intervals, and what a JVM cannot do."""
+"""Several events in one recording of async-profiler: their profiles, intervals, and what a JVM cannot do.
+
+How true their values are is measured in tests/engines.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from tests.contract.agent_driver import good, leftovers
-from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
+from tests.contract.agent_driver import as_burnt, good
+from tests.contract.conftest import OTHER_USER
 from tests.lab import attach
 from tests.lab.procs import wait_for
 
@@ -25,192 +28,132 @@ VALUES = {
     "live": [("inuse_objects", "count"), ("inuse_space", "bytes")],
     "lock": [("contentions", "count"), ("delay", "nanoseconds")],
     "nativemem": [("native_allocs", "count"), ("native_space", "bytes")],
-    "page-faults": [("page-faults", "count")],
 }
+WAITS = ("lock", "park", "sleep", "network", "disk", "idle pool thread", "wait", "other")
 MIB = 1 << 20
 BEHIND = 200_000_000
-"""On a busy machine the wall-clock sampler falls behind; the interval told, in ns, is the true one."""
-
-
-def record(agent, library, burner, events, duration=1, **more):
-    """The outcome of a burner's recording, and head and profile of each event."""
-    pid = burner.outer.pid
-    ready, refused = agent.prepare(library, found(agent, burner), duration=duration, events=events, **more)
-    assert ready == [pid], refused
-    agent.start()
-    result = agent.collect()
-    assert result.left == [] and not is_profiled(pid)
-    profiles = {
-        event: (head, Profile.from_bytes(payload))
-        for event, (head, payload) in result.events.get(pid, {}).items()
-    }
-    return result, result.outcomes[pid], profiles
+"""On a busy machine the wall-clock sampler falls behind; the interval reported, in ns, is the true one."""
 
 
 @pytest.mark.parametrize("jdk", [11, 17, 21, 25])
-def test_all_events_in_one_recording(agent, library, burn, jdk):
-    events = ["cpu", "alloc", "live", "lock", "wall", "offcpu", "nativemem"]
-    burner = burn(jdk=jdk, role="alloc")
-    _, outcome, profiles = record(agent, library, burner, events, duration=2)
-    assert good(outcome)
-    assert list(profiles) == events
-    for event, (head, profile) in profiles.items():
+def test_all_events_in_one_recording(agent, burn, jdk):
+    done = agent.record(burn(jdk=jdk, role="alloc"), events=list(VALUES), duration=2)
+    assert good(done.outcome) and "allocation interval" in done.outcome["reason"]
+    assert done.events == list(VALUES)
+    for event in done.events:
+        head, profile = done.head(event), done.profile(event)
         assert profile.values == VALUES[event], event
         assert (head["engine"], head["event"]) == ("async-profiler", event)
         assert sum(head["timeline"]) == head["samples"]["taken"]
         assert len(head["timeline"]) <= head["seconds"] + 1
         assert 0 < head["attach_seconds"] < 10
-        stacks = profile.to_folded(0, False).decode().splitlines()
-        assert all(re.match(r"\[[^;]*\]", stack) for stack in stacks), event
-    assert profiles["cpu"][0]["source"] == "perf_events"
-    assert profiles["cpu"][1].total(1) == pytest.approx(profiles["cpu"][0]["cpu_seconds"] * 1e9, rel=0.1)
-    assert "[burner];" in profiles["cpu"][1].to_folded(0, False).decode()
-    assert "libjvm.so" in profiles["wall"][1].modules().values()
-    assert 0 < profiles["offcpu"][1].total(1) < profiles["wall"][1].total(1)
-    assert "allocation interval" in outcome["reason"]
+        assert all(re.match(r"\[[^;]*\]", stack[0]) for stack, _ in done.stacks(event)), event
+    assert done.head()["source"] == "perf_events"
+    assert done.profile().total(1) == pytest.approx(done.head()["cpu_seconds"] * 1e9, rel=0.1)
+    assert done.share("[burner]") > 0.5
+    assert "libjvm.so" in done.profile("wall").modules().values()
+    assert 0 < done.profile("offcpu").total(1) < done.profile("wall").total(1)
 
 
 @pytest.mark.nightly
-def test_stacks_that_a_method_event_broke_are_told(agent, library, burn):
+def test_stacks_that_a_method_event_broke_are_reported(agent, burn):
     """The class of a method that was recorded as an event is another one from then on."""
     burner = burn(jdk=17, load=0.5)
-    _, before, _ = record(agent, library, burner, ["cpu"])
-    record(agent, library, burner, ["Burner.hotAlpha"])
-    _, outcome, profiles = record(agent, library, burner, ["cpu"], duration=2)
-    assert good(outcome) and "of the stacks are broken: async-profiler" in outcome["reason"], outcome
-    assert "];break_" in profiles["cpu"][1].to_folded(0, False).decode()
-    assert "broken" not in before["reason"]
+    assert "broken" not in agent.record(burner).outcome["reason"]
+    agent.record(burner, events=["Burner.hotAlpha"])
+    done = agent.record(burner, duration=2)
+    assert good(done.outcome) and "of the stacks are broken: async-profiler" in done.outcome["reason"]
+    assert any(stack[1].startswith("break_") for stack, _ in done.stacks())
 
 
-def test_a_process_keeps_its_wait_below_its_thread(agent, library, burn):
-    _, _, profiles = record(agent, library, burn(load=0.0), ["offcpu"])
-    head, profile = profiles["offcpu"]
+def test_a_process_keeps_its_wait_below_its_thread(agent, burn):
+    done = agent.record(burn(load=0.0), events=["offcpu"])
+    head = done.head("offcpu")
+    assert done.events == ["offcpu"]
     assert 10_000_000 <= head["interval"] < BEHIND and head["samples"]["expected"] == 0
-    assert set(profiles) == {"offcpu"}
-    waits = {stack.split(";")[1] for stack in profile.to_folded(0, False).decode().splitlines()}
-    assert waits <= {
-        f"[{wait}]"
-        for wait in ("lock", "park", "sleep", "network", "disk", "idle pool thread", "wait", "other")
-    }
+    assert {stack[1] for stack, _ in done.stacks("offcpu")} <= {f"[{wait}]" for wait in WAITS}
 
 
-def test_intervals_that_were_asked_for(agent, library, burn):
-    asked = {"alloc_interval": 3 * MIB, "lock_threshold": 5_000_000, "wall_interval": 20_000_000}
-    burner = burn(role="alloc")
-    _, outcome, profiles = record(agent, library, burner, ["wall", "alloc", "lock"], **asked)
-    intervals = {event: head["interval"] for event, (head, _) in profiles.items()}
-    assert intervals["alloc"] == 3 * MIB and intervals["lock"] == 5_000_000
-    assert "allocation interval" not in outcome["reason"]
-    head, profile = profiles["wall"]
-    assert profile.total(0) == head["samples"]["taken"]
-    assert 20_000_000 <= intervals["wall"] < BEHIND
+@pytest.mark.parametrize(
+    ("alloc", "lock", "wall"),
+    [(3 * MIB, 5_000_000, 20_000_000), pytest.param(4096, 0, 1_000_000, marks=pytest.mark.nightly)],
+    ids=["usual", "least"],
+)
+def test_intervals_that_were_asked_for(agent, burn, alloc, lock, wall):
+    asked = {"alloc_interval": alloc, "lock_threshold": lock, "wall_interval": wall}
+    done = agent.record(burn(role="alloc", load=0.5), events=["wall", "alloc", "lock"], **asked)
+    intervals = {event: done.head(event)["interval"] for event in done.events}
+    assert (intervals["alloc"], intervals["lock"]) == (alloc, lock), done.outcome
+    assert "allocation interval" not in done.outcome["reason"]
+    profile = done.profile("wall")
+    assert profile.total(0) == done.head("wall")["samples"]["taken"]
+    assert wall <= intervals["wall"] < BEHIND
     assert profile.total(1) == pytest.approx(intervals["wall"] * profile.total(0), rel=0.001)
 
 
-@pytest.mark.nightly
-def test_the_least_intervals_are_taken(agent, library, burn):
-    asked = {"alloc_interval": 4096, "lock_threshold": 0, "wall_interval": 1_000_000}
-    burner = burn(role="alloc", load=0.1)
-    _, outcome, profiles = record(agent, library, burner, ["wall", "alloc", "lock"], duration=1, **asked)
-    intervals = {event: head["interval"] for event, (head, _) in profiles.items()}
-    assert (intervals["alloc"], intervals["lock"]) == (4096, 0), outcome
-    assert 1_000_000 <= intervals["wall"] < BEHIND, outcome
-    assert profiles["alloc"][1].total(1) > 0
+def test_one_event_that_counts_beside_others(agent, burn):
+    done = agent.record(burn(role="alloc"), events=["page-faults", "alloc"])
+    assert done.profile("page-faults").values == [("page-faults", "count")]
+    assert done.head("page-faults")["interval"] == 0 and good(done.outcome)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("option", "told"), [([], "allocated"), (["-XX:-UsePerfData"], "does not publish")])
-def test_an_allocation_interval_is_chosen_and_said(agent, library, burn, option, told):
-    _, outcome, profiles = record(agent, library, burn(role="alloc", options=option), ["alloc"])
-    assert re.search(rf"allocation interval \d+ [MK]iB \(.*{told}.*\)", outcome["reason"])
-    interval = profiles["alloc"][0]["interval"]
-    assert MIB // 2 <= interval <= 16 * MIB and interval & (interval - 1) == 0
-    assert option == [] or interval == 2 * MIB
-
-
-def test_one_event_that_counts_beside_others(agent, library, burn):
-    _, outcome, profiles = record(agent, library, burn(role="alloc"), ["page-faults", "alloc"])
-    assert profiles["page-faults"][1].values == VALUES["page-faults"]
-    assert profiles["page-faults"][0]["interval"] == 0 and good(outcome)
-
-
-def test_a_java_method(agent, library, burn):
+def test_a_java_method(agent, burn):
     method = "Burner.warm"
-    _, outcome, profiles = record(agent, library, burn(), [method, "wall"])
-    head, profile = profiles[method]
-    assert head["source"] == method and good(outcome)
+    done = agent.record(burn(), events=[method, "wall"])
+    head, profile = done.head(method), done.profile(method)
+    assert head["source"] == method and good(done.outcome)
     assert profile.values == [(method, "count")]
     assert profile.total(0) == head["samples"]["taken"] > 0
-    stacks = [line.rpartition(" ")[0] for line in profile.to_folded(0, False).decode().splitlines()]
-    assert {stack.split(";")[-1] for stack in stacks} == {method}
+    assert {re.sub(r"_\[.\]$", "", stack[-1]) for stack, _ in done.stacks(method)} == {method}
 
 
 @pytest.mark.nightly
-def test_what_jdk_8_cannot_do_is_left_out(agent, library, burn):
-    burner = burn(jdk=8)
-    result, outcome, profiles = record(agent, library, burner, ["cpu", "live", "lock"])
-    assert (outcome["status"], sorted(profiles)) == ("degraded", ["cpu", "lock"])
-    assert "live needs JDK 11 or later" in outcome["reason"] and "later JDK" in outcome["remedy"]
-    assert as_burnt(result.profiles[burner.outer.pid])
+def test_what_jdk_8_cannot_do_is_left_out(agent, burn):
+    """Whether it records allocations depends on the debug symbols of the JDK that could be had."""
+    burner = burn(jdk=8, role="alloc")
+    done = agent.record(burner, events=["cpu", "live", "lock", "alloc"])
+    assert done.outcome["status"] == "degraded" and {"cpu", "lock"} <= set(done.events)
+    assert "live needs JDK 11 or later" in done.outcome["reason"] and "later JDK" in done.outcome["remedy"]
+    assert as_burnt(done.payload())
+    if "alloc" in done.events:
+        assert done.profile("alloc").total(1) > 0
+    else:
+        assert "debug symbols" in done.outcome["reason"]
+        assert "install the JDK's debug symbols" in done.outcome["remedy"]
 
 
-def test_nothing_is_loaded_where_no_event_is_left(agent, library, burn):
+@pytest.mark.nightly
+def test_nothing_is_loaded_where_no_event_is_left(agent, burn):
     burner = burn(jdk=8)
-    ready, refused = agent.prepare(library, found(agent, burner), events=["live"])
-    outcome = refused[burner.outer.pid]
-    assert (ready, outcome["status"], outcome["stage"]) == ([], "failed", "prepare")
-    assert "live needs JDK 11" in outcome["reason"] and outcome["remedy"]
+    assert "live needs JDK 11" in agent.refuse(burner, events=["live"])["reason"]
     assert not attach.profiler_libraries(burner.outer.pid)
 
 
-@pytest.mark.nightly
-def test_allocations_of_jdk_8_need_symbols(agent, library, burn):
-    """Whether they are there depends on the JDK that could be had; what is promised is kept either way."""
-    burner = burn(jdk=8, role="alloc")
-    _, outcome, profiles = record(agent, library, burner, ["cpu", "alloc"])
-    if "alloc" in profiles:
-        assert profiles["alloc"][1].total(1) > 0
-    else:
-        assert "debug symbols" in outcome["reason"] and list(profiles) == ["cpu"]
-        assert "install the JDK's debug symbols" in outcome["remedy"]
-
-
-def test_the_recording_itself(agent, library, burn):
+def test_the_recording_itself_is_sent_where_it_is_asked_for(agent, burn):
     burner = burn()
-    result, outcome, profiles = record(agent, library, burner, ["cpu"], keep_raw=True)
-    head, recording = result.raws[burner.outer.pid]
+    done = agent.record(burner, keep_raw=True)
+    head, recording = done.result.raws[burner.outer.pid]
     assert (head["name"], head["size"], recording[:4]) == ("recording.jfr", len(recording), b"FLR\0")
-    again = Profile.from_bytes(recording)
-    assert again.total(0) == profiles["cpu"][1].total(0) > 0
-    assert good(outcome)
-
-
-def test_nobody_gets_a_recording_unasked(agent, library, burn):
-    result, _, _ = record(agent, library, burn(), ["cpu"], duration=0.5)
-    assert result.raws == {}
+    assert Profile.from_bytes(recording).total(0) == done.profile().total(0) > 0
+    assert agent.record(burner, duration=0.5).result.raws == {}
 
 
 @pytest.mark.nightly
-def test_of_a_killed_jvm_the_finished_parts_are_read(agent, library, burn):
+def test_of_a_killed_jvm_the_finished_parts_are_read(agent, burn):
     """One whose every allocation is recorded fills a part of 8 MiB in no time."""
     burner = burn(role="alloc")
-    pid = burner.outer.pid
-    agent.prepare(library, found(agent, burner), duration=60, events=["alloc"], alloc_interval=4096)
-    agent.start()
-    (folder,) = [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]
+    agent.begin(burner, duration=300, events=["alloc"], alloc_interval=4096)
+    (folder,) = agent.folders()
     wait_for("two parts", lambda: sum(file.stat().st_size for file in Path(folder).iterdir()) > 20 * MIB)
     burner.outer.kill(signal.SIGKILL)
     result = agent.collect()
-    outcome = result.outcomes[pid]
+    outcome = result.of(burner).outcome
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
     assert "a damaged recording" in outcome["reason"]
-    assert result.heads[pid]["samples"]["taken"] > 10_000
-    assert result.left == []
+    assert result.of(burner).head("alloc")["samples"]["taken"] > 10_000 and result.left == []
 
 
-def test_timers_give_the_cpu_time_of_the_process(agent, library, burn):
+def test_timers_give_the_cpu_time_of_the_process(agent, burn):
     """Its user may use neither perf events of the kernel nor many of its ticks."""
-    burner = burn(user=OTHER_USER)
-    _, outcome, profiles = record(agent, library, burner, ["cpu", "lock"], duration=2)
-    head, profile = profiles["cpu"]
-    assert profile.total(1) == pytest.approx(head["cpu_seconds"] * 1e9, rel=0.1), outcome
+    done = agent.record(burn(user=OTHER_USER), events=["cpu", "lock"], duration=2)
+    assert done.profile().total(1) == pytest.approx(done.head()["cpu_seconds"] * 1e9, rel=0.1), done.outcome

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent
-from tests.contract.cleaning import HASH, list_event
-from tests.contract.conftest import OTHER_USER, found
+from tests.contract.agent_driver import at
+from tests.contract.conftest import OTHER_USER
 
 pytestmark = [
     pytest.mark.nightly,
@@ -23,8 +21,6 @@ pytestmark = [
 
 HANGS = "it hangs: it could not be read in time (ps would wait for it as well)"
 SOURCE = Path(__file__).with_name("hanging.c")
-
-Burn = Callable[..., Burner]
 
 
 @pytest.fixture(scope="module")
@@ -54,57 +50,36 @@ def hanging(java: Path, tmp_path: Path) -> Iterator[int]:
         process.stdout.close()
 
 
-def reasons(agent: Agent, pid: int, **selector: object) -> list[str]:
-    """Why a process is left out."""
-    return [one["reason"] for one in agent.find(**selector)["ignored"] if one["pid"] == pid]
-
-
-def test_the_others_are_found(agent: Agent, burn: Burn, hanging: int) -> None:
+def test_the_others_are_found_and_that_it_hangs_is_reported(agent, burn, hanging):
     burner = burn()
     for _ in range(3):
-        (one,) = found(agent, burner)
-        assert one["main_class"] == "Burner"
+        assert agent.found(burner)[0]["main_class"] == "Burner"
     agent.send("list")
     listing = agent.expect("processes")
     listed = [process["pid"] for process in listing["processes"]]
     assert burner.outer.pid in listed and hanging not in listed
     assert hanging in [process["pid"] for process in listing["ignored"]]
-    assert agent.bye() == 0
+    ignored = agent.find(kind="text", text="no command line has this")["ignored"]
+    (left_out,) = [one for one in ignored if one["pid"] == hanging]
+    assert left_out["doubtful"] and left_out["reason"] == f"{HANGS}: it may be one that is meant"
 
 
-def test_that_it_hangs_is_told(agent: Agent, hanging: int) -> None:
-    left_out = agent.find(kind="text", text="no command line has this")["ignored"]
-    assert [one["doubtful"] for one in left_out if one["pid"] == hanging] == [True]
-    (reason,) = reasons(agent, hanging, kind="text", text="no command line has this")
-    assert reason == f"{HANGS}: it may be one that is meant"
-    assert reasons(agent, hanging, kind="pids", pids=[hanging]) == [HANGS]
-    assert reasons(agent, hanging, kind="pids", pids=[os.getpid()]) == []
+def test_one_whose_user_the_agent_cannot_become_is_passed_over(new_agent, hanging):
+    agent = new_agent(user=OTHER_USER)
+    ignored = agent.find(kind="text", text="no command line has this")["ignored"]
+    assert hanging not in [one["pid"] for one in ignored]
+    agent.send("clean", kept=False, dry=True)
+    assert not [one for one in agent.expect("leftovers")["failed"] if str(hanging) in one["what"]]
 
 
-def test_whose_user_the_agent_cannot_become_is_passed_over(
-    start_agent: Callable[..., Agent], hanging: int
-) -> None:
-    agent = start_agent(user=OTHER_USER)
-    agent.hello()
-    assert reasons(agent, hanging, kind="text", text="no command line has this") == []
-
-
-def test_what_is_in_the_others_is_cleaned(agent: Agent, hanging: int) -> None:
-    """And what may be in that one stays."""
-    library = Path("/tmp") / f".hprofiler-ap-{HASH}-0"
+def test_what_may_be_in_it_is_not_cleaned(agent, hanging):
+    library = Path("/tmp/.hprofiler-ap-0123456789abcdef-0")
     library.mkdir(mode=0o700)
+    agent.send("clean", kept=False, dry=True)
     try:
-        told = list_event(agent)
-        (entry,) = [one for one in told["entries"] if one["path"] == str(library)]
-        assert entry["state"] == "used" and "could not be looked at may have" in entry["reason"], entry
+        told = agent.expect("leftovers")
     finally:
         library.rmdir()
+    entry = at(told["entries"], library)
+    assert entry["state"] == "used" and "could not be looked at may have" in entry["reason"], entry
     assert {"what": f"process {hanging}", "reason": HANGS} in told["failed"]
-
-
-def test_what_another_user_may_not_read_keeps_him_from_cleaning_nothing(
-    start_agent: Callable[..., Agent], hanging: int
-) -> None:
-    agent = start_agent(user=OTHER_USER)
-    agent.hello()
-    assert not [one for one in list_event(agent)["failed"] if str(hanging) in one["what"]]

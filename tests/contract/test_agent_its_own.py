@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -11,11 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, good
-from tests.contract.conftest import OTHER_USER, ROOT, as_user, found, java_home
-from tests.contract.test_agent_doctor import Both
-from tests.contract.test_agent_namespaces import contained
+from tests.contract.agent_driver import good
+from tests.contract.conftest import OTHER_USER, ROOT, as_user, java_home
 from tests.lab import procs
 
 pytestmark = [
@@ -92,64 +88,32 @@ BEFORE_5_8 = [sys.executable, "-c", FORBID, str(ROOT)]
 """Without faccessat2, which has this number on every processor."""
 
 
-@pytest.fixture
-def agent_by(private):
-    """Starts agents by a command; all are ended."""
-    with contextlib.ExitStack() as ended:
-
-        def start(*command):
-            agent = Agent([*command, str(private)])
-            ended.callback(agent.end)
-            agent.hello()
-            return agent
-
-        yield start
-
-
 @pytest.mark.parametrize("root", [[], OF_A_CONTAINER, BEFORE_5_8], ids=["root", "container", "old kernel"])
-def test_nothing_of_the_user_hits_it_while_it_records(agent_by, library_file, burn, root):
-    agent, burner = agent_by(*root), burn(user=OTHER_USER, load=0.5)
-    Both(agent, library_file.read_bytes()).agree(burner, engine="async-profiler")
-    library = agent.put(library_file.read_bytes())
-    ready, refused = agent.prepare(library, found(agent, burner), duration=60)
-    assert ready, refused
-    agent.start()
+def test_nothing_of_the_user_hits_it_while_it_records(new_agent, burn, root):
+    agent, burner = new_agent(by=root), burn(user=OTHER_USER, load=0.5)
+    agent.begin(burner, duration=60)
     hit, worked = Striker(agent.process.pid).result()
-    agent.send("stop")
     assert hit and not worked
-    good(agent.collect().outcomes[burner.outer.pid])
+    assert good(agent.stop().of(burner).outcome)
 
 
-def test_nor_while_it_looks_and_attaches(agent, library, burn):
+def test_nor_while_it_looks_and_attaches(agent, burn):
     burner = burn(user=OTHER_USER, load=0.2)
     striker = Striker(agent.process.pid, rounds=1_000_000)
     for _ in range(20):
-        chosen = found(agent, burner)
-    ready, refused = agent.prepare(library, chosen, duration=1)
-    assert ready, refused
-    agent.start()
-    good(agent.collect().outcomes[burner.outer.pid])
+        agent.found(burner)
+    assert good(agent.record(burner).outcome)
     agent.close_stdin()
     assert agent.wait() == 0
     hit, worked = striker.result()
     assert hit and not worked
 
 
-def open_to_all(home: Path) -> str:
-    """Shell commands that have every user see a JDK that may be root's own, in a mount namespace."""
-    hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"
-    return f"mount --bind {home} /mnt && {hidden} && mkdir -p {home} && mount --move /mnt {home}"
-
-
 @pytest.mark.parametrize("jdk", [8, 17, 25])
-def test_jvms_take_it_for_their_user(agent, library, jdk):
-    """JDK 8 answers its own user and nobody else: not root either."""
+def test_jvms_take_it_for_their_user(agent, burn_contained, jdk):
+    """JDK 8 answers its own user alone: not even root. The JDK may lie in a folder of root's."""
     home = java_home(jdk)
-    wrap = contained(open_to_all(home), user=OTHER_USER)
-    with contextlib.ExitStack() as ended:
-        burner = Burner(java=str(home / "bin/java"), load=0.5, wrap=wrap)
-        ended.callback(burner.kill)
-        ready, refused = agent.prepare(library, found(agent, burner), duration=1)
-        assert ready, refused
-        agent.start()
-        good(agent.collect().outcomes[burner.outer.pid])
+    hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"
+    show = f"mount --bind {home} /mnt && {hidden} && mkdir -p {home} && mount --move /mnt {home}"
+    burner = burn_contained(show, user=OTHER_USER, java=str(home / "bin/java"), load=0.5)
+    assert good(agent.record(burner).outcome)

@@ -1,60 +1,95 @@
-"""A perf that has capabilities of its own, which the kernel does not end with the agent that ran it."""
+"""A perf that begins or ends late or not at all, and JVMs that stand still when its recording ends."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import Agent
-from tests.contract.conftest import OTHER_USER, as_user, waits_until_gone
-from tests.contract.perf_engine import perf_at_work, prepare
-from tests.contract.test_agent_perf_refuses import with_another
+from tests.contract.conftest import OTHER_USER, as_user, executable, perf_at_work, still
+from tests.contract.test_agent_perf import FRAME_POINTERS
 from tests.lab import procs
-from tests.lab.procs import wait_for
 from tests.needed import lacking
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: capabilities of programs"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes"),
 ]
 
 
-@pytest.fixture
-def capable(private: Path, tmp_path: Path) -> Iterator[Agent]:
-    """An agent of an ordinary user, on a host whose perf may do more than that user."""
-    perf, setcap = shutil.which("perf"), shutil.which("setcap")
-    if not perf or not setcap:
-        lacking("perf and setcap (libcap2-bin)")
-    copy = shutil.copy(Path(perf).resolve(), tmp_path / "perf")
-    subprocess.run([setcap, "cap_perfmon,cap_sys_ptrace+ep", str(copy)], check=True)
-    for path in (private.parent, private):
-        os.chown(path, OTHER_USER, OTHER_USER)
-    agent = Agent([*map(str, with_another(copy)), *as_user(OTHER_USER), str(private), "--any-library"])
-    agent.hello()
-    yield agent
-    agent.end()
-
-
-def test_it_ends_with_its_agent(capable: Agent) -> None:
-    """Of a process that does nothing, so that it has nothing to write and sees no end of its output."""
+def test_a_perf_with_capabilities_ends_with_its_agent(new_agent, tmp_path):
+    """The kernel does not end it with the agent. It has nothing to write, and sees no end of its output."""
+    setcap = shutil.which("setcap") or lacking("setcap is not installed (libcap2-bin)")
+    perf = Path(shutil.copy(Path(shutil.which("perf")).resolve(), tmp_path / "perf"))
+    subprocess.run([setcap, "cap_perfmon,cap_sys_ptrace+ep", str(perf)], check=True)
+    agent = new_agent(user=OTHER_USER, perf=perf)
     idle = subprocess.Popen([*as_user(OTHER_USER), "sleep", "600"])
     try:
-        wait_for("the program", lambda: procs.name(idle.pid) == "sleep")
-        (process,) = capable.find(native=True, kind="pids", pids=[idle.pid])["processes"]
-        ready, refused = prepare(capable, [process], duration=60)
-        assert ready, refused
-        capable.start()
-        perf = perf_at_work(capable)
-        family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
-        capable.process.kill()
-        capable.wait()
-        for one in (perf, *family):
-            waits_until_gone(one)
+        procs.wait_for("the program", lambda: procs.name(idle.pid) == "sleep")
+        agent.begin(*agent.find(native=True, kind="pids", pids=[idle.pid])["processes"], engine="perf")
+        perf = perf_at_work(agent)
+        family = [one for pid in (perf.pid, *procs.family(perf.pid)) if (one := procs.Identity.of(pid))]
+        agent.kill()
+        procs.wait_for("the end of all of them", lambda: not any(one.alive() for one in family))
     finally:
         idle.kill()
         idle.wait()
+
+
+NO_PERF = """#!/bin/sh
+case "$*" in *" -p "*) exec sleep 600;; *) exec {perf} "$@";; esac
+"""
+
+
+def test_a_perf_that_does_not_begin_is_given_up_and_ended(new_agent, burn, tmp_path):
+    real = shutil.copy(Path(shutil.which("perf")).resolve(), tmp_path / "real")
+    agent = new_agent(perf=executable(tmp_path / "perf", NO_PERF.format(perf=real)))
+    ready, refused = agent.prepare(burn(options=[FRAME_POINTERS]), engine="perf")
+    assert ready, refused
+    agent.send("start")
+    outcome = agent.expect("outcome")
+    assert "perf did not begin within" in outcome["reason"] and "processors" in outcome["remedy"], outcome
+    procs.wait_for("perf's end", lambda: not procs.children(agent.process.pid))
+    assert agent.expect("recording")["processes"] == 0
+
+
+def test_of_a_perf_that_does_not_end_there_is_what_it_has_written(agent, burn):
+    """It writes once a buffer is half full: the last seconds may be in the kernel yet."""
+    burner = burn(options=[FRAME_POINTERS])
+    agent.begin(burner, engine="perf", duration=300)
+    procs.wait_for("seconds of CPU time", lambda: burner.counters().nanos > 4e9)
+    perf_at_work(agent).suspend()
+    done = agent.stop().of(burner)
+    samples = done.head()["samples"]
+    assert 0 < samples["taken"] < samples["expected"], samples
+    assert "perf did not end and was killed" in done.outcome["reason"], done.outcome
+    assert done.outcome["status"] == "degraded" and done.share("Burner.") > 0.9, done.outcome
+    assert not procs.children(agent.process.pid)
+
+
+@contextmanager
+def stopped(burner):
+    burner.outer.suspend()
+    yield
+    burner.outer.kill(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", ["is stopped (state T)", "did not open /tmp/.java_pid"])
+def test_of_a_jvm_that_stands_still_at_the_end_the_samples_come_without_names(agent, burn, how):
+    """In the second case it would open its socket, but its thread for signals is held."""
+    burner = burn(options=[FRAME_POINTERS])
+    agent.begin(burner, engine="perf", duration=60)
+    time.sleep(1.5)  # recorded
+    with stopped(burner) if "stopped" in how else still(burner.outer.pid, "Signal Dispatch"):
+        done = agent.stop().of(burner)
+    samples = done.head()["samples"]
+    assert done.outcome["status"] == "degraded"
+    assert f"Java methods have no names: process {done.pid} {how}" in done.outcome["reason"], done.outcome
+    assert samples["taken"] > 0.5 * samples["expected"], samples
+    assert sum(count for _, count in done.stacks()) == samples["taken"]

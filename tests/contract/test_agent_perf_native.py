@@ -11,7 +11,6 @@ import pytest
 from tests.burners import build
 from tests.burners.counting import Native, grown
 from tests.contract.agent_driver import good, near
-from tests.contract.perf_engine import prepare, processes, record
 from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel frames")
@@ -25,56 +24,43 @@ WORKS = {
 """By language: what each of a program's counters is called in its stacks."""
 
 
-@pytest.fixture(params=["c", "rust", "go"])
-def program(request):
-    try:
-        made = Native(request.param)
-    except FileNotFoundError as missing:
-        lacking(f"no {missing.filename} on this machine")
-    made.language = request.param
-    yield made
-    made.kill()
+@pytest.fixture
+def native():
+    programs = []
+
+    def start(language):
+        try:
+            programs.append(Native(language))
+        except FileNotFoundError as missing:
+            lacking(f"no {missing.filename} on this machine")
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        program.kill()
 
 
-def test_shares_are_those_that_were_burnt(agent, program):
-    found = processes(agent, program)
-    assert found[0]["jvm"] is None
+@pytest.mark.parametrize("language", WORKS)
+def test_shares_are_those_that_were_burnt_and_frames_have_names(agent, native, language):
+    program, names = native(language), WORKS[language]
+    assert agent.found(program)[0]["jvm"] is None
     before = program.counters()
-    done = record(agent, program, duration=2)
+    done = agent.record(program, engine="perf", duration=2)
     after = grown(program.counters(), before)
-    assert good(done.outcome)
+    assert good(done.outcome) and done.share("[unknown") < 0.02, done.stacks()[:20]
     assert (done.head()["engine"], done.head()["attach_seconds"]) == ("perf", None)
-    names = WORKS[program.language]
     total = sum(after[work] for work in names)
     for work, name in names.items():
         seen = done.share(name, among=tuple(names.values()))
         assert near(seen, after[work] / total, done.head()["samples"]["taken"]), (work, done.stacks()[:9])
+    if language == "c":
+        modules = done.profile().modules()
+        assert (modules["ksys_read"], modules["hot"]) == ("[kernel.kallsyms]", build.native("c").name)
 
 
-def test_frames_have_names(agent, program):
-    done = record(agent, program)
-    assert done.share("[unknown") < 0.02, done.stacks()[:20]
-
-
-def test_kernel_frames_have_their_kind(agent):
-    program = Native("c")
-    try:
-        done = record(agent, program)
-    finally:
-        program.kill()
-    kernel = [frame for stack, _ in done.stacks() for frame in stack if "ksys_read" in frame]
-    assert kernel and all(frame.endswith("_[k]") for frame in kernel)
-    modules = done.profile().modules()
-    assert (modules["ksys_read"], modules["hot"]) == ("[kernel.kallsyms]", build.native("c").name)
-
-
-def test_off_cpu_tells_waits_apart(agent):
+def test_off_cpu_tells_waits_apart(agent, native):
     """By frames below the thread's group; threads of the program sleep and wait for a lock."""
-    program = Native("c")
-    try:
-        done = record(agent, program, ["cpu", "offcpu"], duration=3)
-    finally:
-        program.kill()
+    done = agent.record(native("c"), engine="perf", events=["cpu", "offcpu"], duration=2)
     assert done.profile("offcpu").values == [("offcpu_samples", "count"), ("offcpu", "nanoseconds")]
     assert done.head("offcpu")["source"] == "offcpu"
     waits = {(stack[0], stack[1]) for stack, _ in done.stacks("offcpu")}
@@ -85,6 +71,7 @@ def test_off_cpu_tells_waits_apart(agent):
 
 FAULTS = """
 import mmap
+print("ready", flush=True)
 while True:
     with mmap.mmap(-1, 1 << 22) as fresh:
         fresh[::4096] = bytes(1024)
@@ -92,20 +79,16 @@ while True:
 """Hundreds of thousands of page faults a second."""
 
 
-def test_what_comes_too_often_is_ended_early(agent):
+def test_an_event_that_comes_too_often_is_ended_early(agent):
     """Each is a sample; what was taken until then is kept."""
-    process = subprocess.Popen([sys.executable, "-c", FAULTS])
-    try:
-        found = agent.find(native=True, kind="pids", pids=[process.pid])["processes"]
-        ready, refused = prepare(agent, found, ["page-faults", "cpu"], duration=60)
-        assert ready == [process.pid], refused
-        agent.start()
-        result = agent.collect()
-    finally:
+    with subprocess.Popen([sys.executable, "-c", FAULTS], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        (found,) = agent.find(native=True, kind="pids", pids=[process.pid])["processes"]
+        agent.begin(found, engine="perf", events=["page-faults", "cpu"], duration=60)
+        done = agent.collect().of(process.pid)
         process.kill()
-        process.wait()
-    outcome, heads = result.outcomes[process.pid], result.events[process.pid]
+    outcome = done.outcome
     assert outcome["status"] == "degraded" and "perf stat" in outcome["remedy"], outcome
     assert "ended after" in outcome["reason"] and "page-faults: too often" in outcome["reason"], outcome
-    assert heads["page-faults"][0]["samples"]["taken"] > 50_000
-    assert heads["cpu"][0]["seconds"] == outcome["seconds"] < 50 and outcome["ended"] == "cut", outcome
+    assert done.head("page-faults")["samples"]["taken"] > 50_000
+    assert done.head("cpu")["seconds"] == outcome["seconds"] < 50 and outcome["ended"] == "cut", outcome

@@ -3,38 +3,122 @@
 from __future__ import annotations
 
 import os
-import ssl
+import shutil
+import socket
 import subprocess
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
+from hprofiler.resolve import TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.yarn.rest import YarnError
-from tests.contract import kdc as realm
+from tests.contract.sshd import free_port
 from tests.lab import procs
-from tests.unit.http_server import make_certificate
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, small_cluster
 
 pytestmark = pytest.mark.nightly
 
-ROOT = Path(__file__).resolve().parents[2]
-COOKIE = "hadoop.auth=u=etl&t=kerberos"
+REALM = "HPROFILER.TEST"
+USER, PASSWORD = "etl", "as secret as a test's"
+SERVICE = "HTTP/localhost"
+PROGRAMS = {
+    "krb5kdc": "krb5-kdc",
+    "kdb5_util": "krb5-kdc",
+    "kadmin.local": "krb5-admin-server",
+    "kinit": "krb5-user",
+}
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Kdc:
+    """`environment` makes programs and libraries part of this realm, and of none of the machine's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.environment = {
+            "KRB5_CONFIG": str(folder / "krb5.conf"),
+            "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
+            "KRB5_KTNAME": f"FILE:{folder}/keytab",
+            "KRB5CCNAME": f"FILE:{folder}/tickets",
+            "KRB5RCACHENAME": f"file2:{folder}/replays",
+        }
+        self._process = None
+
+    def start(self) -> Kdc:
+        self._configure()
+        self.run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
+        self.run("kadmin.local", "addprinc", "-pw", PASSWORD, USER)
+        self.run("kadmin.local", "addprinc", "-randkey", SERVICE)
+        self.new_keys()
+        with (self.folder / "kdc.out").open("wb") as out:
+            self._process = subprocess.Popen(
+                [shutil.which("krb5kdc", path=PATH), "-n", "-P", str(self.folder / "pid")],
+                env={**self.environment, "PATH": PATH},
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        procs.wait_for("the KDC listening", self._listens)
+        return self
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.terminate()
+            self._process.wait(procs.PATIENCE)
+
+    def new_keys(self) -> None:
+        """Give the service keys that no earlier ticket was made for."""
+        (self.folder / "keytab").unlink(missing_ok=True)
+        self.run("kadmin.local", "ktadd", "-k", str(self.folder / "keytab"), SERVICE)
+
+    def log_in(self, *options: str) -> None:
+        self.run("kinit", *options, USER, words=PASSWORD)
+
+    def run(self, program: str, *arguments: str, words: str = "") -> None:
+        done = subprocess.run(
+            [shutil.which(program, path=PATH), *arguments],
+            env={**self.environment, "PATH": PATH},
+            input=f"{words}\n",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=procs.PATIENCE,
+        )
+        assert done.returncode == 0, f"{program}: {done.stdout}"
+
+    def _listens(self) -> bool:
+        assert self._process and self._process.poll() is None, (self.folder / "kdc.out").read_text()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def _configure(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "krb5.conf").write_text(
+            f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
+            " rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
+            f"[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{self.port}\n }}\n"
+            f"[logging]\n kdc = FILE:{self.folder}/kdc.log\n"
+        )
+        (self.folder / "kdc.conf").write_text(
+            f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{self.port}\n kdc_tcp_listen = 127.0.0.1:{self.port}\n"
+            f"[realms]\n {REALM} = {{\n  database_name = {self.folder}/principals\n"
+            f"  key_stash_file = {self.folder}/stash\n  acl_file = {self.folder}/acl\n }}\n"
+        )
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[realm.Kdc]:
-    if missing := realm.missing_packages():
-        pytest.skip(f"no Kerberos here: install {missing}")
-    try:
-        import requests_gssapi  # noqa: F401
-    except ImportError as error:
-        pytest.skip(f"no requests-gssapi here ({error}): pip install 'hprofiler[kerberos]'")
-    kdc = realm.Kdc(tmp_path_factory.mktemp("kdc"))
+def started(tmp_path_factory):
+    if missing := {package for name, package in PROGRAMS.items() if not shutil.which(name, path=PATH)}:
+        pytest.skip(f"no Kerberos here: install {' '.join(sorted(missing))}")
+    pytest.importorskip(
+        "requests_gssapi", reason="no requests-gssapi here: pip install 'hprofiler[kerberos]'"
+    )
+    kdc = Kdc(tmp_path_factory.mktemp("kdc"))
     try:
         yield kdc.start()
     finally:
@@ -42,37 +126,29 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[realm.Kdc]:
 
 
 @pytest.fixture
-def kdc(started: realm.Kdc, monkeypatch: pytest.MonkeyPatch) -> realm.Kdc:
+def kdc(started, monkeypatch):
     """The realm, as this process and its children see it; nobody is logged in."""
     for name, value in started.environment.items():
         monkeypatch.setenv(name, value)
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
-    started.log_out()
+    (started.folder / "tickets").unlink(missing_ok=True)
     return started
 
 
 class Gate:
-    """Lets in who has a ticket, as Hadoop does; with `remembers` it gives them a cookie for the next time.
+    """Lets in who has a ticket, as Hadoop does; `token` is sent instead of the right one."""
 
-    One that `promises` says that more comes with a refusal than does: who wants all of it waits in vain.
-    """
+    def __init__(self, token=None):
+        self.token = token
+        self.users = []
 
-    def __init__(self, remembers: bool = False, promises: bool = False) -> None:
-        self.remembers = remembers
-        self.promises = promises
-        self.token: bytes | None = None  # to be sent instead of the right one
-        self.users: list[str] = []
-
-    def __call__(self, headers: Mapping[str, str]) -> tuple[Answer | None, Mapping[str, str]]:
+    def __call__(self, headers):
         import gssapi
 
-        if COOKIE in headers.get("Cookie", ""):
-            return None, {}
         scheme, _, token = headers.get("Authorization", "").partition(" ")
         if scheme != "Negotiate":
-            asks = {"WWW-Authenticate": 'Basic realm="x", Negotiate'}
-            return Answer(b"<html>", 401, asks), {"Content-Length": "100000"} if self.promises else {}
+            return Answer(b"<html>", 401, {"WWW-Authenticate": 'Basic realm="x", Negotiate'}), {}
         context = gssapi.SecurityContext(usage="accept")
         try:
             proof = context.step(b64decode(token))
@@ -81,151 +157,91 @@ class Gate:
             return Answer(b"GSSException", 403), {}
         self.users.append(str(context.initiator_name))
         back = b64encode(self.token or proof or b"").decode()
-        cookie = {"Set-Cookie": f"{COOKIE}; Path=/; HttpOnly"} if self.remembers else {}
-        return None, {"WWW-Authenticate": f"Negotiate {back}", **cookie}
+        return None, {"WWW-Authenticate": f"Negotiate {back}"}
 
 
-def cluster() -> dict[str, Any]:
-    return {**small_cluster(), f"{CLUSTER}/apps": {"apps": {"app": [app()]}}}
+@pytest.fixture
+def serve():
+    """Starts a small cluster's server behind a gate; all are ended."""
+    servers = []
+
+    def start(gate, answers=None):
+        cluster = {**small_cluster(), f"{CLUSTER}/apps": {"apps": {"app": [app()]}}}
+        servers.append(Server(answers or cluster, gate=gate))
+        servers[-1].__enter__()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
 
 
-def by_name(server: Server) -> str:
+def by_name(server):
     return server.url.replace("127.0.0.1", "localhost")
 
 
-def locate(url: str, **options: Any) -> Located:
-    return resolve(TargetOptions(application=APP, yarn=YarnOptions(url, **options)))
+def locate(url):
+    return resolve(TargetOptions(application=APP, yarn=YarnOptions(url)))
 
 
-def refusal(url: str) -> YarnError:
+def refusal(url):
     with pytest.raises(YarnError) as caught:
         locate(url)
     return caught.value
 
 
-def apps(url: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hprofiler", "apps", "-c", url, *options],
-        cwd=ROOT,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def apps(url):
+    command = [sys.executable, "-m", "hprofiler", "apps", "-c", url]
+    return subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, timeout=120)
 
 
-def test_with_a_ticket_applications_are_listed(kdc: realm.Kdc) -> None:
+def test_with_a_ticket_each_request_has_its_own_token(kdc, serve):
     kdc.log_in()
     gate = Gate()
-    with Server(cluster(), gate=gate) as server:
-        done = apps(by_name(server))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert APP in done.stdout
-    assert gate.users == [f"{realm.USER}@{realm.REALM}"]
+    server = serve(gate)
+    assert len(locate(by_name(server)).hosts) == 2
+    assert gate.users == [f"{USER}@{REALM}"] * 5 and len(server.asked) == 10
+    done = apps(by_name(server))
+    assert (done.returncode, done.stderr) == (0, "") and APP in done.stdout
 
 
-def test_each_request_has_its_own_token(kdc: realm.Kdc) -> None:
-    kdc.log_in()
-    gate = Gate()
-    with Server(cluster(), gate=gate) as server:
-        assert len(locate(by_name(server)).hosts) == 2
-        assert len(gate.users) == 5 and len(server.asked) == 10
-
-
-def test_a_refusal_is_not_read_to_its_end(kdc: realm.Kdc) -> None:
-    kdc.log_in()
-    gate = Gate(promises=True)
-    with Server(cluster(), gate=gate) as server:
-        assert len(locate(by_name(server)).hosts) == 2
-    assert len(gate.users) == 5
-
-
-def test_who_was_let_in_shows_the_cookie(kdc: realm.Kdc) -> None:
-    kdc.log_in()
-    gate = Gate(remembers=True)
-    with Server(cluster(), gate=gate) as server:
-        assert len(locate(by_name(server)).hosts) == 2
-        assert server.asked[1] == server.asked[0] and len(gate.users) < 5
-        assert COOKIE in server.headers[-1]["Cookie"]
-
-
-def test_over_tls(kdc: realm.Kdc, tmp_path: Path) -> None:
-    kdc.log_in()
-    certificate, key = make_certificate(tmp_path)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-    with Server(cluster(), tls, Gate()) as server:
-        done = apps(by_name(server), "--yarn-ca", str(certificate))
-        assert APP in done.stdout, done.stderr
-        assert len(locate(by_name(server), ca_file=str(certificate)).hosts) == 2
-
-
-def test_without_a_ticket(kdc: realm.Kdc) -> None:
-    with Server(cluster(), gate=Gate()) as server:
-        done = apps(by_name(server))
+def test_without_a_ticket(kdc, serve):
+    done = apps(by_name(serve(Gate())))
     assert done.returncode == 4 and done.stdout == ""
     assert "wants Kerberos: there is no ticket" in done.stderr and "run kinit" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_with_a_ticket_that_expired(kdc: realm.Kdc) -> None:
-    def expired() -> YarnError | None:
-        try:
-            locate(by_name(server))
-        except YarnError as error:
-            return error if "expired" in error.reason else None
-        return None
-
-    kdc.log_in("-l", "2s")
-    with Server(cluster(), gate=Gate()) as server:
-        error = procs.wait_for("a ticket's end", expired)
-    assert "wants Kerberos: " in error.reason
-    assert error.remedy.startswith("run kinit")
-
-
-def test_without_the_library(kdc: realm.Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_kerberos_does_not_know_by_this_name(kdc, serve):
     kdc.log_in()
-    monkeypatch.setitem(sys.modules, "requests_gssapi", None)
-    with Server(cluster(), gate=Gate()) as server:
-        error = refusal(by_name(server))
-    assert error.reason.endswith("wants Kerberos")
-    assert error.remedy == "install hprofiler[kerberos] and run kinit"
-
-
-def test_a_host_that_kerberos_does_not_know_by_this_name(kdc: realm.Kdc) -> None:
-    kdc.log_in()
-    with Server(cluster(), gate=Gate()) as server:
-        error = refusal(server.url)
+    error = refusal(serve(Gate()).url)
     assert "not found in Kerberos database" in error.reason
     assert "whether Kerberos knows the host by this name" in error.remedy
 
 
-def test_a_ticket_that_is_not_taken(kdc: realm.Kdc) -> None:
+def test_a_ticket_that_is_not_taken(kdc, serve):
     """The service has other keys than when the ticket was made."""
     kdc.log_in()
-    with Server(cluster(), gate=Gate()) as server:
-        assert locate(by_name(server)).hosts
-        kdc.new_keys()
-        del server.asked[:]
-        error = refusal(by_name(server))
-        assert len(server.asked) == 2, "it asks again and again"
+    server = serve(Gate())
+    assert locate(by_name(server)).hosts
+    kdc.new_keys()
+    del server.asked[:]
+    error = refusal(by_name(server))
+    assert len(server.asked) == 2, "it asks again and again"
     assert "refuses the Kerberos ticket: " in error.reason and "klist" in error.remedy
 
 
 @pytest.mark.parametrize("token", [b"not a token", b"`\x00"])
-def test_who_cannot_prove_to_be_the_server(kdc: realm.Kdc, token: bytes) -> None:
+def test_who_cannot_prove_to_be_the_server(kdc, serve, token):
     kdc.log_in()
-    gate = Gate()
-    gate.token = token
-    with Server(cluster(), gate=gate) as server:
-        assert "did not prove that it is this server" in refusal(by_name(server)).reason
+    error = refusal(by_name(serve(Gate(token))))
+    assert "did not prove that it is this server" in error.reason
 
 
-@pytest.mark.parametrize("words", ["Negotiate", "Negotiate YAAA", "Negotiate A", "Negotiate \xff"])
-def test_a_server_that_asks_in_strange_ways(kdc: realm.Kdc, words: str) -> None:
+@pytest.mark.parametrize("words", ["Negotiate", "Negotiate YAAA", "Negotiate \xff"])
+def test_a_server_that_asks_in_strange_ways(kdc, serve, words):
     kdc.log_in()
     odd = {"WWW-Authenticate": words}
-    with Server({"*": Answer(b"", 401, odd)}) as server:
-        assert "Kerberos" in refusal(by_name(server)).reason
-    with Server(cluster(), gate=lambda _: (None, odd)) as server:
-        assert len(locate(by_name(server)).hosts) == 2, "nobody asked for its token"
+    assert "Kerberos" in refusal(by_name(serve(None, {"*": Answer(b"", 401, odd)}))).reason
+    server = serve(lambda _: (None, odd))
+    assert len(locate(by_name(server)).hosts) == 2, "nobody asked for its token"

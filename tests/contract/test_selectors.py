@@ -5,18 +5,14 @@ The JVMs are real ones; their classes are stubs with the real names, started as 
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import shlex
 import subprocess
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from hprofiler.app.demo.jdk import find_jdk
@@ -62,14 +58,13 @@ def test_every_shipped_selector_has_a_case() -> None:
     assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java"}
 
 
-def test_each_process_is_found_by_its_own_selector_and_java_alone(tmp_path: Path) -> None:
+def test_each_process_is_found_by_its_own_selector_and_java_alone(agent, tmp_path):
     compile_stubs(tmp_path)
     for start in range(0, len(CASES), AT_ONCE):
         with ExitStack() as stack:
-            agent = stack.enter_context(running_agent())
             batch = CASES[start : start + AT_ONCE]
             jvms = [stack.enter_context(running(tmp_path, case)) for case in batch]
-            found = {name: agent.find(query) for name, query in shipped().items()}
+            found = {name: agent.find(**query)["processes"] for name, query in shipped().items()}
             problems = [
                 p for case, jvm in zip(batch, jvms, strict=False) for p in problems_of(case, jvm.pid, found)
             ]
@@ -145,44 +140,3 @@ def running_jvm(classes: Path, case: Case) -> AbstractContextManager[subprocess.
         command = ["/bin/bash", "-c", f"{shlex.join(command)}; exit $?"]
     environment = {**{k: v for k, v in os.environ.items() if k != "CONTAINER_ID"}, **case.environment}
     return ready(command, environment)
-
-
-class Agent:
-    """A session with the real agent, as far as finding goes."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._ask("hello", "hello", protocol=2, lease_seconds=60)
-
-    def find(self, query: dict[str, Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask("find", "found", selector=query)["processes"]
-        return found
-
-    def _ask(self, request: str, answer: str, **members: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"type": request, **members}) + "\n")
-        self._process.stdin.flush()
-        event: dict[str, Any] = json.loads(self._process.stdout.readline())
-        assert event["type"] == answer, event
-        return event
-
-
-@contextmanager
-def running_agent() -> Iterator[Agent]:
-    with subprocess.Popen(
-        [str(agent_binary())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        assert process.stdin is not None
-        try:
-            yield Agent(process)
-        finally:
-            process.stdin.close()
-
-
-def agent_binary() -> Path:
-    """$HPROFILER_TEST_AGENT, or the one this checkout built."""
-    named = os.environ.get("HPROFILER_TEST_AGENT")
-    path = Path(named) if named else ROOT / "hprofiler/_data/agent" / platform.machine() / "hprofiler-agent"
-    if not path.is_file():
-        pytest.fail(f"no agent at {path}: run `make build`, or name one in HPROFILER_TEST_AGENT")
-    return path

@@ -27,17 +27,14 @@ pytestmark = [
     pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
 ]
 FOLDER = f".hprofiler-{os.geteuid()}"
-
-
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 NEEDED = ("sh", "uname", "mkdir", "cat", "chmod", "ls", "mv", "rm", "wc")
 
 
 class Machine:
-    """Commands run in the mount namespace of a sleeping process; `sent` counts what went there."""
+    """Commands run in the mount namespace of a sleeping process, as `user`; `opened` counts them."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self) -> None:
         self.opened = 0
         self._process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", "echo ready; exec cat"],
@@ -48,25 +45,51 @@ class Machine:
         assert self._process.stdout.readline() == "ready\n"
         # The stored files of this machine's own users stay out of sight, those of the test do not.
         self.sh("for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none $d; done")
+        self.sh("mkdir /dev/shm/home")
 
     def wrapped(self, command: str) -> str:
         enter = f"nsenter --mount=/proc/{self._process.pid}/ns/mnt"
-        return f"exec env HOME={self._home} {enter} /bin/sh -c {shlex.quote(command)}"
+        return f"exec env HOME=/dev/shm/home {enter} /bin/sh -c {shlex.quote(command)}"
 
     def sh(self, command: str) -> str:
         done = subprocess.run(self.wrapped(command), shell=True, capture_output=True, text=True)  # noqa: S602
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def transport(self, before: str = "", path: str = "$PATH", become=None) -> LocalTransport:
+    def start(
+        self, before: str = "", path: str = "$PATH", become=None, as_user: str = ""
+    ) -> tuple[bool, int]:
+        """(pushed, commands opened) of one session that ends well."""
         machine = self
 
         class Inside(LocalTransport):
             def open(self, command):
                 machine.opened += 1
-                return super().open(machine.wrapped(f"PATH={path}; {before}{command}"))
+                command = f"PATH={path}; {before}{command}"
+                return super().open(machine.wrapped(as_user + shlex.quote(command) if as_user else command))
 
-        return Inside(HERE, become)
+        self.opened = 0
+        transport = Inside(HERE, become)
+        with AgentSession.open(transport, real.binaries()) as session:
+            assert not become or session.hello.host.uid == 0
+            session.bye()
+        transport.close()
+        return session.pushed, self.opened
+
+    def script(self, name: str, body: str) -> str:
+        """An executable under /dev/shm, alone in a folder; what makes it the first of its name."""
+        text, folder = shlex.quote(f"#!/bin/sh\n{body}\n"), f"/dev/shm/{name}.d"
+        self.sh(f"mkdir {folder} && cd {folder} && printf %s {text} >{name} && chmod +x {name}")
+        return f"{folder}:$PATH"
+
+    def stored(self, folder: str) -> list[str]:
+        return self.sh(f"ls {folder} 2>/dev/null || true").split()
+
+    def few_tools(self) -> str:
+        """A PATH with what the bootstrap needs and nothing else."""
+        tools = " ".join(f"$(command -v {tool})" for tool in NEEDED)
+        self.sh(f"mkdir -p /dev/shm/bin; ln -sf {tools} /dev/shm/bin/")
+        return "/dev/shm/bin"
 
     def close(self) -> None:
         self._process.stdin.close()
@@ -75,94 +98,54 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path_factory):
-    made = Machine(Path("/dev/shm/home"))
-    made.sh("mkdir /dev/shm/home")
+def machine():
+    made = Machine()
     yield made
     made.close()
 
 
-def start(machine: Machine, **options):
-    """(pushed, commands opened) of one session that ends well."""
-    machine.opened = 0
-    transport = machine.transport(**options)
-    with AgentSession.open(transport, real.binaries()) as session:
-        session.bye()
-    transport.close()
-    return session.pushed, machine.opened
-
-
-def script(machine: Machine, name: str, body: str) -> None:
-    """An executable under /dev/shm."""
-    text = shlex.quote(f"#!/bin/sh\n{body}\n")
-    machine.sh(
-        f"cd /dev/shm && mkdir {name.partition('/')[0]} && printf %s {text} >{name} && chmod +x {name}"
-    )
-
-
-def stored(machine: Machine, folder: str) -> list[str]:
-    return machine.sh(f"ls {folder} 2>/dev/null || true").split()
-
-
 def test_the_second_start_is_one_command_and_pushes_nothing(machine):
-    assert start(machine) == (True, 3)
-    assert start(machine) == (False, 1)
-    (agent,) = stored(machine, f"/tmp/{FOLDER}")
+    assert machine.start() == (True, 3)
+    assert machine.start() == (False, 1)
+    (agent,) = machine.stored(f"/tmp/{FOLDER}")
     assert agent.startswith("agent-")
     assert machine.sh(f"stat -c %a /tmp/{FOLDER} /tmp/{FOLDER}/{agent}").split() == ["700", "700"]
 
 
-def test_a_damaged_agent_is_pushed_again_and_never_run(machine):
-    start(machine)
-    machine.sh(f"printf X | dd of=$(echo /tmp/{FOLDER}/agent-*) bs=1 seek=5000 conv=notrunc 2>/dev/null")
-    assert start(machine) == (True, 3)
-    assert start(machine) == (False, 1)
-
-
-def test_a_truncated_agent_is_pushed_again_without_sha256sum_too(machine):
-    path = few_tools(machine)
-    assert start(machine, path=path) == (True, 3)
-    machine.sh(f"truncate -s 1000 /tmp/{FOLDER}/agent-*")
-    assert start(machine, path=path) == (True, 3)
-    assert start(machine, path=path) == (False, 1)
-
-
-def few_tools(machine: Machine) -> str:
-    """A PATH with what the bootstrap needs and nothing else."""
-    tools = " ".join(f"$(command -v {tool})" for tool in NEEDED)
-    machine.sh(f"mkdir -p /dev/shm/bin; ln -sf {tools} /dev/shm/bin/")
-    return "/dev/shm/bin"
-
-
 @pytest.mark.parametrize(
-    "spoil",
+    ("tools", "damage"),
     [
-        "mount -o remount,noexec /tmp",
-        "mount -o remount,ro /tmp",
-        f"mkdir /tmp/elsewhere; ln -s /tmp/elsewhere /tmp/{FOLDER}",
-        f"ln -s /nowhere /tmp/{FOLDER}",
-        f"mkdir -m 777 /tmp/{FOLDER}; chown 12345 /tmp/{FOLDER}",
-        f"echo >/tmp/{FOLDER}",
-        f"mkdir -m 777 /tmp/{FOLDER}",
-        f"mkdir -m 770 /tmp/{FOLDER}",
+        ("all", "printf X | dd of={agent} bs=1 seek=5000 conv=notrunc 2>/dev/null"),
+        ("few", "truncate -s 1000 {agent}"),
     ],
-    ids=[
-        "noexec",
-        "read-only",
-        "symlink",
-        "dangling symlink",
-        "of another user",
-        "a file",
-        "open to all",
-        "open to a group",
-    ],
+    ids=["one byte", "truncated, without sha256sum"],
 )
-def test_an_unusable_folder_is_passed_over(machine, spoil):
-    machine.sh(spoil)
-    assert start(machine) == (True, 3)
-    assert start(machine) == (False, 1)
-    assert len(stored(machine, f"/var/tmp/{FOLDER}")) == 1
-    assert not stored(machine, "/tmp/elsewhere")
+def test_a_damaged_agent_is_pushed_again_and_never_run(machine, tools, damage):
+    path = machine.few_tools() if tools == "few" else "$PATH"
+    machine.start(path=path)
+    machine.sh(damage.format(agent=f"$(echo /tmp/{FOLDER}/agent-*)"))
+    assert machine.start(path=path) == (True, 3)
+    assert machine.start(path=path) == (False, 1)
+
+
+SPOILT = {
+    "noexec": "mount -o remount,noexec /tmp",
+    "read-only": "mount -o remount,ro /tmp",
+    "symlink": f"mkdir /tmp/elsewhere; ln -s /tmp/elsewhere /tmp/{FOLDER}",
+    "of another user": f"mkdir -m 777 /tmp/{FOLDER}; chown 12345 /tmp/{FOLDER}",
+    "a file": f"echo >/tmp/{FOLDER}",
+    "open to all": f"mkdir -m 777 /tmp/{FOLDER}",
+    "open to a group": f"mkdir -m 770 /tmp/{FOLDER}",
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_an_unusable_folder_is_passed_over(machine, how):
+    machine.sh(SPOILT[how])
+    assert machine.start() == (True, 3)
+    assert machine.start() == (False, 1)
+    assert len(machine.stored(f"/var/tmp/{FOLDER}")) == 1
+    assert not machine.stored("/tmp/elsewhere")
 
 
 def test_all_folders_in_their_order(machine):
@@ -172,18 +155,12 @@ def test_all_folders_in_their_order(machine):
         ("/dev/shm/home/.cache/hprofiler", "rm -r /dev/shm/home; echo >/dev/shm/home"),
         (f"/dev/shm/{FOLDER}", "mount -o remount,noexec /dev/shm"),
     ]:
-        assert start(machine) == (True, 3)
-        assert len(stored(machine, folder)) == 1
+        assert machine.start() == (True, 3)
+        assert len(machine.stored(folder)) == 1
         machine.sh(spoil)
     with pytest.raises(HostError, match="no folder on the host can keep the agent") as caught:
-        start(machine)
+        machine.start()
     assert caught.value.stage == "push" and "noexec" in caught.value.remedy
-
-
-def test_a_folder_that_others_may_look_into_is_closed(machine):
-    machine.sh(f"mkdir -m 2755 /tmp/{FOLDER}")
-    start(machine)
-    assert machine.sh(f"stat -c %a /tmp/{FOLDER}") in ("700\n", "2700\n")
 
 
 @pytest.mark.parametrize(
@@ -195,12 +172,12 @@ def test_a_folder_that_others_may_look_into_is_closed(machine):
 def test_an_agent_that_another_may_change_is_replaced(machine, plant, shell):
     """Though it has the right content as it is looked at."""
     machine.sh(f"mount --bind {shutil.which(shell)} /bin/sh")
-    start(machine)
+    machine.start()
     agent = machine.sh(f"echo /tmp/{FOLDER}/agent-*").strip()
     machine.sh(plant.format(agent=agent))
-    assert start(machine) == (True, 3)
+    assert machine.start() == (True, 3)
     assert machine.sh(f"stat -c '%F %u' {agent}") == f"regular file {os.geteuid()}\n"
-    assert start(machine) == (False, 1)
+    assert machine.start() == (False, 1)
 
 
 def test_what_others_planted_in_an_open_folder_is_written_to_by_nobody(machine):
@@ -208,85 +185,66 @@ def test_what_others_planted_in_an_open_folder_is_written_to_by_nobody(machine):
     machine.sh(f"mkdir -m 777 /tmp/{FOLDER}; echo root >/dev/shm/valued")
     plant = "import os; [os.symlink('/dev/shm/valued', f'probe-{pid}') for pid in range(65536)]"
     machine.sh(f"cd /tmp/{FOLDER} && {Path(sys.executable).resolve()} -c {shlex.quote(plant)}")
-    start(machine)
+    machine.start()
     assert machine.sh("cat /dev/shm/valued") == "root\n"
 
 
 def test_no_room_for_the_agent(machine):
     machine.sh("mount -o remount,size=100k /tmp")
     with pytest.raises(HostError, match="could not be stored") as caught:
-        start(machine)
+        machine.start()
     assert caught.value.stage == "push" and "space" in caught.value.reason
-    assert not stored(machine, f"/tmp/{FOLDER}")
+    assert not machine.stored(f"/tmp/{FOLDER}")
 
 
-@pytest.mark.parametrize("tool", ["chmod", "cat", "wc", "sha256sum"])
+@pytest.mark.parametrize("tool", ["cat", "sha256sum"])
 def test_where_no_more_processes_can_be_started_nothing_is_left(machine, tool):
     """The tool takes the right to start others from the shell that called it, which ends at the next one."""
     user = 61_234
     machine.sh(f"chown {user} /dev/shm/home")
-    script(machine, f"few/{tool}", f'prlimit --pid $PPID --nproc=1:1; exec /usr/bin/{tool} "$@"')
-    before = f"exec setpriv --reuid {user} --regid {user} --clear-groups env PATH=/dev/shm/few:$PATH sh -c "
-
-    class Few(LocalTransport):
-        def open(self, command):
-            return super().open(machine.wrapped(before + shlex.quote(command)))
-
-    with pytest.raises(HostError), AgentSession.open(Few(HERE), real.binaries()):
-        pass
+    path = machine.script(tool, f'prlimit --pid $PPID --nproc=1:1; exec /usr/bin/{tool} "$@"')
+    with pytest.raises(HostError):
+        machine.start(path=path, as_user=f"exec setpriv --reuid {user} --regid {user} --clear-groups sh -c ")
     homes = ("/tmp", "/var/tmp", "/dev/shm")
     folders = [*(f"{home}/.hprofiler-{user}" for home in homes), "/dev/shm/home/.cache/hprofiler"]
-    left = {folder: stored(machine, folder) for folder in folders}
+    left = {folder: machine.stored(folder) for folder in folders}
     assert not any(left.values()), left
 
 
 def test_an_architecture_without_an_agent(machine):
-    script(machine, "odd/uname", "echo vax")
     with pytest.raises(HostError, match="no agent for the architecture 'vax'"):
-        start(machine, path="/dev/shm/odd:$PATH")
+        machine.start(path=machine.script("uname", "echo vax"))
 
 
 def test_start_up_files_that_talk(machine):
-    start(machine)
-    assert start(machine, before="echo Welcome; echo; echo to HPROFILER exec; ") == (False, 1)
+    machine.start()
+    assert machine.start(before="echo Welcome; echo; echo to HPROFILER exec; ") == (False, 1)
     with pytest.raises(HostError, match=r"did not run the start command|too much"):
-        start(machine, before="yes; ")
-
-
-def test_a_shell_that_does_nothing(machine):
+        machine.start(before="yes; ")
     with pytest.raises(HostError, match="did not run the start command: no logins today") as caught:
-        start(machine, before="echo no logins today >&2; exit 1; ")
+        machine.start(before="echo no logins today >&2; exit 1; ")
     assert "login shell" in caught.value.remedy
 
 
-SUDO = {
-    "sudo: a password is required": "sudo refused to run the agent: sudo: a password is required",
-    "sudo: sorry, you must have a tty to run sudo": "you must have a tty",
-    "eve is not in the sudoers file.": "is not in the sudoers file",
-    "sudo: unable to resolve host n2\nsudo: a password is required": "the agent: sudo: a password",
-}
-
-
-@pytest.mark.parametrize("text", SUDO)
-def test_sudo_that_refuses(machine, text):
-    """sudo's own words, said by a script: the real sudo is in the next test."""
-    script(machine, "s/sudo", f'echo "{text}" >&2; exit 1')
-    with pytest.raises(HostError, match=SUDO[text]) as caught:
-        start(machine, path="/dev/shm/s:$PATH", become="sudo")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("sudo: a password is required", "sudo refused to run the agent: sudo: a password is required"),
+        ("sudo: sorry, you must have a tty to run sudo", "you must have a tty"),
+        ("sudo: unable to resolve host n2\nsudo: a password is required", "the agent: sudo: a password"),
+    ],
+)
+def test_sudo_that_refuses(machine, text, reason):
+    """sudo's own words, said by a script: the real sudo is in test_sudoers.py."""
+    with pytest.raises(HostError, match=reason) as caught:
+        machine.start(path=machine.script("sudo", f'echo "{text}" >&2; exit 1'), become="sudo")
     assert "NOPASSWD" in caught.value.remedy
 
 
 def test_a_host_without_sudo(machine):
     with pytest.raises(HostError, match=r"sudo refused to run the agent: .*sudo: not found") as caught:
-        start(machine, path=few_tools(machine), become="sudo")
+        machine.start(path=machine.few_tools(), become="sudo")
     assert "--become" in caught.value.remedy
-
-
-@pytest.mark.skipif(shutil.which("sudo") is None, reason="sudo is not installed")
-def test_become_root_by_sudo(machine):
-    with AgentSession.open(machine.transport(become="sudo"), real.binaries()) as session:
-        assert session.hello.uid == 0
-        session.bye()
 
 
 @pytest.mark.parametrize("ends", ["gone", signal.SIGHUP, signal.SIGTERM])

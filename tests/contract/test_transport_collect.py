@@ -1,52 +1,85 @@
-"""The main job's collect with the real agent, real JVMs and a real sshd."""
+"""Runs with the real agent, a real JVM and a real sshd: results, and hosts that break off or freeze."""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
+import shutil
 import signal
-import subprocess
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hprofiler.collect import Reach, Stop, collect, find_only
+from hprofiler.agent import session
+from hprofiler.base.errors import ConnectionLost
+from hprofiler.collect import Reach, Stop, collect, find_only, reconnect
 from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
+from tests.contract.agent_driver import as_burnt, leftovers
+from tests.contract.conftest import is_profiled
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, agents_ended, agents_of, free_port
+from tests.lab.procs import wait_for
 from tests.unit.limits import Limits
+from tests.viewer.made_run import coverage_of
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
     pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
 ]
 WORD = f"collectme{os.getpid()}"
+LONG = 300.0
+"""Seconds of a recording that is sure to be interrupted."""
 
 
 @pytest.fixture(scope="module")
 def burner():
-    made = Burner(role="alpha", load=0.3, extra=[WORD])
+    made = Burner(load=0.5, extra=[WORD])
     yield made
     made.kill()
 
 
-def recorded(hosts, transport_for, seconds=1.0, timeout=60.0, stop=None, listener=None, word=WORD):
-    """Results by host name, and the profiles."""
-    sink = Profiles()
-    reach = Reach(transport_for, real.binaries(), timeout=timeout)
-    extra = {"listener": listener} if listener else {}
-    sampling = Sampling(("cpu",), 499, seconds)
-    results = collect(hosts, real.text(word), sampling, reach, sink, stop=stop, **extra)
-    return {result.host.name: result for result in results}, sink.kept
+class Run:
+    """A run on a thread; `steps` are what it reports."""
+
+    def __init__(self, hosts, transport_for, seconds=1.0, word=WORD):
+        self.stop, self.steps, self.sink = Stop(), [], Profiles()
+        self.recording, self.lost = threading.Event(), threading.Event()
+        reach = Reach(transport_for, real.binaries(), timeout=60.0)
+        sampling = Sampling(("cpu",), 499, seconds)
+
+        def work():
+            args = (hosts, real.text(word), sampling, reach, self.sink, self._hear, self.stop)
+            self._results = {result.host.name: result for result in collect(*args)}
+
+        self._thread = threading.Thread(target=work)
+        self._thread.start()
+
+    def _hear(self, step):
+        self.steps.append(step)
+        {"record": self.recording, "lost": self.lost}.get(step.stage, threading.Event()).set()
+
+    def burn_a_while(self, burner):
+        """Until something is recorded."""
+        assert self.recording.wait(60), self.steps
+        before = burner.counters()
+        wait_for("CPU time", lambda: (burner.counters() - before).nanos > 1e9)
+
+    def results(self):
+        self._thread.join(120)
+        assert not self._thread.is_alive(), self.steps
+        return self._results
+
+    def result(self):
+        (result,) = self.results().values()
+        return result
 
 
-def good(result, burner):
+def assert_good(result, burner):
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and recording.samples.taken > 5
     (line,) = of_processes(result)
@@ -54,23 +87,21 @@ def good(result, burner):
 
 
 def test_locally(burner):
-    results, profiles = recorded([Host("here", "localhost")], LocalTransport)
-    good(results["here"], burner)
-    assert profiles["here"].startswith(b"HPT1")
-    assert not of_host(results["here"]), of_host(results["here"])
+    run = Run([Host("here", "localhost")], LocalTransport)
+    assert_good(run.result(), burner)
+    assert run.sink.kept["here"].startswith(b"HPT1")
+    assert not of_host(run.result()), of_host(run.result())
 
 
-def test_over_ssh_with_one_host_down_and_one_idle_namesake(site, burner):
-    server = site.server()
-    hosts = [site.host(server, "up"), Host("down", "127.0.0.1", None, free_port())]
-    results, profiles = recorded(hosts, site.connector().transport)
-    good(results["up"], burner)
-    assert results["up"].facts.cpus == os.cpu_count()
+def test_over_ssh_with_one_host_down_and_one_idle(site, burner):
+    hosts = [site.host(site.server(), "up"), Host("down", "127.0.0.1", None, free_port())]
+    run = Run(hosts, site.connector().transport)
+    results = run.results()
+    assert_good(results["up"], burner)
+    assert results["up"].facts.cpus == os.cpu_count() and set(run.sink.kept) == {"up"}
     (line,) = of_host(results["down"])
     assert (line.status, line.stage) == (Status.FAILED, "connect") and "refused" in line.reason
-    assert set(profiles) == {"up"}
-    results, _ = recorded(hosts[:1], site.connector().transport, word="no-such-job-anywhere")
-    (line,) = of_host(results["up"])
+    (line,) = of_host(Run(hosts[:1], site.connector().transport, word="no-such-job").result())
     assert line.status is Status.IDLE and "searched" in line.reason
 
 
@@ -79,9 +110,12 @@ def test_a_machine_under_two_names_is_recorded_once(site, burner):
     line = server.known_hosts_line()
     site.known_hosts.write_text(line + line.replace(server.address, "localhost"))
     hosts = [site.host(server, "address"), replace(site.host(server, "name"), address="localhost")]
-    results, profiles = recorded(hosts, site.connector().transport)
-    (first,), (other,) = ([name for name in results if (name in profiles) is has] for has in (True, False))
-    good(results[first], burner)
+    run = Run(hosts, site.connector().transport)
+    results = run.results()
+    (first,), (other,) = (
+        [name for name in results if (name in run.sink.kept) is has] for has in (True, False)
+    )
+    assert_good(results[first], burner)
     note, idle = results[other].outcomes
     assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
     assert note.reason == f"1 process is left to {first}, which is the same machine"
@@ -89,87 +123,184 @@ def test_a_machine_under_two_names_is_recorded_once(site, burner):
 
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
 def test_a_pipe_is_run_on_the_host(site, burner, text):
-    server = site.server()
     pipe = Selector(text, "pipe", {"kind": "pipe", "pipe": text})
-    (result,) = find_only([site.host(server)], pipe, Reach(site.connector().transport, real.binaries()))
+    reach = Reach(site.connector().transport, real.binaries())
+    (result,) = find_only([site.host(site.server())], pipe, reach)
     assert [process.pid for process in result.processes] == [burner.pid], result
 
 
-class Recording:
-    """Waits until some hosts record."""
-
-    def __init__(self, hosts: int) -> None:
-        self._left = hosts
-        self.event = threading.Event()
-
-    def __call__(self, step) -> None:
-        if step.stage == "record":
-            self._left -= 1
-            if not self._left:
-                self.event.set()
-
-
-def in_the_middle(act, hosts, transport_for, **options):
-    """Call `act` once all hosts record."""
-    began = Recording(len(hosts))
-
-    def wait():
-        if began.event.wait(60):
-            act()
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    found = recorded(hosts, transport_for, listener=began, **options)
-    thread.join(60)
-    return found
-
-
 @pytest.mark.nightly
-def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner, monkeypatch):
-    limits = Limits(monkeypatch)
-    frozen: list[int] = []
-    agents: list[int] = []
-
-    def freeze():
-        agents.extend(agents_of(server))
-        listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True)
-        frozen.extend(int(pid) for pid in listed.stdout.split())
-        for pid in frozen:
-            os.kill(pid, signal.SIGSTOP)
-        limits.pass_time(300)  # more than it may take for the recording and its end
-
-    server = site.server("b")
-    hosts = [site.host(server, "frozen")]
-    try:
-        results, _ = in_the_middle(freeze, hosts, site.connector().transport, seconds=60.0)
-        (line,) = of_host(results["frozen"])
-        assert (line.status, line.stage) == (Status.FAILED, "record")
-        assert line.reason.startswith("timed out after ")
-    finally:
-        for pid in frozen:
-            with contextlib.suppress(ProcessLookupError):  # it may have seen its connection close
-                os.kill(pid, signal.SIGCONT)
-                os.kill(pid, signal.SIGTERM)
-    assert agents_ended(agents)
+def test_many_hosts_on_one_sshd(site, burner):
+    """Idle sessions, more than MaxStartups likes: all get through."""
+    server = site.server(extra="MaxStartups 10:30:40\nMaxSessions 10")
+    hosts = [replace(site.host(server), name=f"h{number}") for number in range(24)]
+    results = Run(hosts, site.connector().transport, word="no-such-job").results()
+    assert [of_host(result)[0].status for result in results.values()] == [Status.IDLE] * 24, results
 
 
 def test_ctrl_c_keeps_what_was_recorded(site, burner):
-    stop = Stop()
+    run = Run([site.host(site.server())], site.connector().transport, seconds=LONG)
+    run.burn_a_while(burner)
+    run.stop.request()
+    assert_good(run.result(), burner)
+    assert 0.5 < run.result().recordings[0].seconds < LONG / 2 and run.sink.kept["a"]
 
-    def soon():
-        time.sleep(1.0)  # something has to be recorded first
-        stop.request()
 
-    host = site.host(site.server())
-    results, profiles = in_the_middle(soon, [host], site.connector().transport, seconds=60.0, stop=stop)
-    good(results["a"], burner)
-    assert 0.5 < results["a"].recordings[0].seconds < 50 and profiles["a"]
+# Connections that break
+
+
+@pytest.fixture
+def interrupted(site, burner):
+    """Starts a run over one server, in the middle of a recording; its agents, and the run."""
+
+    def start(**options):
+        server = site.server()
+        run = Run([site.host(server)], site.connector(**options).transport, seconds=LONG)
+        run.burn_a_while(burner)
+        return server, agents_of(server), run
+
+    return start
+
+
+def assert_fetched(run, burner):
+    result = run.result()
+    (line,) = of_processes(result)
+    reason = r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later"
+    assert line.status is Status.DEGRADED and re.search(reason, line.reason), line
+    assert not of_host(result), result.outcomes
+    assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
+    (recording,) = result.recordings
+    assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
+    assert as_burnt(run.sink.kept["a"]) and result.bytes_received > 1000
+    assert not is_profiled(burner.pid)
+
+
+SUDO = pytest.param(
+    "sudo", marks=pytest.mark.skipif(not shutil.which("sudo"), reason="sudo is not installed")
+)
+
+
+@pytest.mark.parametrize("become", [None, SUDO])
+def test_the_session_is_killed(interrupted, burner, become):
+    server, agents, run = interrupted(become=become)
+    server.kill_sessions()
+    assert_fetched(run, burner)
+    assert agents_ended(agents)
 
 
 @pytest.mark.nightly
-def test_many_hosts_and_flat_memory(site, burner):
-    """Idle sessions on one sshd, more than MaxStartups likes: all get through."""
-    server = site.server(extra="MaxStartups 10:30:40\nMaxSessions 10")
-    hosts = [replace(site.host(server), name=f"h{number}") for number in range(24)]
-    results, _ = recorded(hosts, site.connector().transport, word="no-such-job-anywhere", timeout=60.0)
-    assert [of_host(result)[0].status for result in results.values()] == [Status.IDLE] * 24, results
+def test_the_host_is_away_for_a_while(interrupted, burner):
+    server, agents, run = interrupted()
+    server.kill_sessions(and_stop=True)
+    assert run.lost.wait(60)
+    wait_for("a JVM that is let go", lambda: not is_profiled(burner.pid))
+    server.start()
+    assert_fetched(run, burner)
+    assert agents_ended(agents)
+
+
+@pytest.mark.nightly
+def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(interrupted, burner, new_agent):
+    _, agents, run = interrupted()
+    for agent in agents:
+        signal.pidfd_send_signal(agent, signal.SIGKILL)
+        os.close(agent)
+    (line,) = of_host(run.result())
+    assert (line.status, line.stage) == (Status.FAILED, "record")
+    assert line.reason.startswith("the agent was ended by a signal") and "connection was fine" in line.reason
+    assert "lost with its agent" in line.reason
+    assert "dmesg" in line.remedy and "hprofiler cleanup" in line.remedy
+    assert [one.lost for one in of_processes(run.result())] == [True]
+    assert burner.pid in new_agent().clean()["stopped"]
+
+
+def test_a_host_that_stays_away_is_given_up(interrupted, monkeypatch):
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 2)
+    server, _, run = interrupted()
+    server.kill_sessions(and_stop=True)
+    (line,) = of_host(run.result())
+    assert line.status is Status.FAILED and "refused" in line.reason
+    assert re.search(r"could not be made again within \d+ s: ", line.reason), line
+
+
+@pytest.mark.nightly
+def test_ended_at_once_nothing_is_kept(interrupted, burner, monkeypatch):
+    monkeypatch.setattr(session, "LEASE_SECONDS", 600)
+    _, agents, run = interrupted()
+    run.stop.request()
+    run.stop.request()
+    assert agents_ended(agents), "it was kept for a lease"
+    run.result()
+    assert not is_profiled(burner.pid)
+
+
+class CutChannel:
+    """Loses its connection after so many bytes of the first profile."""
+
+    def __init__(self, channel, transport, after):
+        self._channel = channel
+        self._transport = transport
+        self._left = None
+        self._after = after
+
+    def __getattr__(self, name):
+        return getattr(self._channel, name)
+
+    def read(self, size):
+        if self._left == 0:
+            self._transport.close()
+            raise ConnectionLost("connect", "the connection was cut")
+        piece = self._channel.read(size if self._left is None else min(size, self._left))
+        at = piece.find(b'{"type":"profile"')
+        if self._left is None and at >= 0:
+            piece, rest = piece[: at + self._after], piece[at + self._after :]
+            self._left = 0 if rest else self._after - (len(piece) - at)
+        elif self._left is not None:
+            self._left -= len(piece)
+        return piece
+
+
+@pytest.mark.parametrize("after", [1, 700])
+def test_a_transfer_that_breaks_goes_on_where_it_broke(site, burner, after):
+    connector, made = site.connector(), []
+
+    def transport_for(host):
+        """The first is cut."""
+        made.append(transport := connector.transport(host))
+        if len(made) == 1:
+            opened = transport.open
+            transport.open = lambda command: CutChannel(opened(command), transport, after)
+        return transport
+
+    run = Run([site.host(site.server())], transport_for)
+    assert_good(run.result(), burner)
+    assert len(made) == 2 and run.lost.is_set()
+    (line,) = of_host(run.result())
+    assert (line.status, line.stage) == (Status.OK, "fetch") and "nothing is missing" in line.reason
+    assert run.sink.kept["a"].startswith(b"HPT1")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("lease", [10, 600])
+def test_an_agent_that_stands_still_is_ended_or_reported(interrupted, burner, monkeypatch, lease):
+    """Neither its lease nor its deadline runs in it. Others end it after its lease, unless that is long."""
+    monkeypatch.setattr(session, "LEASE_SECONDS", lease)
+    limits, before = Limits(monkeypatch), set(leftovers())
+    _, agents, run = interrupted()
+    for agent in agents:
+        signal.pidfd_send_signal(agent, signal.SIGSTOP)
+    limits.pass_time(2 * LONG)  # more than they may take for the recording and its end
+    try:
+        (line,) = of_host(run.result())
+        assert (line.status, line.stage) == (Status.FAILED, "record")
+        assert line.reason.startswith("timed out after ")
+        if lease == 10:
+            assert line.reason.endswith("its agent, which stood still, was ended"), line
+        else:
+            assert "is there yet: it is stopped; its lease ends in" in line.reason, line
+            assert "`hprofiler cleanup`" in line.remedy
+    finally:
+        for agent in agents:
+            signal.pidfd_send_signal(agent, signal.SIGCONT)
+    assert agents_ended(agents)
+    wait_for("nothing left behind", lambda: not is_profiled(burner.pid) and set(leftovers()) <= before)

@@ -66,27 +66,6 @@ def kind_of(frame: str) -> str:
     return found[1] if found else ""
 
 
-def share_of_unknown(stacks: Stacks, program: Program) -> float:
-    """The share of frames without a name: "[libz.so.1]", where only the file is known, "[unknown]".
-
-    Frames in files without a table of symbols do not count, nor the outermost, which is the thread's group.
-    """
-    stripped = _stripped(program)
-    frames = sum((len(frames) - 1) * value for frames, value in stacks.stacks)
-    nameless = [
-        sum(frame.startswith("[") and frame not in stripped for frame in frames[1:]) * value
-        for frames, value in stacks.stacks
-    ]
-    return sum(nameless) / max(1, frames)
-
-
-def _stripped(program: Program) -> set[str]:
-    """What frames in a program's files are called that have only the symbols that others link to."""
-    maps = Path(f"/proc/{program.outer.pid}/maps").read_text()
-    files = {Path(path) for path in re.findall(r" r-xp .* (/\S+)$", maps, re.MULTILINE)}
-    return {f"[{file.name}]" for file in files if file.exists() and b".symtab" not in file.read_bytes()}
-
-
 class Run:
     """What one run of the command left, and what the programs counted meanwhile."""
 

@@ -1,12 +1,12 @@
-"""What the perf engine owes to JVMs: inlined frames, names, and plain words where frames are missing."""
+"""The perf engine: inlined frames of JVMs, faults, waits and switches beside what the kernel counts."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.burners.counting import Truth
+from tests.burners.counting import Native, Truth
 from tests.engines.conftest import Zoo
-from tests.engines.measured import Run, Runner, Stacks, near, share_of_unknown
+from tests.engines.measured import Run, Runner, Stacks, near
 
 pytestmark = pytest.mark.nightly
 
@@ -39,31 +39,6 @@ def _depth(samples: Stacks) -> float:
     return sum(depth * value for depth, value in counted) / max(1, inside)
 
 
-@pytest.mark.parametrize("jdk", JDKS)
-def test_frames_have_names(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
-    samples = runs["perf"].stacks(jvms[jdk], "cpu", "samples")
-    assert share_of_unknown(samples, jvms[jdk]) < 0.02
-
-
-@pytest.mark.parametrize("jdk", JDKS)
-def test_compiled_frames_have_their_kind(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
-    samples = runs["perf"].stacks(jvms[jdk], "cpu", "samples")
-    kinds = {frame[-4:] for stack, _ in samples.stacks for frame in stack if "truth/Busy" in frame}
-    assert {"_[j]", "_[i]"} <= kinds, kinds
-
-
-def test_without_frame_pointers_it_is_said(record: Runner, zoo: Zoo) -> None:
-    jvm = zoo.jvm("busy=1")
-    run = record([jvm], "--engine", "perf", seconds=2)
-    assert FRAME_POINTER in run.told(jvm)
-    assert run.outcome(jvm)["status"] == "degraded"
-    assert run.cpu_seconds_agree(jvm)
-
-
-def test_with_frame_pointers_it_is_not(runs: dict[str, Run], jvms: dict[int, Truth]) -> None:
-    assert FRAME_POINTER not in runs["perf"].told(jvms[17])
-
-
 @pytest.fixture
 def faulting(zoo: Zoo) -> Truth:
     """Kept arrays fill fresh pages of the heap for 50 s: a fault for every 4 KiB or less.
@@ -84,7 +59,41 @@ def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
     assert 0.9 * least <= faults <= 1.1 * most and most > 100, (least, faults, most)
 
 
-def test_what_it_cannot_do_for_a_jvm(record: Runner, jvms: dict[int, Truth]) -> None:
-    run = record([jvms[17]], "--engine", "perf", "-e", "alloc", seconds=1)
-    outcome = run.outcome(jvms[17])
-    assert outcome["status"] == "failed" and "async-profiler" in outcome["remedy"], outcome
+@pytest.fixture(scope="module")
+def program(zoo: Zoo) -> Native:
+    """One that is no JVM."""
+    return zoo.native("c", 0.2)
+
+
+@pytest.fixture(scope="module")
+def off_cpu(record: Runner, program: Native) -> Run:
+    return record([program], "-e", "offcpu", seconds=4)
+
+
+@pytest.mark.parametrize(
+    ("thread", "method", "kind", "part"),
+    [
+        ("[c-sleeper", "nap", "[sleep]", 0.95),
+        ("[c-reader", "read_pipe", "[", 0.95),
+        ("[c-locker", "lock_mutex", "[lock]", 0.80),
+    ],
+)
+def test_off_cpu(off_cpu: Run, program: Native, thread: str, method: str, kind: str, part: float) -> None:
+    """A wait that began before the recording, or ends after it, is not seen by who records switches."""
+    seconds = off_cpu.recording(program, "offcpu")["seconds"]
+    waited = off_cpu.stacks(program, "offcpu", "offcpu")
+    assert near(waited.of(thread), seconds * 1e9, 0.10)
+    assert waited.of(thread, method, kind) > part * waited.of(thread)
+
+
+@pytest.mark.usefixtures("tracepoints")
+@pytest.mark.parametrize("event", ["context-switches", "sched:sched_switch"])
+def test_switches_are_as_many_as_the_kernel_counts(record: Runner, program: Native, event: str) -> None:
+    """As a software event, and as a tracepoint."""
+    run = record([program], "-e", event, seconds=3)
+    assert run.recording(program, event)["engine"] == "perf"
+    (value,) = run.profile(program, event).values
+    assert value == (event, "count")
+    switches = run.stacks(program, event, event)
+    assert run.agree(program, event, "process.switches", 0.10, switches.total)
+    assert run.agree(program, event, "naps", 0.10, switches.of("nap"))

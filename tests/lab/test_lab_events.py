@@ -68,14 +68,6 @@ def test_each_event_shows_its_own_methods(run: Result) -> None:
         assert through > 0.5 * stacks.total, (event, stacks.stacks[:5])
 
 
-def test_raw_recordings_are_kept(run: Result) -> None:
-    assert run.folder
-    for name in HOSTS:
-        (pid,) = set(run.pids(name))
-        raw = run.folder / "hosts" / name / str(pid) / "recording.jfr"
-        assert raw.read_bytes()[:4] == b"FLR\0"
-
-
 def test_threads_are_in_the_pictures_only_when_asked_for(run: Result, coordinator: Coordinator) -> None:
     assert all(frames[0].startswith("[") for frames, _ in run.stacks("cluster/cpu").stacks)
     again = coordinator.run("report", str(run.folder))
@@ -99,28 +91,3 @@ def test_a_native_daemon_is_found_by_its_program_and_recorded_with_perf(
     assert recording["engine"] == "perf"
     stacks = result.stacks("hosts/host1/cpu")
     assert stacks.share("hot") == pytest.approx(50, abs=stacks.tolerance())
-
-
-@pytest.mark.nightly
-def test_a_host_without_perf_says_what_to_install(
-    lab: Lab, coordinator: Coordinator, native: StartNative
-) -> None:
-    daemon = native(lab.hosts["host3"], "impalad", perf=False)
-    result = coordinator.run("-t", "1", "-j", "impala-daemon", "-h", "host3", "--user", "root")
-    assert result.code == 4, str(result)
-    line = result.line("host3", daemon.pid)
-    assert line["reason"] == "perf is not installed on this host" and "linux-perf" in line["remedy"]
-
-
-@pytest.mark.nightly
-def test_a_native_process_is_recorded_by_its_pid_without_further_ado(
-    lab: Lab, coordinator: Coordinator, native: StartNative
-) -> None:
-    daemon = native(lab.hosts["host1"], "some-daemon")
-    where = ["-h", "host1", "--user", "root", "-t", "2"]
-    by_pid = coordinator.run("-j", f"pid:{daemon.pid}", *where)
-    assert by_pid.code == 0, str(by_pid)
-    idle = coordinator.run("-j", "text:some-daemon", *where)
-    assert idle.code == 4, str(idle)
-    by_name = coordinator.run("-j", "text:some-daemon", "--engine", "perf", *where)
-    assert by_name.code == 0, str(by_name)

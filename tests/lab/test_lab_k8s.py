@@ -226,27 +226,6 @@ def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shape
 
 
 @pytest.mark.nightly
-def test_several_pods_and_containers(hprofiler: Profiling, shapes: Shapes) -> None:
-    """One of three is left by a pipe, though the image has no grep."""
-    chosen = ["-j", "k8s:pod/two", "-j", "k8s:shape in (plain, two)"]
-    only = ["--container", "side", "--container", "main", "--match", "grep alpha | grep -v none"]
-    result = hprofiler("ps", *chosen, *only)
-    listed = [line.split()[0] for line in result.out.splitlines()]
-    assert (result.code, listed) == (0, ["CONTAINER", "two/main", "plain"]), str(result)
-    assert "2 processes in 2 of 3 containers" in result.err
-
-
-@pytest.mark.nightly
-def test_by_ssh_processes_are_called_by_their_pods(
-    hprofiler: Profiling, by_ssh: Result, shapes: Shapes
-) -> None:
-    labels = {name: process["label"] for name, process in recorded(by_ssh).items()}
-    assert (labels["plain/main"], labels["two/side"]) == ("plain", "two/side"), labels
-    listed = hprofiler("ps", "-j", "k8s:pod/two", "--via", "ssh", *ROOT)
-    assert {line.split()[5] for line in listed.out.splitlines()[1:]} == {"two/main", "two/side"}, str(listed)
-
-
-@pytest.mark.nightly
 def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
     """Its own pods, and not one that has the same labels."""
     labels = {"app": "spread"}
@@ -271,24 +250,6 @@ def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) ->
     assert len({process["labels"]["node"] for process in recorded(result).values()}) == 2
     kube.drop(spread)
     kube.remove("stray")
-
-
-@pytest.mark.nightly
-def test_other_workloads(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
-    """Their own pods, of many that have the same labels."""
-    one = pods.pod("", pods.container(pods.burner("beta", 0.02)), labels={"app": "work"})
-    made = {
-        "statefulset": pods.workload("StatefulSet", "work", one, serviceName="work", replicas=1),
-        "daemonset": pods.workload("DaemonSet", "work", one),
-        "job": pods.workload("Job", "work", one),
-    }
-    kube.create(*made.values())
-    for kind, count in (("statefulset", 1), ("daemonset", 2), ("job", 1)):
-        own = kube.wait_for_pods_of(made[kind], count)
-        listed = hprofiler("ps", "-j", f"k8s:{kind}/work", kubeconfig=allowed)
-        names = {line.split()[0] for line in listed.out.splitlines()[1:]}
-        assert (listed.code, names) == (0, own), str(listed)
-    kube.drop(*made.values())
 
 
 @pytest.mark.nightly

@@ -24,7 +24,6 @@ from tests.lab.folded import Stacks
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
 from tests.lab.yarn.cluster import (
-    CONFIGURATION,
     RESOURCE_MANAGER,
     UP_SECONDS,
     Application,
@@ -190,20 +189,6 @@ def test_applications_that_run(coordinator: Coordinator, job: Application, targe
     found = processes(result)
     assert {process["labels"]["application"] for process in found} == {job.id}
     assert len(found) == (3 if target == "spark-executor" else 4)
-
-
-@pytest.mark.nightly
-def test_the_originals_address_and_the_configuration(
-    yarn: YarnCluster, coordinator: Coordinator, job: Application
-) -> None:
-    original = coordinator.run(
-        "ps", "-j", job.id, "-c", f"{RESOURCE_MANAGER}/ws/v1/cluster/nodes", *ROOT, "--json"
-    )
-    assert yarn.lab.shared is not None
-    folder = {"HADOOP_CONF_DIR": str(yarn.lab.shared / Path(CONFIGURATION).name)}
-    configured = coordinator.run("ps", "-j", job.id, *ROOT, "--json", environment=folder)
-    assert original.code == configured.code == 0, f"{original}\n{configured}"
-    assert len(processes(original)) == len(processes(configured)) == 4
 
 
 def test_readmes_recipes(coordinator: Coordinator, job: Application) -> None:

@@ -32,10 +32,6 @@ class Witness:
             self._files[host.name] = host.temporary_files()
             self._sockets[host.name] = sockets(host)
 
-    def adopt(self, host: Host, pid: int) -> None:
-        """This process belongs to the host, though it began later."""
-        self._processes[host.name].add(pid)
-
     def leftovers(self) -> list[str]:
         """New processes, files and sockets now, each with its host; empty when the hosts are clean."""
         looks = (self._new_processes, self._new_files, self._new_sockets)

@@ -94,3 +94,12 @@ def test_keys_that_are_refused_are_all_tried(server, links, tmp_path):
     ):
         log_in(links, tmp_path, PATIENCE)
     assert server.offered == ["key", "key", "none"]
+
+
+@pytest.mark.parametrize("answer", [paramiko.AUTH_FAILED, paramiko.AUTH_PARTIALLY_SUCCESSFUL])
+def test_words_of_a_server_are_text_that_no_terminal_obeys(server, links, tmp_path, answer):
+    server.look = lambda: answer
+    server.get_allowed_auths = lambda username: "publickey,\x1b]0;owned\x07\x1b[2J\u202e"
+    with pytest.raises(HostError) as error:
+        log_in(links, tmp_path, PATIENCE)
+    assert "owned" in error.value.reason and error.value.reason.isprintable(), error.value.reason

@@ -82,6 +82,7 @@ fn options(format: Option<Format>) -> ReadOptions {
         pprof_bytes: 16 << 20,
         perf_data_bytes: 16 << 20,
         speedscope_bytes: 16 << 20,
+        chunk_bytes: 16 << 20,
         name_bytes: 4 << 10,
         names_bytes: 1 << 20,
         cells: 1 << 18,

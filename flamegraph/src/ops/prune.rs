@@ -18,7 +18,7 @@ pub enum Keep {
 pub(crate) const ONE: u64 = 1 << 63;
 
 /// The name of the frame that stands for `count` frames left out.
-pub(crate) fn remainder_name(count: u64) -> String {
+fn remainder_name(count: u64) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("({count} smaller frame{plural})")
 }
@@ -50,7 +50,7 @@ impl Profile {
             Keep::Frames(count) => largest(&shares, count),
         };
         kept[ROOT as usize] = true;
-        self.with_remainders(&shares, &kept)
+        Ok(self.with_remainders(&shares, &kept)?.0)
     }
 
     /// For each node the part its total is of the whole, in the value in which that is largest.
@@ -66,8 +66,12 @@ impl Profile {
         largest
     }
 
-    /// A copy of the nodes kept, with frames that stand for the others.
-    fn with_remainders(&self, shares: &[u64], kept: &[bool]) -> Result<Profile> {
+    /// A copy of the nodes kept, with frames that stand for the others; and where each node went.
+    pub(crate) fn with_remainders(
+        &self,
+        shares: &[u64],
+        kept: &[bool],
+    ) -> Result<(Profile, Vec<Node>)> {
         let left_out = LeftOut::of(self, shares, kept);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
@@ -97,12 +101,12 @@ impl Profile {
         }
         let mut pruned = copy.finish();
         pruned.tiers = self.tiers.as_ref().map(|tiers| tiers.taken_over(&origins));
-        Ok(pruned)
+        Ok((pruned, nodes))
     }
 }
 
 /// Where the nodes go that are left out.
-pub(crate) struct LeftOut {
+struct LeftOut {
     /// For each node its nearest ancestor that is kept.
     host: Vec<Node>,
     /// For each that is, how many nodes are left out below it ...
@@ -113,7 +117,7 @@ pub(crate) struct LeftOut {
 
 impl LeftOut {
     /// Nodes without a share are not counted.
-    pub(crate) fn of(profile: &Profile, shares: &[u64], kept: &[bool]) -> LeftOut {
+    fn of(profile: &Profile, shares: &[u64], kept: &[bool]) -> LeftOut {
         let tree = &profile.tree;
         let counts = profile.frames.all().map(smaller_frames);
         let counts: Vec<u64> = counts.map(|count| count.unwrap_or(1)).collect();
@@ -140,24 +144,24 @@ impl LeftOut {
     }
 
     /// The nearest ancestor that is kept.
-    pub(crate) fn host(&self, node: Node) -> Node {
+    fn host(&self, node: Node) -> Node {
         self.host[node as usize]
     }
 
     /// Whether a frame stands below it for what is left out: a node that is left out alone stays.
-    pub(crate) fn has_remainder(&self, host: Node) -> bool {
+    fn has_remainder(&self, host: Node) -> bool {
         self.nodes[host as usize] > 1
     }
 
     /// How many frames are left out below it.
-    pub(crate) fn frames(&self, host: Node) -> u64 {
+    fn frames(&self, host: Node) -> u64 {
         self.frames[host as usize]
     }
 }
 
 /// The nodes with the largest shares. A parent has no less than its children and a smaller number, so
 /// it is never left out while they are kept.
-fn largest(shares: &[u64], count: usize) -> Vec<bool> {
+pub(crate) fn largest(shares: &[u64], count: usize) -> Vec<bool> {
     let mut nodes: Vec<Node> = (1..shares.len() as Node).collect();
     let by_share = |&node: &Node| (Reverse(shares[node as usize]), node);
     if count < nodes.len() {

@@ -17,6 +17,9 @@ pub struct Limits {
     pub perf_data_bytes: u64,
     /// Bytes of a speedscope file, after decompression (it is held in memory).
     pub speedscope_bytes: u64,
+    /// Bytes of a chunk of a recording (JFR), which is held in memory. async-profiler's have 100 MB at most, the JDK's 12 MB,
+    /// unless it is told otherwise.
+    pub chunk_bytes: u64,
     /// Bytes of one frame's name.
     pub name_bytes: usize,
     /// Bytes of the names of all frames of a recording (JFR): short ones of its own can be put together to long ones.
@@ -32,6 +35,7 @@ impl Default for Limits {
             pprof_bytes: 256 << 20,
             perf_data_bytes: 2 << 30,
             speedscope_bytes: 1 << 30,
+            chunk_bytes: 2 << 30,
             name_bytes: 64 << 10,
             names_bytes: 1 << 30,
             cells: 1 << 25,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import os
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal import cleanup_text as words
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.prompt import agrees, can_ask, floor
+from hprofiler.cli.terminal.progress import counters
+from hprofiler.cli.terminal.prompt import agrees, can_ask
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hprofiler.model import Host
 
 _HINT = "nothing was removed: `hprofiler cleanup --yes` removes what is marked so"
-_SILENCE = 10.0
-"""Seconds after which a log wants to hear how far many hosts are."""
 
 
 def command(options: argparse.Namespace) -> int:
@@ -37,15 +35,25 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     from hprofiler.collect import Stop, sweep
 
     stop = Stop()
-    with _Counting("looked at", len(hosts)) as listener:
-        found = sweep(hosts, reach, listener, stop, dry=True)
+
+    def visit(hosts: Sequence[Host], what: str, dry: bool) -> list[HostLeft]:
+        ended = itertools.count(1)
+        with counters() as count:
+            count(what, 0, len(hosts))
+
+            def listener(progress: HostProgress) -> None:
+                if progress.stage in ("done", "failed"):
+                    count(what, next(ended), len(hosts))
+
+            return sweep(hosts, reach, listener, stop, dry)
+
+    found = visit(hosts, "looked at", dry=True)
     if not options.json:
         words.print_list(found)
     wanted = [host for host in found if any(one.state == "left" for one in host.entries)]
     agreed = not stop.level and bool(wanted) and _agreed(options, wanted)
     if agreed:
-        with _Counting("cleaned", len(wanted)) as listener:
-            cleaned = sweep([host.host for host in wanted], reach, listener, stop)
+        cleaned = visit([host.host for host in wanted], "cleaned", dry=False)
         if not options.json:
             words.print_results(cleaned)
         found = _after(found, cleaned)
@@ -72,42 +80,6 @@ def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostL
         return replace(host, entries=entries, outcomes=outcomes)
 
     return [after(host) for host in found]
-
-
-class _Counting:
-    """How many of many hosts are through: on a terminal as it happens, in a log where it takes long."""
-
-    def __init__(self, what: str, hosts: int) -> None:
-        self._what, self._hosts = what, hosts
-        self._through = 0
-        self._told = time.monotonic()
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-    def __enter__(self) -> _Counting:
-        return self
-
-    def __call__(self, progress: HostProgress) -> None:
-        if self._hosts == 1 or progress.stage not in ("done", "failed"):
-            return
-        self._through += 1
-        line = f"{self._what} {self._through} of {self._hosts} hosts"
-        if self._live:
-            self._say(f"\r{line}")
-        elif time.monotonic() - self._told > _SILENCE:
-            self._told = time.monotonic()
-            self._say(f"{line}\n")
-
-    def __exit__(self, *_: object) -> None:
-        if self._live and self._through:
-            self._say("\r\x1b[K")
-
-    def _say(self, text: str) -> None:
-        """Unless a question is open: it may stay so, and nobody who ends this waits for an answer."""
-        if floor.acquire(blocking=False):
-            try:
-                print(text, end="", file=sys.stderr, flush=True)
-            finally:
-                floor.release()
 
 
 def _agreed(options: argparse.Namespace, wanted: Sequence[HostLeft]) -> bool:

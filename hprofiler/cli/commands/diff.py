@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import PicturesError, UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.progress import counters
 
 if TYPE_CHECKING:
     from hprofiler.analysis.diff import Changes, MethodChange
-    from hprofiler.analysis.diff_sides import Listener
     from hprofiler.report.diff_page import TwoRuns
 
 _PAGE = ".html"
@@ -32,7 +30,7 @@ def command(options: argparse.Namespace) -> int:
     before, after = Path(options.before), Path(options.after)
     pages = any(output.suffix == _PAGE for output in outputs)
     page = two_runs(before, after, options.title) if pages else None
-    with _progress() as listener:
+    with counters() as listener:
         changes = compare_paths(before, after, options.event, options.absolute, listener, page)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
@@ -129,24 +127,3 @@ def _grew(one: MethodChange) -> str:
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
     return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
-
-
-@contextmanager
-def _progress() -> Iterator[Listener]:
-    """A listener that shows on a terminal how many profiles were read."""
-    if not sys.stderr.isatty():
-        yield lambda side, done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def listener(side: str, done: int, of: int) -> None:
-            if done == 0:  # both sides may have one name
-                tasks[side] = progress.add_task(side, total=of)
-            progress.update(tasks[side], completed=done)
-
-        yield listener

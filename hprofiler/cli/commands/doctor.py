@@ -26,8 +26,6 @@ def command(options: argparse.Namespace) -> int:
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
-    care_options.refuse_many(options, located)
-    chosen.print_notes(located)
     reach, care = chosen.reach(options, located), care_options.care(options)
     stop = Stop()
     checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)

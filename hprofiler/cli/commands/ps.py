@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
 from hprofiler.cli.terminal.lines import print_table
@@ -28,8 +27,6 @@ def command(options: argparse.Namespace) -> int:
 
     selector = chosen.selector(options)
     located = chosen.target(options)
-    care_options.refuse_many(options, located)
-    chosen.print_notes(located)
     stop = Stop()
     found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
     found = [*found, *map(_not_visited, located.absent)]

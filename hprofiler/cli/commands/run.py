@@ -36,8 +36,6 @@ _OF_ANY_PROGRAM = ("text", "regex", "pipe")
 def command(options: argparse.Namespace) -> int:
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
-    care_options.refuse_many(options, located)
-    chosen.print_notes(located)
     return record(options, sampling, located, selector, chosen.reach(options, located))
 
 

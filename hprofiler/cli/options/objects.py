@@ -58,7 +58,7 @@ def selector(options: argparse.Namespace) -> Selector:
 
 
 def target(options: argparse.Namespace) -> Located:
-    """The hosts that are meant; TooMany where the user does not agree to so many containers."""
+    """The hosts that are meant, and on stderr what is not known of them. UsageError for too many."""
     from hprofiler.resolve import TargetOptions
 
     limit = None if options.yes else yarn_options.CONTAINERS
@@ -72,7 +72,17 @@ def target(options: argparse.Namespace) -> Located:
         kubernetes=kubernetes_options.cluster(options, limit),
     )
     located = yarn_options.locate(targets)
-    return replace(located, notes=(*located.notes, meant.note)) if meant.note else located
+    if meant.note:
+        located = replace(located, notes=(*located.notes, meant.note))
+    count = len(located.hosts)
+    if count > options.max_hosts:
+        remedy = f"choose fewer, or agree to so many with --max-hosts {count}"
+        raise UsageError(f"{count} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+    for note in located.notes[:NOTES_SHOWN]:
+        say("note: ", note, sys.stderr)
+    if len(located.notes) > NOTES_SHOWN:
+        print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
+    return located
 
 
 def hosts(options: argparse.Namespace) -> Located:
@@ -80,14 +90,6 @@ def hosts(options: argparse.Namespace) -> Located:
     from hprofiler.resolve import TargetOptions, resolve
 
     return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
-
-
-def print_notes(located: Located) -> None:
-    """What could not be learnt of the target, on stderr."""
-    for note in located.notes[:NOTES_SHOWN]:
-        say("note: ", note, sys.stderr)
-    if len(located.notes) > NOTES_SHOWN:
-        print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
 
 
 def print_cautions(sampling: Sampling) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import numbers
 
 if TYPE_CHECKING:
     from hprofiler.collect import Care
-    from hprofiler.resolve import Located
 
 MOST_HOSTS = 1000
 
@@ -75,14 +73,6 @@ def care(options: argparse.Namespace) -> Care:
         busy=getattr(options, "force_busy", True),
         agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
     )
-
-
-def refuse_many(options: argparse.Namespace, located: Located) -> None:
-    """Raises UsageError for more hosts than the user agrees to."""
-    hosts = len(located.hosts)
-    if hosts > options.max_hosts:
-        remedy = f"choose fewer, or agree to so many with --max-hosts {hosts}"
-        raise UsageError(f"{hosts} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
 
 
 def _hosts(text: str) -> int:

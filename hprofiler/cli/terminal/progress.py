@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -92,6 +92,31 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
             yield LiveDisplay(progress, hosts, duration)
     finally:
         progress.stop()
+
+
+@contextmanager
+def counters() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows on a terminal how many of how many are done; a counter of a name begins with 0 done."""
+    if not sys.stderr.isatty():
+        yield lambda name, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    tasks: dict[str, TaskID] = {}
+    with (
+        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+        makes_room(progress.stop, progress.start),
+    ):
+
+        def count(name: str, done: int, of: int) -> None:
+            with floor:
+                if done == 0:
+                    tasks[name] = progress.add_task(name, total=of)
+                progress.update(tasks[name], completed=done)
+
+        yield count
 
 
 class LiveDisplay:

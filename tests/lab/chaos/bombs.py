@@ -57,13 +57,6 @@ def zeros(size: int) -> bytes:
     return b"".join((*pieces, packer.flush()))
 
 
-def many_names(count: int) -> bytes:
-    """So many names of eight letters each, and no stacks."""
-    names = b"".join(b"%08d" % name for name in range(count))
-    pieces = (b"\0" * count, b"\x08" * count, names)
-    return packed(_values() + number(0) + number(count) + b"".join(map(piece, pieces)))
-
-
 def modules(names: int, count: int) -> bytes:
     """So many names without a letter, on one node, and so many modules of one name."""
     tree = (b"\1\0", b"\0", b"\0", b"\0\1", b"\0\1")
@@ -84,11 +77,9 @@ def long_names(count: int, length: int) -> bytes:
     return packed(_values() + number(0) + number(count) + b"".join(parts))
 
 
-def claims(names: int = 0, nodes: int = 0) -> bytes:
-    """A profile that says how many names or nodes follow, and ends."""
-    body = _values() + number(0) + number(names or 1)
-    body += piece(b"\0") + piece(b"\1") + piece(b"a") if not names else piece(b"") * 3
-    return packed(body + (piece(number(nodes)) if nodes else b""))
+def claims(names: int) -> bytes:
+    """A profile that says how many names follow, and ends."""
+    return packed(_values() + number(0) + number(names) + piece(b"") * 3)
 
 
 def number(value: int) -> bytes:

@@ -222,22 +222,6 @@ class KubeCluster:
 
         procs.wait_for(f"{name}: {reason}", reasons, seconds)
 
-    def wait_for_pods_of(self, manifest: Object, count: int) -> set[str]:
-        """Wait until so many pods of a workload in the default namespace run; their names."""
-        what = f"{count} pods of the {manifest['kind']}"
-        procs.wait_for(what, lambda: len(self._running_of(manifest)) == count, UP_SECONDS)
-        return self._running_of(manifest)
-
-    def _running_of(self, manifest: Object) -> set[str]:
-        uid = self.api.get(f"{pods.collection(manifest)}/{manifest['metadata']['name']}")["metadata"]["uid"]
-        listed = self.api.get("/api/v1/namespaces/default/pods")["items"]
-        own = [
-            one["metadata"]["name"]
-            for one in listed
-            if uid in [owner["uid"] for owner in one["metadata"].get("ownerReferences", [])]
-        ]
-        return {name for name in own if self._runs(name, "default")}
-
     def drop(self, *manifests: Object) -> None:
         """Delete workloads; their pods go in the background."""
         for one in manifests:

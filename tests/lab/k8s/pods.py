@@ -86,24 +86,16 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": content}
 
 
-def workload(kind: str, name: str, one: Object, **spec: Any) -> Object:
-    """A workload of pods like `one`, which needs labels."""
+def deployment(name: str, replicas: int, one: Object) -> Object:
+    """Pods like `one`, which needs labels."""
     metadata, labels = one["metadata"], one["metadata"]["labels"]
     template = {"metadata": {"labels": labels}, "spec": one["spec"]}
-    if kind == "Job":  # it chooses a selector of its own, and a pod of it ends some time
-        template["spec"] = {**one["spec"], "restartPolicy": "Never"}
-    else:
-        spec["selector"] = {"matchLabels": labels}
     return {
-        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
-        "kind": kind,
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
         "metadata": {"name": name, "namespace": metadata["namespace"]},
-        "spec": {**spec, "template": template},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
     }
-
-
-def deployment(name: str, replicas: int, one: Object) -> Object:
-    return workload("Deployment", name, one, replicas=replicas)
 
 
 def grant(api: Api, account: str, namespace: str, rules: Sequence[Mapping[str, Any]]) -> None:

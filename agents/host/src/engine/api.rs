@@ -1,4 +1,4 @@
-//! What records. An engine is made ready for one process, starts, stops, and makes profiles of what it saw.
+//! The interface of engines. An engine is made ready for one process, starts, stops, and makes profiles.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,70 +20,70 @@ use crate::wire::requests::Chosen;
 use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 
-/// A process that is ready to be recorded by one engine. It lives on a thread of its own, which has the process's user
-/// and files where the engine needs that.
+/// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
+/// namespaces if the engine needs them.
 pub trait Engine {
     fn target(&self) -> &Target;
 
-    /// Begin to record. It ends by itself some time after the job's duration, should the agent be killed.
+    /// Start to record. Should the agent be killed, the recording ends by itself some time after the job's duration.
     fn start(&mut self) -> Result<Started, Failure>;
 
-    /// Why the recording should end before its time: it would take too much of the host. AgentLimits for now and then.
+    /// Why the recording should end early: it takes too much of the host. Called about once a second.
     fn too_much(&self) -> Option<Failure> {
         None
     }
 
-    /// Whether the CPU time of the process counts until `stop` has returned, or until it is called.
+    /// Whether samples are taken until `stop` returns, or only until it is called.
     fn samples_until_stopped(&self) -> bool {
         true
     }
 
-    /// End the recording and have everything written that it yielded.
+    /// End the recording and write the rest of it.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 
-    /// How long the process was attached to for its recording, from its turn on: the profiler was put into it and
-    /// started, or it was asked for its names. None where nothing was.
+    /// How long the agent was attached to the process, without the wait for a turn: to load and start the profiler, or
+    /// to ask for names. None if it did neither.
     fn attached(&self) -> Option<Duration> {
         None
     }
 
-    /// Have the process tell what only it knows, while it lives. It is not sampled any more, and nothing fails by it.
+    /// Ask the process, while it lives, for what only it knows. It is no longer sampled. This cannot fail.
     fn ask(&mut self) {}
 
-    /// Make profiles of what was recorded. Err where there is not a single one.
+    /// Make profiles of the recording. Err if there is none.
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure>;
 
-    /// What was recorded, as it is; asked for after `fold` and at most once.
+    /// The recording as it is; called after `fold` and at most once.
     fn raw(&mut self) -> Result<Raw, Failure>;
 
-    /// Stop what may still run and delete what was put beside the process. The paths that could not be deleted.
+    /// Stop what may still run, and delete the files beside the process. Returns the paths that could not be deleted.
     fn leave(self: Box<Self>) -> Vec<String>;
 }
 
-/// How a recording began.
+/// How a recording started.
 pub struct Started {
-    /// What was really used for each event.
+    /// What recorded each event.
     pub sources: BTreeMap<String, String>,
-    /// What the user should know of it.
+    /// What the user should know.
     pub notes: Vec<Note>,
 }
 
-/// What came of making a process ready.
+/// The result of making a process ready.
 pub enum Prepared {
     Ready(Box<dyn Engine>),
-    /// How the recording would start, or why it would not, as far as that can be seen from outside.
+    /// How the recording would start, or why it would not, as far as the agent can see from outside.
     DryRun(Result<Started, Failure>),
 }
 
-/// A word for the outcome's reason.
+/// A part of the outcome's reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub code: Code,
     pub parameters: Parameters,
     pub text: String,
-    /// What it follows from, which several notes may follow from; empty where the text says all.
+    /// The cause, which several notes may share; empty if the text says all.
     pub why: String,
-    /// Whether it makes the result worse than what was asked for.
+    /// Whether the result is worse than what was asked for.
     pub degraded: bool,
     /// What to do about that.
     pub remedy: String,
@@ -111,7 +111,7 @@ impl Note {
         self
     }
 
-    /// Of what could not be done beside what is recorded.
+    /// A note of what failed while the rest is recorded.
     pub fn of(failure: Failure) -> Self {
         Self {
             code: failure.code,
@@ -123,7 +123,7 @@ impl Note {
         }
     }
 
-    /// The same, as what follows from a failure.
+    /// The same note, with a failure as its cause.
     pub fn because(self, failure: Failure) -> Self {
         Self {
             code: match self.code {
@@ -137,26 +137,26 @@ impl Note {
     }
 }
 
-/// What share of stacks may be broken, of frames nameless or of records lost, before it is worth saying.
+/// Up to this share of broken stacks, nameless frames or lost records there is no note.
 const WORTH_SAYING: f64 = 0.02;
 
-/// A share in per cent, if it is worth saying.
+/// A share in per cent, if it is worth a note.
 pub fn share(part: u64, whole: u64) -> Option<String> {
     let share = part as f64 / whole.max(1) as f64;
     (share > WORTH_SAYING).then(|| format!("{:.0} %", share * 100.0))
 }
 
-/// How a recording was over.
+/// How a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     AsTold,
-    /// By the process's end.
+    /// The process ended.
     WithTheProcess,
-    /// Before it was told to, in a process that lives.
+    /// By itself, in a process that lives.
     Early,
 }
 
-/// What a recording yielded.
+/// The profiles of a recording.
 pub struct Folded {
     pub profiles: Vec<EventProfile>,
     /// What is wrong with them.
@@ -167,22 +167,22 @@ pub struct Folded {
 pub struct EventProfile {
     pub event: String,
     pub source: String,
-    /// What one sample stands for, in the event's own unit; 0 where that means nothing.
+    /// What one sample stands for, in the event's unit; 0 if samples differ.
     pub interval: u64,
     pub profile: Profile,
     pub taken: u64,
-    /// Samples taken in each second since the recording's begin.
+    /// Samples in each second since the start.
     pub timeline: Vec<u64>,
 }
 
-/// A recording as the engine wrote it. The file may be its process's user's: what is read is not to be trusted.
+/// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.
 pub struct Raw {
     pub name: String,
     pub file: File,
     pub size: u64,
 }
 
-/// The source of CPU samples that are taken in the program's own code only.
+/// The source of CPU samples without the kernel.
 pub const USER_CODE: &str = "cpu-clock,alluser";
 
 /// What the recordings of a session share.
@@ -195,7 +195,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What is made of recordings keeps within these limits.
+    /// Profiles keep within these limits.
     pub fn within(asked: &AgentLimits, processes: usize) -> Self {
         Self {
             processes,
@@ -206,14 +206,14 @@ impl Shared {
     }
 }
 
-/// A file that an engine loads into processes. Of one that is only told of there are no bytes.
+/// A file that an engine loads into processes. A dry run has no bytes of it.
 pub struct Library {
     pub sha256: String,
     pub version: Option<String>,
     pub bytes: Vec<u8>,
 }
 
-/// The files that engines may load; one that no engine needs may be missing.
+/// The files that engines load. One that no engine needs may be missing.
 #[derive(Clone, Default)]
 pub struct Libraries {
     pub async_profiler: Option<Arc<Library>>,
@@ -231,7 +231,7 @@ pub struct Job {
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
-    /// Nothing is to be touched: only what a recording would come to is wanted.
+    /// Check whether the recording would succeed, and touch nothing.
     pub dry_run: bool,
 }
 

@@ -10,8 +10,8 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 const RAW: u32 = 4;
-/// Counters of processors that both engines know, with the kernel's type and number. The number of a cache event has the
-/// cache, the operation in its second byte (0 is load), and the result in its third (1 is miss).
+/// Counters of processors that both engines know, with the kernel's type and number. The number of a cache event has
+/// the cache, the operation in its second byte (0 is load), and the result in its third (1 is miss).
 const COUNTERS: [(&str, u32, u64); 11] = [
     ("cycles", HARDWARE, 0),
     ("instructions", HARDWARE, 1),
@@ -27,7 +27,8 @@ const COUNTERS: [(&str, u32, u64); 11] = [
 ];
 /// The devices that count (PMUs), each with a folder of its named events.
 const DEVICES: &str = "/sys/bus/event_source/devices";
-/// Where tracepoints are, readable by root alone. systemd mounts the first at boot, the kernel the second in its debugfs.
+/// Where tracepoints are, readable by root alone. systemd mounts the first at boot, the kernel the second in its
+/// debugfs.
 const TRACEPOINTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];
 /// Words before a colon that are no groups of tracepoints: addresses, and async-profiler's names for kernel functions.
 const NO_GROUPS: [&str; 4] = ["mem", "kprobe", "kretprobe", "trace"];

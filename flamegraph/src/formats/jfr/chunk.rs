@@ -8,8 +8,6 @@ use crate::profile::{Error, Result};
 use crate::source::Input;
 
 pub(super) const HEADER_BYTES: usize = 68;
-/// A chunk is held in memory; async-profiler's have 100 MB at most, the JDK's 12 MB, unless it is told otherwise.
-const MOST_BYTES: u64 = 2 << 30;
 /// No recording is longer, in nanoseconds: a day, and what it takes to end one.
 const LONGEST: i128 = 90_000 * 1_000_000_000;
 /// Kinds of events that every chunk has.
@@ -85,11 +83,17 @@ pub(super) struct Chunk {
 pub(super) struct Chunks<'a> {
     input: Input<'a>,
     place: u64,
+    /// Bytes of a chunk.
+    limit: u64,
 }
 
 impl<'a> Chunks<'a> {
-    pub(super) fn of(input: Input<'a>) -> Chunks<'a> {
-        Chunks { input, place: 0 }
+    pub(super) fn of(input: Input<'a>, limit: u64) -> Chunks<'a> {
+        Chunks {
+            input,
+            place: 0,
+            limit,
+        }
     }
 
     /// The next chunk; `spent` is an earlier one whose memory may be used again.
@@ -116,12 +120,8 @@ impl<'a> Chunks<'a> {
         } else {
             u64::MAX
         };
-        if sized && rest > MOST_BYTES && rest < u64::MAX >> 1 {
-            let limit = MOST_BYTES;
-            return Err(Error::Limit {
-                what: "bytes of a chunk",
-                limit,
-            });
+        if sized && header.size > self.limit && rest < u64::MAX >> 1 {
+            return Err(self.too_large());
         }
         self.fill(&mut bytes, rest)?;
         let whole = sized && bytes.len() as u64 == header.size;
@@ -138,17 +138,20 @@ impl<'a> Chunks<'a> {
         let read = self
             .input
             .by_ref()
-            .take(count.min(MOST_BYTES + 1))
+            .take(count.min(self.limit + 1))
             .read_to_end(bytes)? as u64;
-        if read > MOST_BYTES {
-            let limit = MOST_BYTES;
-            return Err(Error::Limit {
-                what: "bytes of a chunk",
-                limit,
-            });
+        if read > self.limit {
+            return Err(self.too_large());
         }
         self.place += read;
         Ok(())
+    }
+
+    fn too_large(&self) -> Error {
+        Error::Limit {
+            what: "bytes of a chunk",
+            limit: self.limit,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 /// Reads a recording.
 pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording> {
     let mut reader = Reader::new(options);
-    let mut chunks = Chunks::of(input);
+    let mut chunks = Chunks::of(input, options.limits.chunk_bytes);
     let mut spent = Vec::new();
     loop {
         match chunks.next(std::mem::take(&mut spent)) {
@@ -40,7 +40,10 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
                 spent = chunk.bytes;
             }
             Ok(None) => break,
-            Err(error @ Error::Jfr { .. }) => {
+            // What was read before is kept.
+            Err(error @ (Error::Jfr { .. } | Error::Limit { .. }))
+                if reader.read > 0 || matches!(error, Error::Jfr { .. }) =>
+            {
                 reader.profile.add_warnings([error.to_string()]);
                 break;
             }

@@ -8,29 +8,27 @@
 //! Sizes and names in the file are not believed; see `tests/perf_data.rs`.
 
 mod event;
-mod event_values;
-mod fold;
-mod grow;
+mod file;
+mod finish;
+mod groups;
 mod header;
 mod live;
 mod modules;
+mod naming;
+mod off_cpu;
 mod processes;
 mod records;
-mod resolve;
-mod samples;
 mod space;
-#[cfg(feature = "formats")]
+mod stacks;
+mod take;
+mod tally;
 mod unpack;
-#[cfg(not(feature = "formats"))]
-#[path = "unpack_refused.rs"]
-mod unpack;
-mod visit;
 
 pub use crate::profile::Unknown;
 pub use crate::symbols::{demangle, perf_map_at, symbols_at, JitMap, JitMaps};
+pub use file::{for_each_sample, SampleFrame, SampleView};
 pub(crate) use header::detect;
 pub use live::{Counted, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};
-pub use visit::{for_each_sample, SampleFrame, SampleView};
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
@@ -42,7 +40,7 @@ use crate::source::Input;
 /// Reads a perf.data file that is at hand or comes as a stream.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let bytes = input.into_bytes("bytes of a perf.data file", options.limits.perf_data_bytes)?;
-    fold(Cursor::new(&bytes[..]), options)
+    file::read(Cursor::new(&bytes[..]), options)
 }
 
 /// Reads a perf.data file without holding it in memory; `None` when it is not one.
@@ -55,10 +53,5 @@ pub(crate) fn read_file(file: &File, options: &ReadOptions) -> Result<Option<Pro
         return Ok(None);
     }
     options.check_for(Format::PerfData)?;
-    fold(input, options).map(Some)
-}
-
-fn fold(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
-    let samples = samples::Samples::new(input, &options.symbols)?;
-    fold::fold(samples, options)
+    file::read(input, options).map(Some)
 }

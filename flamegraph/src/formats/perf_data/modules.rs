@@ -189,18 +189,6 @@ impl Modules {
         }
     }
 
-    /// The name of the symbol at a module's own address; see [`Modules::find`].
-    pub(crate) fn symbol(
-        &mut self,
-        module: ModuleId,
-        address: u64,
-        header: &Header,
-        files: &Files<'_>,
-    ) -> Option<String> {
-        let symbol = self.find(module, address, header, files)?;
-        Some(self.symbol_name(module, symbol))
-    }
-
     fn load(&mut self, module: ModuleId, header: &Header, files: &Files<'_>) {
         let module = &mut self.all[module as usize];
         if std::mem::replace(&mut module.loaded, true) {
@@ -261,17 +249,6 @@ impl Modules {
             self.kernel_moved = listed.map_or(0, |listed| listed.wrapping_sub(then));
         }
         kernel.find(address.wrapping_add(self.kernel_moved))
-    }
-
-    /// The name of the kernel's symbol at an address.
-    pub(crate) fn kernel_symbol(
-        &mut self,
-        address: u64,
-        header: &Header,
-        files: &Files<'_>,
-    ) -> Option<String> {
-        let symbol = self.find_kernel(address, header, files)?;
-        Some(self.symbol_name(self.kernel, symbol))
     }
 }
 

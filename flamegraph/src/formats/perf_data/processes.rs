@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::header::Header;
 use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
-use super::space::{Mapping, Nodes, Space};
+use super::space::{Mapping, Space};
 
 /// Most mappings of one process.
 const MOST_OF_ONE: usize = 1 << 18;
@@ -64,13 +64,24 @@ pub(crate) struct Mapped {
     ended: bool,
 }
 
+impl Mapped {
+    /// How many mappings it holds alone.
+    fn own(&self) -> usize {
+        if self.space.is_shared() {
+            return 0;
+        }
+        self.space.len()
+    }
+}
+
 /// Threads and processes as they are at the time of the record just read.
 pub(crate) struct Processes {
     threads: HashMap<u32, Arc<str>>,
     mapped: HashMap<u32, Mapped>,
     pub(crate) kernel: Mapped,
     generations: u32,
-    nodes: Nodes,
+    /// How many mappings are held; those that several processes share count once.
+    held: usize,
     bounds: Bounds,
     /// How many processes ended and are still held.
     ended: usize,
@@ -87,7 +98,7 @@ impl Processes {
             mapped: HashMap::new(),
             kernel: Mapped::default(),
             generations: 0,
-            nodes: Nodes::new(),
+            held: 0,
             bounds,
             ended: 0,
             left_out: 0,
@@ -153,8 +164,10 @@ impl Processes {
         if pid == parent {
             return Some(());
         }
-        let before = self.mapped.remove(&pid);
-        self.ended -= usize::from(before.is_some_and(|before| before.ended));
+        if let Some(before) = self.mapped.remove(&pid) {
+            self.ended -= usize::from(before.ended);
+            self.held -= before.own();
+        }
         let has_its_own = record.misc & MISC_DATA_OR_NO_CLONE != 0;
         if !has_its_own && self.mapped.len() < self.bounds.threads {
             let mut inherited = self.mapped.get(&parent).cloned().unwrap_or_default();
@@ -207,14 +220,17 @@ impl Processes {
     fn insert(&mut self, pid: u32, mapping: Mapping) {
         let known = self.mapped.get(&pid);
         let of_one = known.map_or(0, |mapped| mapped.space.len());
-        if of_one >= MOST_OF_ONE || !self.has_room() {
+        let copied = of_one - known.map_or(0, Mapped::own);
+        if of_one >= MOST_OF_ONE || !self.has_room(copied + 1) {
             self.left_out += 1;
             return;
         }
         self.generations += 1;
         let mapped = self.mapped.entry(pid).or_default();
+        self.held -= mapped.own();
         mapped.generation = self.generations;
-        mapped.space.insert(mapping, &self.nodes);
+        mapped.space.insert(mapping);
+        self.held += mapped.own();
     }
 
     fn insert_kernel(&mut self, mapping: Mapping) {
@@ -224,18 +240,21 @@ impl Processes {
         }
         self.generations += 1;
         self.kernel.generation = self.generations;
-        self.kernel.space.insert(mapping, &self.nodes);
+        self.kernel.space.insert(mapping);
     }
 
-    /// Whether one more mapping may be held. Processes that ended go first, once they are many enough to be
+    /// Whether so many more mappings may be held. Processes that ended go first, once they are many enough to be
     /// worth a look at all.
-    fn has_room(&mut self) -> bool {
-        let full = |processes: &Processes| processes.nodes.count() >= processes.bounds.mappings;
-        if full(self) && self.ended > self.mapped.len() / 8 {
+    fn has_room(&mut self, more: usize) -> bool {
+        if self.held + more > self.bounds.mappings && self.ended > self.mapped.len() / 8 {
             self.mapped.retain(|_, mapped| !mapped.ended);
             self.ended = 0;
+            let mut counted = HashSet::new();
+            let spaces = self.mapped.values().map(|mapped| &mapped.space);
+            let distinct = spaces.filter(|space| counted.insert(space.place()));
+            self.held = distinct.map(Space::len).sum();
         }
-        !full(self)
+        self.held + more <= self.bounds.mappings
     }
 
     /// Code the kernel made at run time.

@@ -118,11 +118,6 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// How much of the file was read.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
     /// Goes to the next record, which [`current`](Records::current) then is; false after the last one.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         loop {

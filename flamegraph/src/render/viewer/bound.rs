@@ -1,9 +1,8 @@
 //! A tree of no more nodes than a browser can hold, with exact totals.
 
-use super::thinned::thinned;
 use super::{Column, ViewerWriter};
-use crate::ops::prune::{smaller_frames, ONE};
-use crate::profile::{deal, Node, Result, ROOT};
+use crate::ops::prune::{largest, smaller_frames, ONE};
+use crate::profile::{Result, ROOT};
 
 impl ViewerWriter {
     /// Puts the nodes in order, and the thinnest subtrees together, so that there are at most this many nodes.
@@ -14,10 +13,10 @@ impl ViewerWriter {
         }
         let shares = self.shares();
         let kept = self.largest(&shares, most);
-        let (union, went) = thinned(&self.union, &shares, &kept)?;
+        let (union, went) = self.union.with_remainders(&shares, &kept)?;
         self.union = union;
         self.move_columns(&went);
-        Ok(())
+        self.put_in_order()
     }
 
     /// For each node the part its total is of the whole, in the event in which that is largest.
@@ -45,57 +44,18 @@ impl ViewerWriter {
         shares
     }
 
-    /// The nodes with the largest shares: as many as there is room for beside the frames that stand for the rest.
+    /// The nodes with the largest shares: half as many as there may be, for each may need a frame beside it that
+    /// stands for the rest.
     fn largest(&self, shares: &[u64], most: usize) -> Vec<bool> {
         let tree = &self.union.tree;
-        // What stands for others already is put together with what comes to it.
-        let stands = self.union.frames.all().map(smaller_frames);
-        let stands: Vec<bool> = stands.map(|count| count.is_some()).collect();
-        let counts =
-            |&node: &Node| shares[node as usize] > 0 && !stands[tree.frame(node).name() as usize];
-        let size = |node: Node| SIZES - 1 - size_of_share(shares[node as usize]);
-        let (order, _) = deal(tree.nodes().filter(counts), SIZES, size);
-        let mut kept = vec![false; shares.len()];
-        for &node in &order[..self.fitting(&order, most)] {
-            kept[node as usize] = true;
-        }
-        // What is below something that stands for others goes with it.
+        let mut kept = largest(shares, most.saturating_sub(2) / 2);
+        kept[ROOT as usize] = true;
         for node in tree.nodes() {
-            let parent = tree.parent(node);
-            kept[node as usize] &= parent == ROOT || kept[parent as usize];
+            let place = node as usize;
+            // What stands for others already is put together with what comes to it, and with it all that is below.
+            let stands = smaller_frames(self.union.frames.name_of(tree.frame(node))).is_some();
+            kept[place] &= shares[place] > 0 && !stands && kept[tree.parent(node) as usize];
         }
         kept
     }
-
-    /// How many of the nodes, in this order, there is room for. A parent must come before its children.
-    fn fitting(&self, order: &[Node], most: usize) -> usize {
-        let tree = &self.union.tree;
-        let mut left_out = vec![0u32; tree.len()];
-        for node in tree.nodes() {
-            left_out[tree.parent(node) as usize] += 1;
-        }
-        // The root, and one frame for what is left out below it.
-        let mut nodes = 2;
-        let fits = |&node: &Node| {
-            nodes += 1 + usize::from(left_out[node as usize] > 0);
-            let siblings = &mut left_out[tree.parent(node) as usize];
-            *siblings -= 1;
-            nodes -= usize::from(*siblings == 0);
-            nodes <= most
-        };
-        // A node never makes room for another, so the first that does not fit is the end.
-        order.iter().copied().take_while(fits).count()
-    }
-}
-
-/// Sizes that are told apart: shares within a thousandth of one another are alike.
-const SIZES: usize = 1 << 16;
-/// Of a share's bits behind the first, as many as count.
-const SIZE_BITS: u32 = 10;
-
-/// Grows with the share.
-fn size_of_share(share: u64) -> usize {
-    let first = u64::BITS - 1 - share.max(1).leading_zeros();
-    let behind = share.max(1) << (u64::BITS - 1 - first) << 1 >> (u64::BITS - SIZE_BITS);
-    (first as usize) << SIZE_BITS | behind as usize
 }

@@ -3,7 +3,6 @@
 
 mod bound;
 mod column;
-mod thinned;
 mod write;
 
 use std::collections::HashMap;

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.lab.chaos.fault import Fault
 from tests.lab.chaos.faults import (
     clocks,
-    foreign,
     freezing,
     interrupts,
     jvms,
@@ -24,6 +23,5 @@ _EVERY: list[type[Fault]] = [
     *scarce.FAULTS,
     *limits.FAULTS,
     *jvms.FAULTS,
-    *foreign.FAULTS,
 ]
 ALL: dict[str, type[Fault]] = {fault.name: fault for fault in _EVERY}

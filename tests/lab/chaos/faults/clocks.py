@@ -1,8 +1,6 @@
-"""Clocks that are off by an hour.
+"""The coordinator's wall clock off by an hour against all hosts: a library before libc answers for it.
 
-A machine has one wall clock, and this one's is not to be set. So it is the coordinator whose wall clock is
-off against all hosts: a library before libc answers for it. The clock that counts from boot has
-namespaces: a host's sshd, and with it the agent, is an hour ahead of the JVM there.
+A machine has one wall clock, and this one's is not to be set.
 """
 
 from __future__ import annotations
@@ -10,13 +8,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.lab import cache, procs
+from tests.lab import cache
 from tests.lab.chaos.fault import BEFORE, Circumstances, Fault, Moment
 from tests.lab.coordinator import Running
 
 SOURCE = Path(__file__).parents[1] / "clock_off.c"
 HOUR = 3600
-_SSHD_PID = "/run/sshd.pid"
 
 
 def clock_library() -> Path:
@@ -51,34 +48,4 @@ class WallClockOff(Fault):
         return f"the coordinator, by {self._off:+} s after {self._after} s"
 
 
-class BootClockOff(Fault):
-    """What is started on a host by ssh counts an hour more since boot than the JVM does."""
-
-    name = "boot clock off by an hour"
-
-    def choose_moment(self) -> Moment | None:
-        return BEFORE
-
-    def begin(self, running: Running | None) -> None:
-        hour = str(HOUR)
-        self._restart(["unshare", "--time", "--boottime", hour, "--monotonic", hour, "--fork"])
-
-    def end(self) -> None:
-        if self.struck:
-            self._restart([])
-
-    def _restart(self, prefix: list[str]) -> None:
-        """Start the host's sshd anew, `prefix` before it; sessions go on."""
-        host = self.ground.host(self.host)
-        file = host.path(_SSHD_PID)
-        old = file.read_text().strip()
-        host.run(["sh", "-c", f"kill {old}; rm -f {_SSHD_PID}"])
-        host.run([*prefix, "/usr/sbin/sshd", "-E", "/var/log/sshd.log"])
-        procs.wait_for("sshd", lambda: file.exists() and bool(file.read_text()))
-        number = int(file.read_text())
-        for seen in host.processes():
-            if seen.inner_pid == number:
-                self.ground.witness.adopt(host, seen.pid)
-
-
-FAULTS: list[type[Fault]] = [WallClockOff, BootClockOff]
+FAULTS: list[type[Fault]] = [WallClockOff]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import resource
-from pathlib import Path
 
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
 from tests.lab.chaos.ground import Ground
@@ -93,16 +90,6 @@ class NoInodes(_Remounted):
         return f"nr_inodes={max(2, used.f_files - used.f_ffree)}"
 
 
-class NoExec(_Remounted):
-    """Programs and libraries may not be run from there."""
-
-    name = "noexec"
-    usual = "exec"
-
-    def scarce(self, folder: str) -> str:
-        return "noexec"
-
-
 class ReadOnly(_Remounted):
     """Nothing can be written, and nothing that is there deleted, until it is over."""
 
@@ -121,48 +108,4 @@ class ReadOnly(_Remounted):
         return BEFORE  # what is open stays in the folder below, and could not be cleaned
 
 
-class FullOutput(Fault):
-    """The coordinator can write no more than some bytes to any one file."""
-
-    name = "coordinator's disk full"
-
-    def begin(self, running: Running | None) -> None:
-        assert running
-        resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (512, 512))
-
-    def where(self) -> str:
-        return "the coordinator"
-
-    def excuse(self) -> Excuse:
-        return Excuse(frozenset(self.ground.names), frozenset({1, 2, 3, 4}), everything=True)
-
-
-class SpoiltOutput(FullOutput):
-    """Somebody puts a file where the run folder's hosts are to be."""
-
-    name = "output folder spoilt"
-
-    def __init__(self, ground: Ground, chance: random.Random) -> None:
-        super().__init__(ground, chance)
-        self._in_the_way: Path | None = None
-
-    def begin(self, running: Running | None) -> None:
-        assert running and running.folder
-        place = running.folder / "hosts"
-        with contextlib.suppress(OSError):  # it has come further: then this one does nothing
-            place.touch(exist_ok=False)
-            self._in_the_way = place
-
-    def end(self) -> None:
-        if self._in_the_way:
-            self._in_the_way.unlink()
-
-
-FAULTS: list[type[Fault]] = [
-    FullDisk,
-    NoInodes,
-    NoExec,
-    ReadOnly,
-    FullOutput,
-    SpoiltOutput,
-]
+FAULTS: list[type[Fault]] = [FullDisk, NoInodes, ReadOnly]

@@ -3,33 +3,23 @@
 use crate::engine::kernel_events::{is_counter, refuse_missing};
 use crate::wire::outcome::{Code, Failure};
 
-/// Events that have an argument of their own, so that all of them go into one recording.
+/// Events with an argument of their own. All of them go into one recording.
 const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
-/// What the profiler can sample CPU time by.
+/// The profiler's ways to sample CPU time.
 const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
-/// Events that the kernel counts for perf, while this profiler would look for functions of these names.
-const OF_PERF: [&str; 9] = [
-    "alignment-faults",
-    "cpu-migrations",
-    "cs",
-    "emulation-faults",
-    "faults",
-    "major-faults",
-    "migrations",
-    "minor-faults",
-    "bpf-output",
-];
+/// perf's events for which async-profiler would look for functions.
+const OF_PERF: [&str; 3] = ["cs", "faults", "migrations"];
 
-/// Others with a hyphen, of which it knows more, are counters of hardware. No function has one in its name.
+/// Events with a hyphen that are not counters of the processor. No function has a hyphen in its name.
 const WITH_HYPHEN: [&str; 2] = ["context-switches", "page-faults"];
 
-/// The first version with what allocations and live objects are sampled by.
+/// The first JDK that samples allocations and live objects.
 const SAMPLES_HEAP: u32 = 11;
 /// Releases of the profiler before the first of each pair crash JVMs from the second on (seen).
 const KNOWN_BAD: [((u32, u32), u32); 2] = [((4, 0), 25), ((4, 1), 26)];
 pub const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
 
-/// Of these events those that one recording on this machine has, in their order, and why not the others.
+/// The events that one recording on this machine can have, in their order, and why not the others.
 pub fn possible(asked: &[String]) -> (Vec<String>, Vec<Failure>) {
     let mut events = Vec::new();
     let mut refused = Vec::new();
@@ -44,7 +34,7 @@ pub fn possible(asked: &[String]) -> (Vec<String>, Vec<Failure>) {
     (events, refused)
 }
 
-/// The event that takes the profiler's only `event=`, if one does.
+/// The event that uses the profiler's only `event=`, if any.
 pub fn counted(events: &[String]) -> Option<&str> {
     let counted = || events.iter().map(String::as_str).filter(is_counted);
     counted()
@@ -81,7 +71,7 @@ fn is_unknown(event: &str) -> bool {
     word && !WITH_HYPHEN.contains(&event) && !is_counter(event)
 }
 
-/// Take out the events for which there is no place beside the counted one, and say so of each.
+/// Take out the events that have no place beside the counted one, with a failure for each.
 fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
     let Some(first) = counted(events).map(str::to_owned) else {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! What one sample stands for: as asked, or chosen by what the JVM does.
 //!
-//! A fixed allocation interval is wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and
-//! 16 MiB leaves nothing to see of one that allocates 10 MB/s. So it follows the rate at which the JVM allocates, by what
+//! A fixed allocation interval is wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and 16
+//! MiB leaves nothing to see of one that allocates 10 MB/s. So it follows the rate at which the JVM allocates, by what
 //! it publishes of its garbage collector.
 
 use std::thread::sleep;
@@ -14,27 +14,27 @@ use crate::os::proc::named::Named;
 use crate::wire::outcome::Code;
 use crate::wire::sampling::Sampling;
 
-/// How long a JVM is looked at, at least.
+/// The least time between two looks at a JVM.
 const WHILE: Duration = Duration::from_millis(400);
-/// Samples a second that are enough.
+/// Enough samples a second.
 const SAMPLES: f64 = 200.0;
 const LEAST: u64 = 512 << 10;
 const MOST: u64 = 16 << 20;
-/// The interval where nothing is known of the JVM.
+/// The interval if the JVM publishes nothing.
 const UNKNOWN: u64 = 2 << 20;
-/// Of the young generation (or all of the heap, where there is one only): bytes used, bytes there are, collections.
+/// Bytes used, capacity and collections of the young generation, or of the heap if there is only one.
 const YOUNG: [&str; 3] = [
     "sun.gc.generation.0.space.0.used",
     "sun.gc.generation.0.space.0.capacity",
     "sun.gc.collector.0.invocations",
 ];
 
-/// There where large objects may be put into an old generation at once, which is not seen.
+/// Published if there is an old generation. Large objects may go there at once, unseen.
 const OLD: [&str; 1] = ["sun.gc.generation.1.space.0.capacity"];
 
-/// Contentions that last shorter are left out, in nanoseconds.
+/// Shorter contentions are left out, in nanoseconds.
 const LOCK_THRESHOLD: u64 = 10_000;
-/// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
+/// The interval of native allocations without heap events, in bytes.
 const NATIVE_ALLOC: u64 = 512 << 10;
 const MILLISECOND: u64 = 1_000_000;
 /// With more threads than this a JVM's wall clock is sampled less often.
@@ -54,8 +54,8 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// What was not asked for is chosen: `alloc` is for allocations, and `threads` are those of the JVM. The notes say
-    /// what was chosen by what was seen.
+    /// Choose what was not asked for: `alloc` chooses the allocation interval, and `threads` are the JVM's. The notes
+    /// say what was chosen, and why.
     pub fn choose(
         sampling: &Sampling,
         events: &[String],
@@ -89,13 +89,13 @@ impl Intervals {
     }
 }
 
-/// A JVM that was looked at for the first time.
+/// The first look at a JVM.
 pub struct Rate {
     at: Instant,
     first: Option<Young>,
 }
 
-/// What new objects are put into.
+/// The young generation.
 #[derive(Debug, Clone, Copy)]
 struct Young {
     used: u64,
@@ -113,7 +113,7 @@ impl Young {
         })
     }
 
-    /// Bytes allocated since an earlier look: each collection came when all was used.
+    /// Bytes allocated since an earlier look, if each collection came when the generation was full.
     fn since(&self, earlier: &Self) -> u64 {
         let collections = self.collections.saturating_sub(earlier.collections);
         let Some(between) = collections.checked_sub(1) else {
@@ -135,7 +135,7 @@ impl Rate {
         }
     }
 
-    /// The interval in bytes, and why this one. Waits until enough time has passed since the first look.
+    /// The interval in bytes, and why. Waits until enough time has passed since the first look.
     pub fn interval(self, named: &Named, data: &[Mapped]) -> (u64, Note) {
         let second = self.first.and_then(|first| {
             sleep(WHILE.saturating_sub(self.at.elapsed()));
@@ -152,7 +152,7 @@ impl Rate {
     }
 }
 
-/// `beside`: whether there is more than what was seen.
+/// `beside`: whether there may be more that was not seen.
 fn seen(rate: f64, beside: bool) -> String {
     if rate < 1e6 {
         return String::from("hardly anything seen allocated");
@@ -169,7 +169,7 @@ fn told(interval: u64, why: &str) -> Note {
     Note::plain(format!("allocation interval {interval} ({why})")).coded(Code::IntervalChosen)
 }
 
-/// The power of two with which so many bytes a second are no more samples than are enough.
+/// The least power of two that gives no more than enough samples at this rate in bytes a second.
 fn interval(rate: f64) -> u64 {
     let least = (rate / SAMPLES).clamp(LEAST as f64, MOST as f64);
     (least as u64).next_power_of_two().min(MOST)
@@ -196,7 +196,7 @@ mod tests {
             (young(10, 3), young(40, 3), 30),
             (young(10, 3), young(40, 4), 130),
             (young(10, 3), young(40, 6), 330),
-            // Counters of a hostile JVM may run backwards or be anything.
+            // A hostile JVM may publish anything.
             (young(40, 3), young(10, 3), 0),
             (young(40, 3), young(10, 1), 0),
             (young(0, 0), young(0, u64::MAX), u64::MAX),

@@ -1,7 +1,7 @@
-//! One JVM with our library in it: start, stop, what it wrote, and leaving it as it was.
+//! One JVM with our library in it: start, stop, and leave it as it was.
 //!
-//! All time limits together stay below the half minute that a coordinator gives a host for a step, so that one JVM
-//! that hangs does not lose the others' results.
+//! All time limits together stay below the half minute that a coordinator gives a host for a step. So a JVM that hangs
+//! does not lose the results of others.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fd::AsFd;
 use rustix::process::{getrlimit, Resource};
 
-use super::events::counted;
+use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
 use super::plan::{self, Choice, Plan};
 use crate::engine::api::{Shared, Stopped};
@@ -31,20 +31,20 @@ use crate::wire::requests::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
-/// How long for writing what was recorded.
+/// How long it may take to write the recording.
 const WRITE: Duration = Duration::from_secs(15);
-/// How long when nobody waits for the result any more.
+/// How long it may take when nobody waits for the result.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long one that has reached its time limit may take to write the rest.
+/// How long a profiler at its time limit may take to write the rest.
 const TO_END: Duration = Duration::from_secs(1);
-/// The attach protocol of JDK 8 takes no longer argument.
+/// The longest argument of JDK 8's attach protocol.
 const MAX_OPTIONS: usize = 1000;
 /// The kind of file that a recording is.
 pub const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
 pub const MAX_LOG: u64 = 64 << 10;
 
-/// A JVM in which the library is loaded. The thread that made it sees the JVM's files as the JVM's user.
+/// A JVM in which the library is loaded. Its thread has the JVM's user and namespaces.
 pub struct Jvm {
     pub target: Target,
     shoes: Shoes,
@@ -53,15 +53,15 @@ pub struct Jvm {
     cap: DiskCap,
     musl: bool,
     shared: Arc<Shared>,
-    /// Whether a recording of ours may be going on in it.
+    /// Whether a recording of ours may be running.
     running: bool,
-    /// Whether it may have a log of ours open.
+    /// Whether the JVM may have a log of ours open.
     logs: bool,
-    /// How long it took to have it loaded and started, without the waiting for a turn.
+    /// How long it took to load and start it, without the wait for a turn.
     attached: Duration,
-    /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
+    /// When the recording ends by itself at the latest; since boot.
     ends: Option<Duration>,
-    /// What was recorded, once that is over.
+    /// The recording, once it is over.
     recorded: Option<File>,
 }
 
@@ -93,7 +93,6 @@ impl Jvm {
         self.attached
     }
 
-    /// How much may be made of a recording.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
     }
@@ -110,7 +109,7 @@ impl Jvm {
             ))
             .coded(Code::PathTooLong));
         }
-        // Where it is gone anybody may put another one, which musl would load: it goes by the file.
+        // If the file is gone anybody may put another one in its place, which musl would load as a second library.
         if self.musl && !self.library.is_there() {
             let why = format!("{} is gone and cannot be told anything", self.library.path);
             return Err(Failure::plain(why));
@@ -138,7 +137,7 @@ impl Jvm {
         ))
     }
 
-    /// Start the first of the plan's ways that works; also returns why the one before did not.
+    /// Start the first of the plan's ways that works. Also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let shared = self.shared.clone();
         let _turn = shared.attaches.turn()?;
@@ -152,7 +151,7 @@ impl Jvm {
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
-            // Until the answer is known the JVM may have started it, or yet start it.
+            // Without an answer the JVM may have started it, or may start it yet.
             self.running = true;
             self.logs = true;
             let answer = self.command(&options, ANSWER);
@@ -179,7 +178,7 @@ impl Jvm {
         }
     }
 
-    /// End the recording, which has the JVM write the rest of it. `limit`: the seconds after which it ends by itself.
+    /// End the recording; the JVM writes the rest of it. After `limit` seconds it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
         if self.is_over() && self.target.stat().is_some() {
@@ -219,13 +218,13 @@ impl Jvm {
         }
     }
 
-    /// Whether it has ended by itself: the agent was stopped, or the machine slept, for so long. What records there now is
-    /// somebody else's, and nothing in it tells whose it is.
+    /// Whether it has ended by itself, because the agent was stopped, or the machine slept, for so long. A recording
+    /// that runs now belongs to somebody else.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| since_boot() > ends)
     }
 
-    /// The JVM keeps a log open until the next command that names none.
+    /// The JVM keeps the log open until a command without it.
     fn close_log(&mut self) {
         let _ = self.command(&plan::status("/dev/null"), FAREWELL);
         self.logs = false;
@@ -239,8 +238,8 @@ impl Jvm {
         refused.err()
     }
 
-    /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,
-    /// as with its container. Where that is not possible it is found by its name.
+    /// Keep the recording open. It may wait long to be folded, and a container that ends meanwhile takes its files with
+    /// it. If there are too few descriptors it is opened by name later.
     pub fn hold_recording(&mut self) {
         let recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
         self.recorded = recorded.filter(leaves_descriptors);
@@ -255,12 +254,12 @@ impl Jvm {
         }
     }
 
-    /// Stop what may still run and delete what was put here. The paths that could not be deleted.
+    /// Stop what may still run and delete our files. Returns the paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        // NFS keeps the name of a file that is open, and so its folder.
+        // NFS keeps the name of an open file, and so its folder.
         self.recorded = None;
         self.end();
-        // On musl a library that is gone cannot be told to stop any more, and the next run would load one more beside it.
+        // On musl a deleted library cannot be told to stop, and the next run would load one more beside it.
         let library = match self.running && self.musl {
             true => {
                 let left = format!("{}: the profiler could not be stopped", self.library.path);
@@ -273,21 +272,21 @@ impl Jvm {
         left.into_iter().filter_map(Result::err).collect()
     }
 
-    /// Stop what may still run, if the JVM can be told.
+    /// Stop what may still run, if the JVM answers.
     fn end(&mut self) {
         self.running &= !self.is_over() && self.target.stat().is_some();
         if self.running {
             self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }
         self.running &= self.target.stat().is_some();
-        // One that did not start opened its log all the same. A JVM that does not answer is not asked twice.
+        // A profiler that did not start has opened its log all the same. A JVM that does not answer is not asked twice.
         if self.logs && !self.running && self.target.stat().is_some() {
             self.close_log();
         }
     }
 }
 
-/// Whether there are descriptors enough without this one: each process of a session may yet need one to be stopped. The
+/// Whether there are descriptors enough beside this one: each process of a session may need one to be stopped. The
 /// kernel gives the lowest that is free.
 fn leaves_descriptors(file: &File) -> bool {
     let most = getrlimit(Resource::Nofile).current;
@@ -305,7 +304,7 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
         }
-        text if text.contains("AllocTracer") => super::events::SYMBOLS,
+        text if text.contains("AllocTracer") => SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
         _ => "choose another event, or see what async-profiler says",
@@ -320,12 +319,12 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
     .coded(Code::StartFailed)
 }
 
-/// Its being there in a folder that is held means that a session records the process.
+/// If a locked folder has this file, a session records the process.
 pub fn recording_file(target: &Target) -> String {
     format!("{}.{RECORDING}", target.file_stem())
 }
 
-/// Its being there in a folder that is held means that a session is at work on the process.
+/// If a locked folder has this file, a session works on the process.
 pub fn status_file(target: &Target) -> String {
     format!("{}.status", target.file_stem())
 }

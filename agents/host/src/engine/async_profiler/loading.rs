@@ -1,4 +1,4 @@
-//! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
+//! Loads the library into a JVM: which folder, who else profiles the JVM, and whether it loads.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ use crate::staging::folders::{
 };
 use crate::wire::outcome::{Code, Failure};
 
-/// A folder where a recording may grow to this is as good as any, in bytes.
+/// A folder where a recording may grow to so many bytes is as good as any.
 const PLENTY: u64 = 256 << 20;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
@@ -44,10 +44,10 @@ fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
     bases
 }
 
-/// The bases under which a recording could be written, best first; nothing is made. Err says why there is none.
+/// Folders that could hold the recording, best first. Nothing is made. Err says why there is none.
 ///
-/// The first of the usual bases with plenty of room comes first, or else the one with most room. The others come last:
-/// what is left there is not found once the JVM has ended.
+/// Usual folders with plenty of room come first, then by room. Other folders come last: `clean` does not find leftovers
+/// there once the JVM has ended.
 fn places(
     shoes: &Shoes,
     bases: &[String],
@@ -78,7 +78,7 @@ fn places(
 
 /// What a JVM was entered with.
 pub struct Entered {
-    /// The folder for its recording, and how much of the disk that may take.
+    /// The folder for its recording, and how much of the disk it may take.
     pub run: Held,
     pub cap: DiskCap,
     pub library: Held,
@@ -86,8 +86,8 @@ pub struct Entered {
     pub attached: Duration,
 }
 
-/// Put the library beside a JVM, load it and see that nobody is profiling. A dry run makes the same decisions as far as
-/// they can be made from outside, touches nothing and returns None.
+/// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same
+/// decisions as far as it can from outside, touches nothing and returns None.
 pub fn enter(
     job: &Job,
     target: &Target,
@@ -142,14 +142,14 @@ pub fn enter(
             attached: began.elapsed(),
         })),
         (staged, run, _) => {
-            // What cannot be deleted now is found by `clean`.
+            // `clean` finds what cannot be deleted now.
             let _ = run.map(|run| run.release(|_| true));
             staged.map(|_| None)
         }
     }
 }
 
-/// A JVM that is being entered. There is no folder for the recording in a dry run, which asks nobody anything.
+/// A JVM that is being entered. A dry run has no folder for the recording, and asks the JVM nothing.
 struct Entry<'a> {
     target: &'a Target,
     looked: &'a Looked<'a>,
@@ -158,8 +158,8 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Another async-profiler may be loaded and idle; while it records, ours must not. One of ours with another file may
-    /// be loaded beside the library that is to be loaded, and then only the older one knows of its recording.
+    /// Another async-profiler may be loaded if it is idle. An older file of ours may be loaded too, and only that one
+    /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
         let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
@@ -179,8 +179,8 @@ impl Entry<'_> {
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
                 _ if !findings.loaded.may_be_named(shoes, library) => {
-                    // It cannot be asked. One of ours would have its recording open. Of timers of the process nothing is
-                    // to be seen but their signals.
+                    // It cannot be asked. One of ours would have its recording open. Of timers only the signals can be
+                    // seen.
                     if !ours && (sampled || self.target.status.catches_profilers_signals()) {
                         return Err(out_of_reach(pid, library));
                     }
@@ -208,7 +208,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Put the library in the first folder from which the JVM loads it, and see that it is idle.
+    /// Put the library into the first folder from which the JVM loads it, and check that it is idle.
     fn stage_and_load(&self, bases: &[String]) -> Result<Option<Held>, Failure> {
         let (shoes, library) = (&self.looked.shoes, self.looked.library);
         let musl = self.findings.loaded.musl;
@@ -256,7 +256,7 @@ impl Entry<'_> {
         .coded(Code::CannotLoad))
     }
 
-    /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
+    /// Load a library and ask for its status. Loading it again does no harm.
     fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
         let name = status_file(self.target);
         let command = plan::status(&format!("{}/{name}", run.path));
@@ -310,8 +310,8 @@ fn already_profiled(pid: i32) -> Failure {
 
 /// Why a library gave no status.
 enum Load {
-    /// This library, or the place it is in, will not do.
+    /// This library, or its folder, does not work.
     Refused(String),
-    /// Nothing would, in this JVM.
+    /// No library works in this JVM.
     Failed(Failure),
 }

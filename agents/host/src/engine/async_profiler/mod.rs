@@ -25,7 +25,7 @@ use crate::wire::outcome::{Code, Failure};
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
 
-/// What is known of a JVM before it is touched. The calling thread sees its files as its user from then on.
+/// What is known of a JVM before it is touched. From then on the thread has the JVM's user and namespaces.
 pub struct Looked<'a> {
     library: &'a Library,
     shoes: Shoes,
@@ -35,7 +35,7 @@ pub struct Looked<'a> {
     agent_filtered: bool,
 }
 
-/// Everything that speaks against recording it, and that can be seen from outside.
+/// Check everything that can be seen from outside. Err if the JVM cannot be recorded.
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
@@ -81,7 +81,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     }
 }
 
-/// Make a JVM ready to be recorded: everything that speaks against it is looked at before it is touched.
+/// Make a JVM ready to be recorded. All checks come before it is touched.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let looked = look(job, &target, findings)?;
     let (named, data) = (&looked.shoes.named, &findings.performance_data);
@@ -136,13 +136,13 @@ enum PerfEvents {
     Open,
     /// Its user may not.
     OfOthers,
-    /// What filters its system calls hardly lets this one through: it does in no usual container.
+    /// Its seccomp filter most likely refuses perf_event_open, as those of usual containers do.
     Filtered,
 }
 
 impl PerfEvents {
-    /// To be called by a thread that has the JVM's user, and no more rights. An agent that is filtered itself, as in the
-    /// JVM's container, has tried it by that.
+    /// The calling thread must have the JVM's user and no more rights. An agent that is filtered itself, as in the
+    /// JVM's container, finds out by trying.
     fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
         match privileged {
             true => Self::Open,
@@ -163,7 +163,7 @@ impl PerfEvents {
     }
 }
 
-/// Which of the plan's ways would be the first to work, and why not the one before.
+/// The first of the plan's ways that would work, and why the one before would not.
 fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>)> {
     let of_perf = |choice: &&Choice| match choice.source.as_str() {
         "perf_events" | USER_CODE => true,
@@ -180,7 +180,7 @@ fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>
     }
 }
 
-/// A method of Java, which is counted without the kernel.
+/// A Java method, which is counted without the kernel.
 fn is_method(event: &str) -> bool {
     event.contains('.') && !event.contains([':', '/'])
 }
@@ -190,9 +190,9 @@ struct AsyncProfiler {
     jvm: Jvm,
     plan: Plan,
     notes: Vec<Note>,
-    /// What takes the profiler's only `event=`; the first choice until one has worked.
+    /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
-    /// When the profiler was started, and how long it was left to sample.
+    /// When the profiler was started, and for how many seconds it sampled.
     begin: Instant,
     seconds: f64,
 }

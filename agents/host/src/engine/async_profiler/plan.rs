@@ -1,4 +1,4 @@
-//! The commands of async-profiler: which record the events that are asked for, and what it answers.
+//! async-profiler's commands, and what it answers.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use super::intervals::Intervals;
 use crate::engine::api::{Note, USER_CODE};
 use crate::wire::outcome::{Code, Failure};
 
-/// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
+/// The profiler stops by itself this long after the asked time, in seconds, should the agent be killed.
 const LEASE: u64 = 30;
-/// What happens in the kernel only, as tracepoints do (which have a colon in their names).
+/// Happens in the kernel only, as tracepoints do (which have a colon in their names).
 const OF_KERNEL: &str = "context-switches";
 const UNSEEN: (&str, &str) = (
     "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples",
@@ -24,30 +24,30 @@ const NOT_LET: (&str, &str) = (
     "the kernel does not let this JVM sample them (perf_event_paranoid)",
     "set kernel.perf_event_paranoid to 1 on the host, or record it by perf as root (--become sudo --engine perf), to see the kernel",
 );
-/// Where that is not the reason; what async-profiler says is told beside.
+/// If that is not the reason. What async-profiler says is noted beside.
 const UNABLE: (&str, &str) = (
     "async-profiler cannot sample them in this JVM",
     "record it by perf as root (--become sudo --engine perf) to see the kernel",
 );
-/// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
+/// The size of a recording's chunks. Each is read by itself, which bounds the memory that reading takes.
 const CHUNK: &str = "8m";
-/// And so often, in seconds: of a JVM that is killed the piece that is not finished cannot be read.
+/// A chunk ends after so many seconds at the latest. If a JVM is killed its unfinished chunk cannot be read.
 const CHUNK_SECONDS: u64 = 5;
 /// Neither the JVM's arguments nor its system properties (bits 1 and 2 of `jfropts`): secrets are among them.
 const NO_ARGUMENTS: u32 = 3;
 
-/// One way to record what takes the profiler's only `event=`.
+/// One way to record the event that uses the profiler's only `event=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// `event=` and what belongs to it; empty where nothing takes it.
+    /// `event=` and its interval; empty if no event uses it.
     arguments: String,
-    /// What is really used for that event.
+    /// What records that event.
     pub source: String,
-    /// What the user should know where this one is used.
+    /// What the user should know if this one is used.
     pub note: Option<Note>,
 }
 
-/// What is recorded, with the ways to do it in the order in which they are tried.
+/// What to record, and the ways to do it in the order in which they are tried.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub events: Vec<String>,
@@ -77,7 +77,7 @@ impl Plan {
         self.events.iter().any(|asked| asked == event)
     }
 
-    /// Go without an event; false where it is not asked for, or is all there is.
+    /// Go without an event; false if it is not asked for, or is the only one.
     pub fn leave_out(&mut self, event: &str) -> bool {
         let leaves = self.has(event) && self.events.len() > 1;
         if leaves {
@@ -86,7 +86,7 @@ impl Plan {
         leaves
     }
 
-    /// The command that begins to record into `file`.
+    /// The command that starts a recording into `file`.
     pub fn start(&self, choice: &Choice, file: &str, log: &str) -> String {
         let intervals = &self.intervals;
         let mut command = "start".to_owned();
@@ -107,7 +107,7 @@ impl Plan {
             self.has("wall") || self.has("offcpu"),
             format!("wall={}", intervals.wall),
         );
-        // Of each allocation's stack, not of what was freed since.
+        // The stacks of all allocations, freed or not.
         add(
             self.has("nativemem"),
             format!("nativemem={},nofree", intervals.alloc),
@@ -118,7 +118,7 @@ impl Plan {
         command + &format!(",{jfr},file={file},{chunks},timeout={timeout},log={log}")
     }
 
-    /// What was really used for an event.
+    /// What records an event.
     pub fn source(&self, event: &str, choice: &Choice) -> String {
         match counted(&self.events) {
             Some(counted) if counted == event => choice.source.clone(),
@@ -133,7 +133,7 @@ impl Plan {
             .collect()
     }
 
-    /// What one sample of an event stands for, in its own unit; 0 where that means nothing.
+    /// What one sample of an event stands for, in its unit; 0 if samples differ.
     pub fn interval(&self, event: &str) -> u64 {
         match event {
             "cpu" => self.intervals.cpu,
@@ -145,8 +145,8 @@ impl Plan {
     }
 }
 
-/// `cpu` itself is never asked for: where the kernel forbids it, async-profiler silently takes a timer in its place
-/// that the kernel's own ticks slow down. Named ways fail aloud, and the next one is tried.
+/// `event=cpu` is never used: if the kernel forbids it, async-profiler silently takes a timer, which loses samples
+/// above the kernel's tick rate. Named ways fail with an error, and the next one is tried.
 fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     let choice = |arguments: String, source: &str, note| Choice {
         arguments,
@@ -182,23 +182,22 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     choices
 }
 
-/// End the recording and write what is not yet written. The log is only for what goes wrong.
+/// End the recording and write the rest. Errors go to the log.
 pub fn stop(log: &str) -> String {
     format!("stop,log={log}")
 }
 
-/// Write whether a recording is going on.
+/// Write to a file whether a recording runs.
 pub fn status(file: &str) -> String {
     format!("status,file={file}")
 }
 
-/// Whether a status, or what is said of a `stop`, tells of no recording.
+/// Whether a status, or the answer to `stop`, says that no recording runs.
 pub fn is_idle(status: &str) -> bool {
     status.contains("not active")
 }
 
-/// The profiler's own words in a log, without those that only announce, and what they say of single threads and
-/// of options that are not ours.
+/// The errors in the profiler's log, each once, without thread numbers and without advice on options of its own.
 pub fn complaint(log: &str) -> String {
     let lines = log
         .lines()
@@ -249,7 +248,6 @@ mod tests {
         assert_eq!(sources(true)[1..], user);
         assert_eq!(sources(true)[0], "perf_events");
         assert_eq!(sources(false), user);
-        // The kernel's leave is no reason where it was given.
         for (plan, at, is_the_reason) in
             [(plan("cpu", false), 0, true), (plan("cpu", true), 1, false)]
         {

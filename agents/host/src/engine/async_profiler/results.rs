@@ -1,8 +1,6 @@
-//! What async-profiler wrote, as profiles of one event each.
+//! Reads async-profiler's recording into one profile for each event.
 
-use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 
 use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threads, ValueType};
 
@@ -18,29 +16,22 @@ const MAX_RECORDING: u64 = 2 << 30;
 const MAX_CHUNK: u64 = 64 << 20;
 /// Bytes of names that may be made of a recording.
 const MOST_NAMES: usize = 64 << 20;
-/// The part of the agent's memory for names, where that is less.
 const NAMES_PART: u64 = 8;
-/// The largest recording that is sent as it is.
+/// The largest raw recording that is sent.
 const MAX_RAW: u64 = 512 << 20;
-/// What a chunk of a recording begins with: four letters, the version, and its size.
-const CHUNK_HEAD: usize = 16;
-/// No chunk is smaller than its whole header. The recording is the JVM's user's: it may say anything of itself.
-const MIN_CHUNK: u64 = 68;
-/// More chunks are not looked at; the profiler writes one in 5 s, or in 8 MiB.
-const MOST_CHUNKS: usize = 1 << 16;
-/// Warnings of one recording that are told.
+/// The most warnings of one recording that become notes.
 const MOST_WARNINGS: usize = 3;
 
-/// The sampler of wall-clock time may fall behind by these factors before it is corrected, and the result degraded.
+/// Above these factors a slow wall-clock sampler is corrected for, and the result is degraded.
 const BEHIND: f64 = 1.02;
 const FAR_BEHIND: f64 = 1.2;
-/// The depth of outermost frames: above them are the groups of threads.
+/// The depth of outermost frames, below the groups of threads.
 const BELOW_THREADS: u32 = 2;
-/// Of fewer samples of a thread nothing is said.
+/// Fewer samples of a thread say nothing about the sampler.
 const FEW: f64 = 20.0;
 
-/// The profiles of the plan's events. `used`: what recorded the event that took the profiler's only `event=`;
-/// `seconds`: how long the profiler sampled.
+/// The profiles of the plan's events. `used` recorded the event with the profiler's only `event=`; the profiler sampled
+/// for `seconds`.
 pub fn fold(
     jvm: &Jvm,
     stopped: Stopped,
@@ -48,13 +39,33 @@ pub fn fold(
     used: &Choice,
     seconds: f64,
 ) -> Result<Folded, Failure> {
-    let (recording, cut) = read(jvm, stopped, plan.events.len())?;
-    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
-    folded.notes.extend(cut);
-    Ok(folded)
+    let recording = jvm.recording(MAX_RECORDING);
+    let (file, size) = recording.map_err(|error| match stopped {
+        Stopped::AsTold | Stopped::Early => Failure::new(
+            format!("the profiler's output is missing: {error}"),
+            "see whether the folder's disk is full",
+        )
+        .coded(Code::OutputMissing),
+        Stopped::WithTheProcess => killed(),
+    })?;
+    let within = jvm.limits();
+    let options = wanted(Limits {
+        cells: within.cells(plan.events.len()),
+        chunk_bytes: MAX_CHUNK,
+        names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
+        ..Limits::default()
+    });
+    // Its user may write on meanwhile.
+    let recording = match read_jfr(within.reading(file.take(size)), &options) {
+        Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
+        Err(Error::Io(error)) => Err(limits::unread(&error)),
+        Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
+        read => read.map_err(unreadable),
+    };
+    of_recording(&recording?, stopped, plan, used, seconds)
 }
 
-/// The same of a recording that was read.
+/// The same for a recording in memory.
 pub fn of_recording(
     recording: &Recording,
     stopped: Stopped,
@@ -79,7 +90,7 @@ pub fn of_recording(
     let interval = plan.interval("wall");
     let behind = match stopped {
         Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
-        // What the sampler had not written yet is lost, and tells nothing of how fast it was.
+        // Samples that were not written yet are lost, so their number says nothing.
         Stopped::WithTheProcess | Stopped::Early => None,
     };
     if let Some(factor) = behind {
@@ -95,7 +106,7 @@ pub fn of_recording(
     Ok(Folded { notes, profiles })
 }
 
-/// Stacks whose outermost frame is where the profiler could walk no further. `named`: there are other events besides.
+/// A note of stacks that the profiler could not walk to their end. `named`: there are several events.
 fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Note>> {
     let nodes = recorded.profile.nodes(0)?;
     let ends = nodes.filter(|node| node.depth == BELOW_THREADS && is_end_of_walk(node.name));
@@ -112,12 +123,12 @@ fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Not
     }))
 }
 
-/// What async-profiler calls a frame from which it knows no caller.
+/// async-profiler's names for a frame without a known caller.
 fn is_end_of_walk(name: &str) -> bool {
     name.starts_with("break_") || name.starts_with("not_walkable_") || name == "unknown_Java"
 }
 
-/// The profiler's own time limit goes by the clock that people set.
+/// The profiler's own time limit goes by the wall clock.
 fn early(profiles: &[EventProfile]) -> Note {
     let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
     let seconds = seconds.max().unwrap_or(0);
@@ -127,8 +138,8 @@ fn early(profiles: &[EventProfile]) -> Note {
     ).coded(Code::ProfilerEnded))
 }
 
-/// By what factor a wall-clock sample stands for more than its interval (nanoseconds): of a thread that lived
-/// throughout, which JVMs always have, one should have been taken each interval.
+/// The factor by which a wall-clock sample stands for more than its interval (nanoseconds). A thread that lived
+/// throughout, which every JVM has, should have one sample for each interval.
 fn behind(seconds: f64, busiest: u64, interval: u64) -> Option<f64> {
     let expected = seconds * 1e9 / interval.max(1) as f64;
     let factor = expected / busiest as f64;
@@ -160,40 +171,7 @@ fn slow(interval: u64, factor: f64) -> Note {
     }
 }
 
-/// What was recorded, and what is to be said where that is not all.
-fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option<Note>), Failure> {
-    let (file, size) = jvm
-        .recording(MAX_RECORDING)
-        .map_err(|error| match stopped {
-            Stopped::AsTold | Stopped::Early => Failure::new(
-                format!("the profiler's output is missing: {error}"),
-                "see whether the folder's disk is full",
-            )
-            .coded(Code::OutputMissing),
-            Stopped::WithTheProcess => killed(),
-        })?;
-    let within = jvm.limits();
-    let options = wanted(Limits {
-        cells: within.cells(events),
-        names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
-        ..Limits::default()
-    });
-    let end = readable(&file, size);
-    if end == 0 && size > 0 {
-        return Err(within.too_large(&large_chunk()));
-    }
-    match read_jfr(within.reading(file.take(end)), &options) {
-        Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
-        Err(Error::Io(error)) => Err(limits::unread(&error)),
-        Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
-        read => {
-            let cut = (end < size).then(|| Note::of(within.too_large(&large_chunk())));
-            Ok((read.map_err(unreadable)?, cut))
-        }
-    }
-}
-
-/// What is made of a recording, whatever was recorded.
+/// How a recording is read.
 pub fn wanted(limits: Limits) -> ReadOptions {
     ReadOptions {
         threads: Threads::Groups,
@@ -202,13 +180,6 @@ pub fn wanted(limits: Limits) -> ReadOptions {
         limits,
         ..ReadOptions::default()
     }
-}
-
-fn large_chunk() -> String {
-    format!(
-        "a piece of it, and what follows, is larger than {} MiB, or none that a profiler writes",
-        MAX_CHUNK >> 20
-    )
 }
 
 fn unreadable(error: Error) -> Failure {
@@ -223,28 +194,7 @@ fn killed() -> Failure {
     ).coded(Code::ProcessKilled)
 }
 
-/// How far a recording is to be read: up to a chunk that would take more memory than ours do. The last one may have
-/// no size, or a wrong one, if it was never finished.
-fn readable(file: &File, size: u64) -> u64 {
-    let mut at = 0;
-    for _ in 0..MOST_CHUNKS {
-        if size - at <= MAX_CHUNK {
-            return size;
-        }
-        let mut head = [0; CHUNK_HEAD];
-        if file.read_exact_at(&mut head, at).is_err() {
-            return at;
-        }
-        let [.., a, b, c, d, e, f, g, h] = head;
-        match u64::from_be_bytes([a, b, c, d, e, f, g, h]) {
-            chunk @ MIN_CHUNK..=MAX_CHUNK => at += chunk,
-            _ => return at,
-        }
-    }
-    at
-}
-
-/// One event's profile, which is empty where there was none.
+/// One event's profile; empty if there were no samples.
 fn one(
     recording: &Recording,
     event: &str,
@@ -305,58 +255,6 @@ pub fn raw(jvm: &Jvm) -> Result<Raw, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-
-    /// Where reading ends of a file with chunks of these sizes by their own word, and really.
-    fn end(name: &str, chunks: &[(u64, u64)]) -> u64 {
-        let path = std::env::temp_dir().join(format!("hprofiler-{name}-{}", std::process::id()));
-        let mut file = File::create_new(&path).unwrap();
-        std::fs::remove_file(path.clone()).unwrap();
-        let mut size = 0;
-        for (told, real) in chunks {
-            let head = [&b"FLR\0\0\x02\0\0"[..], &told.to_be_bytes()].concat();
-            file.write_all_at(&head, size).unwrap();
-            size += real;
-        }
-        file.set_len(size).unwrap();
-        file.flush().unwrap();
-        let file = File::open(format!(
-            "/proc/self/fd/{}",
-            std::os::fd::AsRawFd::as_raw_fd(&file)
-        ));
-        readable(&file.unwrap(), size)
-    }
-
-    #[test]
-    fn no_chunk_is_larger_than_memory() {
-        const M: u64 = 1 << 20;
-        for (name, chunks, want) in [
-            ("small", vec![(9 * M, 9 * M); 20], 180 * M),
-            (
-                "unfinished",
-                vec![(60 * M, 60 * M), (1024 * M, 9 * M)],
-                69 * M,
-            ),
-            ("huge", vec![(9 * M, 9 * M), (900 * M, 900 * M)], 9 * M),
-            ("endless", vec![(0, 100 * M)], 0),
-            ("none", vec![(9 * M, 9 * M), (8, 8), (M, 100 * M)], 9 * M),
-            (
-                "least",
-                vec![(68, 68), (9 * M, 9 * M), (900 * M, 900 * M)],
-                9 * M + 68,
-            ),
-        ] {
-            assert_eq!(end(name, &chunks), want, "{name}");
-        }
-    }
-
-    #[test]
-    fn no_more_chunks_are_looked_at_than_are_written() {
-        let chunks = vec![(100, 100); MOST_CHUNKS + 1];
-        let rest = (MAX_CHUNK + 1, MAX_CHUNK + 1);
-        let end = end("many", &[&chunks[..], &[rest]].concat());
-        assert_eq!(end, 100 * MOST_CHUNKS as u64);
-    }
 
     #[test]
     fn a_sampler_that_falls_behind() {

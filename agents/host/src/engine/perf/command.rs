@@ -15,35 +15,35 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::process::{
-    getpid, getppid, kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal,
-    waitid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
+    getpid, getppid, kill_process, kill_process_group, set_parent_process_death_signal, waitid,
+    Pid, Signal, WaitId, WaitIdOptions,
 };
 
 use crate::os::audit;
 use crate::resources::limits::{restore_memory_limit, usual_memory_limit};
 
-/// Of what a program writes and says no more than this is kept, in bytes.
+/// The most bytes that are kept of a program's output, and of its messages.
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
 /// Where hosts have their programs.
 pub const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// How long a process may take to end once its output has: on a busy host, where it goes last, some seconds.
+/// How long a process may take to end after its output: some seconds on a busy host.
 const END: Duration = Duration::from_secs(10);
-/// The same once it is killed. One that hangs in the kernel, or gets no processor, ends when it may, and is not waited for.
+/// How long it may take once it is killed. A process that hangs in the kernel is not waited for.
 const DIE: Duration = Duration::from_secs(2);
 
-/// What came of a program that has ended.
+/// A program that has ended.
 pub struct Ended {
-    /// What it wrote, or the first of it.
+    /// The first of its output.
     pub output: Vec<u8>,
-    /// What it said besides.
+    /// Its messages on stderr.
     pub words: String,
     pub good: bool,
     /// The signal that killed it.
     pub killed: Option<i32>,
 }
 
-/// Run a program to its end. Err where it cannot be run, or takes too long.
+/// Run a program to its end. Err if it cannot be run, or takes too long.
 pub fn run(program: &Path, arguments: &[String], limit: Duration) -> Result<Ended, String> {
     let started = Running::start(program, arguments).map_err(|error| error.to_string());
     let (mut running, stream) = started?;
@@ -61,7 +61,7 @@ pub fn run(program: &Path, arguments: &[String], limit: Duration) -> Result<Ende
     })
 }
 
-/// All that comes, or the first of it; None where no end comes in time.
+/// The first of a program's output; None if it does not end in time.
 fn read_until(mut stream: ChildStdout, end: Instant) -> Option<Vec<u8>> {
     let (mut output, mut buffer) = (Vec::new(), [0; 16 << 10]);
     loop {
@@ -78,7 +78,7 @@ fn read_until(mut stream: ChildStdout, end: Instant) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether something can be read within this time: an end as well.
+/// Whether something, or the end, can be read within this time.
 fn readable(file: impl AsFd, patience: Duration) -> bool {
     let patience = Timespec {
         tv_sec: patience.as_secs() as i64,
@@ -88,15 +88,15 @@ fn readable(file: impl AsFd, patience: Duration) -> bool {
     poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
 }
 
-/// By this in their environment programs that outlive their agent are known.
+/// A mark in the environment by which `clean` knows programs that outlive their agent.
 pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
 
-/// A command in a process group of its own that is told to end when the thread ends that starts it.
+/// A command in its own process group. The kernel ends it when the thread ends that starts it.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
-        // Not that of who called the agent: where perf is a script, what it runs is looked for there.
+        // Not the caller's: if perf is a script, it looks there for what it runs.
         .env("PATH", SEARCH)
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
@@ -106,8 +106,8 @@ fn clean(program: &Path) -> Command {
     let agent = getpid();
     let usual = usual_memory_limit();
     let end_with_agent = move || {
-        // perf that is killed by a broken pipe leaves behind what it runs; told of it, it ends that as well.
-        // It is asked to end by SIGINT, which is ignored by what a script has in the background, and by its children.
+        // A perf that SIGPIPE kills leaves its child behind; one that sees the error ends it.
+        // perf ends by SIGINT, which background jobs of scripts ignore, and their children too.
         // SAFETY: changes no memory, and dispositions only in the child.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -115,22 +115,21 @@ fn clean(program: &Path) -> Command {
         }
         restore_memory_limit(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // The agent may have ended before it was asked for.
+        // The agent may have ended before.
         match getppid() == Some(agent) {
             true => Ok(()),
             false => Err(io::ErrorKind::NotConnected.into()),
         }
     };
-    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes six
-    // system calls, and allocates nothing (the error is a plain word).
+    // SAFETY: runs in the child between fork and exec, where only async-signal-safe functions may be called: it makes
+    // six system calls and allocates nothing.
     unsafe { command.pre_exec(end_with_agent) };
     command
 }
 
-/// Whether it ends within this time. It is not reaped: its number, and that of its group, stay its own.
+/// Whether it ends within this time. It is not reaped, so that nobody else gets its pid or group.
 fn ends(child: &Child, patience: Duration) -> bool {
     let end = Instant::now() + patience;
-    let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty());
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
         match waitid(WaitId::Pid(pid_of(child)), ended) {
@@ -139,14 +138,7 @@ fn ends(child: &Child, patience: Duration) -> bool {
             Ok(None) | Err(Errno::INTR) => {}
             Err(_) => return false,
         }
-        match &pidfd {
-            Ok(pidfd) => drop(readable(
-                pidfd,
-                end.saturating_duration_since(Instant::now()),
-            )),
-            // Kernels before 5.3 tell no other way.
-            Err(_) => thread::sleep(Duration::from_millis(10)),
-        }
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -154,7 +146,7 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// A `perf record` that is under way. It is killed, at the latest, when this is dropped or the agent ends.
+/// A running `perf record`. It is killed when this is dropped or the agent ends, at the latest.
 pub struct Running {
     child: Child,
     words: Receiver<String>,
@@ -166,8 +158,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Start it; what it records comes from the stream. To be called by a thread that lives as long as the recording.
-    /// Its stdin, and that of what it runs, ends with the agent at the latest.
+    /// Start it; its recording comes from the stream. The calling thread must live as long as the recording. Its stdin,
+    /// and that of its child, ends with the agent at the latest.
     pub fn start(program: &Path, arguments: &[String]) -> io::Result<(Self, ChildStdout)> {
         let mut command = clean(program);
         command
@@ -191,14 +183,14 @@ impl Running {
             forced: false,
         };
         let listen = move || {
-            // Nobody may want to know any more.
+            // Nobody may wait any more.
             let _ = sender.send(keep_first(errors));
         };
         thread::Builder::new().stack_size(64 << 10).spawn(listen)?;
         Ok((running, stream))
     }
 
-    /// Ask it to end and to write what it has.
+    /// Ask it to write what it has, and to end.
     pub fn interrupt(&mut self) {
         if self.status.is_none() {
             self.asked = true;
@@ -207,8 +199,7 @@ impl Running {
         }
     }
 
-    /// Wait for its end, which is forced after this time; false where it had to be. One that is killed and does not die yet
-    /// is left to, and stays unreaped.
+    /// Wait for its end, and kill it after this time; false if it was killed. If it does not die it stays unreaped.
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
             let (patience, to_die) = match self.forced {
@@ -222,9 +213,9 @@ impl Running {
                     format!("SIGKILL to the group of perf, {}", self.child.id())
                 });
             }
-            // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
+            // A perf that was killed has left its child behind. It is not reaped, so the group is still its own.
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
-            // That may have made a group of its own.
+            // The child may have made its own group.
             drop(self.child.stdin.take());
             if ends(&self.child, to_die) {
                 self.status = self.child.wait().ok();
@@ -233,15 +224,15 @@ impl Running {
         !self.forced
     }
 
-    /// The signal that killed it, after its end: none where it was asked to end, or made to. A perf that is asked ends
-    /// what it runs by SIGTERM, and then itself by the signal that ended that.
+    /// The signal that killed it, unless that was ours. A perf that is interrupted ends its child by SIGTERM, and then
+    /// itself by the same signal.
     pub fn killed(&self) -> Option<i32> {
         let signal = self.status.and_then(|status| status.signal());
         let follows = |signal| self.asked && matches!(signal, libc::SIGINT | libc::SIGTERM);
         signal.filter(|&signal| !follows(signal) && !self.forced)
     }
 
-    /// What it had to say besides its stream; asked for once, after its end.
+    /// Its messages on stderr; called once, after its end.
     pub fn words(&self) -> String {
         self.words.recv_timeout(END).unwrap_or_default()
     }
@@ -253,7 +244,7 @@ impl Drop for Running {
     }
 }
 
-/// The first of what is said; the rest is taken and dropped, so that nobody waits for it to be heard.
+/// The first of the messages. The rest is read and dropped, so that perf does not wait.
 fn keep_first(mut errors: impl Read) -> String {
     let mut words = Vec::new();
     let _ = errors.by_ref().take(MOST_WORDS).read_to_end(&mut words);
@@ -266,7 +257,7 @@ pub(super) mod tests {
     use super::*;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// A program that is just written cannot be run while another test starts one: that holds the file open for a moment.
+    /// A program cannot be run just after it was written while another test starts one, which holds the file open.
     pub fn alone() -> MutexGuard<'static, ()> {
         static STARTS: Mutex<()> = Mutex::new(());
         STARTS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -325,7 +316,7 @@ pub(super) mod tests {
         stream.read_exact(&mut first).unwrap();
         deaf.interrupt();
         assert!(!deaf.wait(Duration::from_millis(50)));
-        // The end of the stream: what it started has ended as well.
+        // The stream ends, so its child has ended too.
         assert_eq!(stream.read(&mut first).unwrap(), 0);
         let (dropped, mut stream) = start("sleep 600");
         drop(dropped);

@@ -45,7 +45,7 @@ impl Companion {
             Ok(mut view) => {
                 let _ = entered.send(Ok(()));
                 for work in to_do {
-                    // Who waits for it learns that nothing comes.
+                    // If it panics, whoever waits sees the channel closed.
                     let _ = unbroken(|| work(&mut view));
                 }
             }
@@ -144,7 +144,7 @@ impl View {
         live.read(stream).map_err(|error| error.to_string())
     }
 
-    /// What would be said of the JVM's names, without asking.
+    /// Notes on the JVM's names, without asking it.
     pub fn foresee(&mut self) -> Vec<Note> {
         self.asked().foresee()
     }
@@ -168,7 +168,8 @@ impl View {
         answer.notes
     }
 
-    /// Name what was recorded, and say where that cannot be. `kernel`: the kernel's symbols, which are the agent's to read.
+    /// Find names for the recording, and note if that fails. `kernel`: the kernel's symbols, which only the agent may
+    /// read.
     pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<(Recorded, Option<Note>), String> {
         let mut live = self.live.take().ok_or("nothing was recorded")?;
         let pid = self.target.pid as u32;

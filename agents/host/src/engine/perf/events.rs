@@ -1,7 +1,7 @@
 //! Which events perf may record, and how it is asked for them.
 //!
-//! An event is one of the lists below, a tracepoint, or an event that the kernel lists for a device. Nothing else that a
-//! user types becomes an argument of perf. What the kernel lets the agent record is settled by trying perf out.
+//! An event is one of the lists below, a tracepoint, or an event that the kernel lists for a device. Nothing else that
+//! a user types becomes an argument of perf. What the kernel lets the agent record is settled by trying perf out.
 
 use flamegraph::perf_data::{Counted, Wanted};
 
@@ -13,8 +13,8 @@ use crate::wire::outcome::{Code, Failure};
 
 /// The clock that counts CPU time.
 const CPU_CLOCK: &str = "cpu-clock";
-/// Events that the kernel itself counts. Each is one sample: with a frequency a sample would say how many the *next* one
-/// stands for, so that sums were wrong by any factor where events come in bursts.
+/// Events that the kernel itself counts. Each is one sample: with a frequency a sample would say how many the *next*
+/// one stands for, so that sums were wrong by any factor where events come in bursts.
 const COUNTED: [&str; 7] = [
     "alignment-faults",
     "context-switches",
@@ -63,7 +63,7 @@ enum Kind {
 }
 
 impl Event {
-    /// Err where perf cannot have it on this host, as far as that shows without trying.
+    /// Err if perf cannot record it on this host, as far as that shows without a trial.
     pub fn new(name: &str) -> Result<Self, Failure> {
         if OF_ASYNC_PROFILER.contains(&name) {
             return Err(Failure::new(
@@ -102,8 +102,8 @@ impl Event {
         self.name == "offcpu"
     }
 
-    /// How perf is asked; without `kernel` for what happens in the program's own code only. `own`: the event's own
-    /// frequency, where perf is given none for all.
+    /// perf's argument. Without `kernel` only the program's own code is sampled. `own`: the event's own frequency, if
+    /// perf gets none for all.
     fn argument(&self, own: Option<u32>, kernel: bool) -> String {
         let term = &self.term;
         let user = if kernel { "" } else { "u" };
@@ -119,7 +119,7 @@ impl Event {
         }
     }
 
-    /// What was really used, in the words of the protocol.
+    /// What records it, in the protocol's words.
     pub fn source(&self, kernel: bool) -> String {
         let source = match self.name.as_str() {
             "cpu" if kernel => "perf_events",
@@ -138,8 +138,8 @@ impl Event {
     }
 }
 
-/// What a recording of these events is to be made, in their order, and the arguments that ask perf for it: each of its
-/// events once. A frequency for all would hold for tracepoints too, of which every one is to be a sample.
+/// The profiles that are wanted, in the events' order, and perf's arguments, with each of its events once. There is no
+/// frequency for all beside a tracepoint, of which every one is to be a sample.
 pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> (Vec<Wanted>, Vec<String>) {
     let tracepoint = events.iter().any(|event| event.kind == Kind::Tracepoint);
     let own = tracepoint.then_some(frequency);
@@ -165,7 +165,7 @@ pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> (Vec<Wanted>
         });
     }
     if events.iter().any(Event::is_off_cpu) {
-        // They say when a thread was back.
+        // The records of switches say when a thread is back.
         arguments.push("--switch-events".to_owned());
     }
     (wanted, arguments)

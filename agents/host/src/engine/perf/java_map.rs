@@ -143,7 +143,7 @@ impl Asked<'_> {
         answer
     }
 
-    /// What would be said of the names, as far as that can be seen without asking.
+    /// Notes on the names, as far as the agent knows without asking.
     pub fn foresee(&self) -> Vec<Note> {
         if !self.java.is_hotspot {
             return Vec::new();
@@ -164,7 +164,7 @@ impl Asked<'_> {
         unnamed.or(coarse).into_iter().collect()
     }
 
-    /// Ask the JVM in one way after the other, while it has time. Why none worked, if none did.
+    /// Ask the JVM in one way after the other, while there is time. Err says why none worked.
     fn ask(&self, answer: &mut Answer) -> Result<(), Failure> {
         let attach = Attach::new(self.target, self.shoes);
         attach.await_motion();
@@ -210,7 +210,7 @@ impl Asked<'_> {
         run_folder(self.shoes, &bases(self.shoes), self.session).map_err(Failure::plain)
     }
 
-    /// Put the library in the first folder from which the JVM loads it, have the map written, and let the library go.
+    /// Put our agent into the first folder from which the JVM loads it, and take the map that it writes.
     fn staged(
         &self,
         attach: &Attach,
@@ -259,7 +259,7 @@ impl Asked<'_> {
         format!("{}.map", self.target.file_stem())
     }
 
-    /// The map that the agent wrote, whole if it returned 0; else its reason why not is in the file.
+    /// The map that our agent wrote. If it did not return 0, its reason is in the file.
     fn written(&self, run: &Held, code: i32) -> Result<MapFile, String> {
         let written = MapFile::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
         if code == 0 {
@@ -357,8 +357,8 @@ pub enum Form {
     Text,
 }
 
-/// A map as the JVM wrote it: an open file, which may have no name any more. It is read when the recording is folded, so
-/// that the agent holds one map in memory, however many JVMs end together.
+/// A map as the JVM wrote it: an open file, which may have no name any more. It is read when the recording is folded,
+/// so that the agent holds one map in memory, however many JVMs end together.
 pub struct MapFile {
     file: File,
     form: Form,

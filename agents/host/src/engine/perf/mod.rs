@@ -1,4 +1,4 @@
-//! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
+//! The host's own `perf`. It writes its recording to the agent, which folds it at once; nothing goes to a disk.
 
 mod command;
 mod companion;
@@ -36,7 +36,7 @@ use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
-/// How long the JVM may take to tell its code, and naming what was recorded.
+/// How long the JVM may take to list its code, and the agent to fold, and to clean up.
 const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -48,12 +48,12 @@ struct Looked {
     events: Vec<Event>,
     rights: Rights,
     java: Java,
-    /// Whether async-profiler would do in perf's place.
+    /// Whether async-profiler could record the process too.
     better: bool,
     notes: Vec<Note>,
 }
 
-/// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
+/// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let mut looked = look(job, &target, findings)?;
     if job.dry_run {
@@ -100,12 +100,12 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
     let java = companion.do_now(FAREWELL, |view| view.java())?;
-    // With `auto` it was tried before, and would not do.
+    // With `auto` async-profiler was tried before, and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
     if better && events.iter().any(Event::is_off_cpu) {
-        // Most of the time that threads wait is in the kernel or in the JVM's own code, where Java frames are lost.
+        // Threads mostly wait in the kernel or in the JVM's own code, where Java frames are lost.
         events.retain(|event| !event.is_off_cpu());
         let failure = Failure::new(
             "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
@@ -140,7 +140,7 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     })
 }
 
-/// Options that mean nothing to perf, unless the refusal of an event says so already.
+/// Options that mean nothing to perf, unless an event that was refused says so already.
 fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
     let options = [
         (
@@ -178,25 +178,21 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
     })
 }
 
-/// What a user should know of what the kernel shows the agent.
+/// What the kernel keeps from the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
 }
 
-/// What names code is read as the process's user, whom only root becomes: without it samples are bare addresses.
+/// The files that name code are read as the process's user, which only root can become.
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     let (own, theirs) = (geteuid().as_raw(), target.status.uid);
     if own == 0 || own == theirs {
         return Ok(());
     }
-    let why = match Target::own_status().is_some_and(|own| own.may_sample_others()) {
-        true => "by its capabilities perf may sample it, but nothing of it would have a name, for its files are read as its user, whom only root becomes",
-        false => "without capabilities the kernel lets a user record only his own",
-    };
     let users = Users::read();
     Err(Failure::new(
         format!(
-            "process {} belongs to user {} and the agent is user {}: {why}",
+            "process {} belongs to user {} and the agent is user {}: nothing of it would have a name, for only root can read its files",
             target.pid,
             users.name(theirs),
             users.name(own)
@@ -206,12 +202,12 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     .coded(Code::NotPermitted))
 }
 
-/// What of waiting threads is not seen.
+/// What is missing from stacks of waiting threads.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
         (_, false) => Some(Note::of(
             Failure::new(
-                "offcpu without stacks: those of waiting threads are the kernel's to tell",
+                "offcpu without stacks: waiting threads are in the kernel, which the agent may not sample",
                 "connect as root (--become sudo)",
             )
             .coded(Code::NoKernelFrames),
@@ -223,7 +219,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     }
 }
 
-/// A process that is ready, and the recording once it is under way.
+/// A process that is ready, and its recording once it runs.
 struct PerfRecord {
     shared: Arc<Shared>,
     target: Target,
@@ -264,7 +260,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// perf may get no processor for seconds; what it samples meanwhile is none of what was asked for.
+    /// On a busy host perf may take seconds to end. Its samples after the call are left out.
     fn samples_until_stopped(&self) -> bool {
         false
     }
@@ -283,7 +279,6 @@ impl Engine for PerfRecord {
 
     fn ask(&mut self) {
         let _turn = self.shared.attaches.turn_at_the_end();
-        // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();
@@ -345,7 +340,7 @@ impl Engine for PerfRecord {
 }
 
 impl PerfRecord {
-    /// What was asked for and is not among what was recorded.
+    /// The events that perf did not record.
     fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
         let there = |event: &Event| recorded.iter().any(|other| other.event == event.name);
         let missing: Vec<Event> = self

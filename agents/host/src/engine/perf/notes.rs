@@ -269,7 +269,7 @@ impl Rights {
         }
     }
 
-    /// What of it a user should know.
+    /// What it keeps from the agent.
     pub fn note(&self) -> Option<Note> {
         let get = |capability: &str| match self.root {
             true => format!("give the agent's container {capability}"),
@@ -306,7 +306,7 @@ impl Rights {
         Some(note.because(Failure::new(why, remedy)))
     }
 
-    /// The kernel's symbols; None where they would be of no use. To be called by the thread whose rights these are.
+    /// The kernel's symbols, read with the calling thread's rights; None if the kernel is not sampled or hides them.
     pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
         if !(self.kernel && self.symbols) {
             return Ok(None);
@@ -328,7 +328,7 @@ fn shown(setting: Option<i32>) -> String {
     setting.map_or("not to be read".to_owned(), |level| level.to_string())
 }
 
-/// Where the kernel hides them all addresses are zero. (Some symbols are at zero on any kernel.)
+/// If the kernel hides its addresses all of them are zero. (Some symbols are at zero on any kernel.)
 fn shows_addresses(symbols: impl Read) -> io::Result<bool> {
     let reader = BufReader::new(symbols.take(1 << 20));
     for line in reader.lines().take(20_000) {

@@ -12,9 +12,9 @@ use rustix::system::uname;
 use super::command;
 use crate::wire::outcome::{Code, Failure};
 
-/// How long a program may take to tell its version.
+/// How long a program may take to print its version.
 const ANSWER: Duration = Duration::from_secs(5);
-/// No more programs than this are tried.
+/// The most programs that are tried.
 const MOST_TRIED: usize = 16;
 const USUAL: [&str; 6] = [
     "/usr/bin",
@@ -31,7 +31,7 @@ const REMEDY: &str =
 #[derive(Debug, Clone)]
 pub struct Perf {
     pub path: PathBuf,
-    /// As it tells it, such as `6.1.187`.
+    /// Such as `6.1.187`.
     pub version: String,
     /// The long options of its `record`.
     options: HashSet<String>,
@@ -56,7 +56,7 @@ impl Perf {
     }
 }
 
-/// The first that runs. What is not to be trusted or does not run is named in the failure.
+/// The first that runs. The failure names those that are not trusted or do not run.
 pub fn find() -> Result<Perf, Failure> {
     let mut refused = Vec::new();
     for path in candidates().into_iter().take(MOST_TRIED) {
@@ -75,8 +75,8 @@ pub fn find() -> Result<Perf, Failure> {
     })
 }
 
-/// All that might be one, best first, each once: those called `perf`, then those with a version in their names or
-/// folders (`perf_5.10`, `linux-tools-5.10/perf`), this kernel's before others.
+/// Candidates, best first, each once: those called `perf`, then those with a version in their names or folders
+/// (`perf_5.10`, `linux-tools-5.10/perf`), this kernel's before others.
 fn candidates() -> Vec<PathBuf> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&search)
@@ -120,7 +120,7 @@ fn short_release(release: &str) -> String {
     parts.join(".")
 }
 
-/// The program behind a name, where nobody but root and the agent's own user can have made it or can change it.
+/// The program behind a name, if nobody but root and the agent's own user can have made or can change it.
 fn trusted(path: &Path) -> Result<PathBuf, String> {
     let real = fs::canonicalize(path).map_err(|error| error.to_string())?;
     let own = geteuid().as_raw();
@@ -149,7 +149,7 @@ fn check_owner(place: &Path, metadata: &Metadata, own: u32) -> Result<(), String
     Ok(())
 }
 
-/// Ubuntu's `perf` is a script that looks for the one of this kernel, and fails where that is not installed.
+/// Ubuntu's `perf` is a script that runs the one of this kernel, and fails if that is not installed.
 fn run(path: &Path) -> Result<Perf, String> {
     let ask = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();

@@ -132,14 +132,13 @@ impl Command {
         event.interval(self.frequency)
     }
 
-    /// What the recording is to be made.
+    /// The profiles that are wanted.
     pub fn wanted(&self, events: &[Event]) -> Vec<Wanted> {
         arguments(events, self.frequency, self.kernel).0
     }
 
-    /// How many samples a second a recording of these events may have, and the events of which each one is a sample:
-    /// 10,000 of those for each processor and 100,000 in all, since one thread folds them. None where all events are
-    /// sampled at the frequency asked for.
+    /// The most samples a second, and the events of which each one is a sample: 10,000 for each processor and 100,000
+    /// in all, since one thread folds them. None if all events are sampled at the frequency asked for.
     pub fn most_samples(&self, events: &[Event]) -> Option<(f64, String)> {
         let (each, timed): (Vec<Event>, Vec<Event>) =
             events.iter().cloned().partition(Event::is_each_one);
@@ -149,7 +148,7 @@ impl Command {
         (!each.is_empty()).then(|| (most, names(&each)))
     }
 
-    /// What the user should know of it.
+    /// What the user should know.
     pub fn notes(&self) -> Vec<Note> {
         let version = format!("perf {}", self.perf.version);
         let mut notes = vec![Note::plain(version).coded(Code::PerfVersion)];
@@ -171,7 +170,7 @@ impl Command {
         self.perf.knows("clockid")
     }
 
-    /// `process`: whom to record; else what perf runs itself, `workload`.
+    /// `process`: whom to record, while `workload` runs; if None, `workload` itself.
     fn arguments(
         &self,
         events: &[Event],
@@ -197,9 +196,8 @@ impl Command {
         all
     }
 
-    /// Which of these events can be recorded of a process of so many threads, and why not the others. perf is tried out
-    /// once for all processes of a session, on a program of its own, so that the user hears of what cannot be before the
-    /// time that he waits for.
+    /// The events that can be recorded of a process of so many threads, and why not the others. perf is tried out once
+    /// for all processes of a session, on a program of its own, so that errors come before the recording.
     pub fn possible(
         &mut self,
         events: Vec<Event>,
@@ -244,8 +242,8 @@ impl Command {
         }
     }
 
-    /// With ever smaller buffers, if memory is what is missing. Where perf has no time to answer, on a busy host, nothing
-    /// is known against the events: that shows when it is to record them.
+    /// Retries with smaller buffers if memory is missing. If perf does not answer in time, on a busy host, the events
+    /// are taken to be possible: the recording will show.
     fn attempt(&mut self, events: &[Event], patience: Duration) -> Result<(), Failure> {
         let workload = [of_host("true")?];
         loop {
@@ -271,8 +269,8 @@ impl Command {
         }
     }
 
-    /// Have perf begin; what it records comes from the stream. perf ends with what it runs: `cat` ends when the agent
-    /// does, which has the other end of its stdin, and `timeout` ends it after so many seconds.
+    /// Start perf; its recording comes from the stream. perf ends with its child: `cat` ends with the agent, which has
+    /// the other end of its stdin, and `timeout` ends it after so many seconds.
     pub fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
         let lifeline = [
             of_host("timeout")?,
@@ -291,7 +289,7 @@ impl Command {
     }
 }
 
-/// The path of a program of the host's own. What the agent's `PATH` has in its place is not run.
+/// The path of one of the host's own programs. The agent's `PATH` is not used.
 fn of_host(name: &str) -> Result<String, Failure> {
     let mut folders = std::env::split_paths(command::SEARCH);
     let path = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));

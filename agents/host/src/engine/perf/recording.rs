@@ -1,4 +1,4 @@
-//! A recording by perf that is under way: its process, and its stream as it comes.
+//! A running recording by perf: its process, and its stream.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -20,26 +20,26 @@ use super::record::{names, Command};
 use crate::engine::api::{Note, Shared};
 use crate::wire::outcome::{Code, Failure};
 
-/// How long perf may take to open its events, until they count, and to end. It goes from processor to processor, and was
-/// seen to wait 9 s where others have them all. What it has not written when it is killed is lost.
+/// How long perf may take to open its events, until they count, and to end. It goes from processor to processor, and
+/// was seen to wait 9 s for busy ones. What it has not written when it is killed is lost.
 const OPEN: Duration = Duration::from_secs(18);
 const COUNT: Duration = Duration::from_secs(22);
 const END: Duration = Duration::from_secs(11);
-/// How long its stream may take to be read to the end once it is cut, and perf to end where its stream has.
+/// How long it may take to read the rest of a stream that was cut, and perf to end after its stream.
 const LAST: Duration = Duration::from_secs(3);
-/// How long a perf that does not say when its events count may take to write of what is there already.
+/// How long to wait for a perf that does not say when its events count.
 const SETTLE: Duration = Duration::from_secs(2);
 /// So many samples at once do no harm, as when a process begins.
 const BURST: f64 = 50_000.0;
 
-/// A recording that is under way.
+/// A running recording.
 pub struct Recording {
     running: Running,
     read: Receiver<Result<(), String>>,
-    /// While this is there its stream is read, or until it ends.
+    /// The stream is read until it ends, or until this is dropped.
     cut: Option<UnixStream>,
     begin: Instant,
-    /// Samples of a later time are left out, where it is known what clock perf takes.
+    /// Later samples are left out, if perf's clock is known.
     end: Option<Arc<AtomicU64>>,
     /// Its events did not count yet when it began.
     late: bool,
@@ -93,7 +93,7 @@ impl Recording {
                 return Err(notes::end(killed, &running.words(), &names(events)));
             }
         }
-        // Versions before 6.0 do not say it before there are samples, which an idle process has none of.
+        // Versions before 6.0 write nothing before the first sample, and an idle process has none.
         let patience = if command.says_begin {
             left(COUNT)
         } else {
@@ -112,7 +112,7 @@ impl Recording {
         })
     }
 
-    /// Why it should end before its time: there are too many samples.
+    /// Why it should end early: there are too many samples.
     pub fn too_much(&self) -> Option<Failure> {
         let (most, names) = self.most.as_ref()?;
         let samples = self.samples.load(Ordering::Relaxed);
@@ -126,10 +126,10 @@ impl Recording {
         })
     }
 
-    /// End it, and have its stream read to the end. Returns what to say of that; `lives`: whether the process does.
+    /// End it, and read its stream to the end. `lives`: whether the process does.
     pub fn stop(mut self, lives: bool, companion: &Companion) -> Result<Vec<Note>, Failure> {
         if let Some(end) = &self.end {
-            // The clock that perf is told to take.
+            // perf's clock is CLOCK_MONOTONIC.
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
             end.store(now, Ordering::Relaxed);
@@ -166,11 +166,11 @@ impl Recording {
     }
 }
 
-/// perf's stream, until it ends or nobody waits for the rest. It sends a message when perf has opened its events, and
-/// another one when they count.
+/// perf's stream, until it ends or is cut. It sends a message when perf has opened its events, and another one when
+/// they count.
 pub struct Stream {
     stream: ChildStdout,
-    /// Once its other end is closed, what is there by then is the last.
+    /// When its other end is closed the stream is cut: what is there by then is read.
     until: UnixStream,
     shared: Arc<Shared>,
     progress: Progress,
@@ -194,7 +194,7 @@ impl Read for Stream {
         }
         let (more, over) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if !over {
-            // Meanwhile perf waits, and what the kernel has no room for counts as lost.
+            // Meanwhile perf waits. What does not fit into the kernel's buffers counts as lost.
             self.shared.limits.rest();
         }
         if !more {
@@ -222,7 +222,7 @@ impl Read for Stream {
     }
 }
 
-/// What the stream begins with, and the bytes of its header and of a record's head: type (4 bytes), flags and size.
+/// The stream's first bytes, and the bytes of its header and of a record's head: type (4 bytes), flags and size.
 const MAGIC: &[u8] = b"PERFILE2";
 const HEADER: usize = 16;
 const HEAD: usize = 8;
@@ -232,7 +232,7 @@ const ATTR: u32 = 64;
 const SAMPLE: u32 = 9;
 const FINISHED_ROUND: u32 = 68;
 const FINISHED_INIT: u32 = 82;
-/// A record that is followed by as many bytes as the 4 bytes after its head say.
+/// After this record's head, 4 bytes say how many bytes follow the record.
 const TRACING_DATA: u32 = 66;
 
 /// How far perf is, by its stream.

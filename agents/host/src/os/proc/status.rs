@@ -63,11 +63,6 @@ impl Status {
         held.map(|(_, name)| *name).collect()
     }
 
-    /// Whether the kernel lets it sample the processes of other users. (Before 5.10 it heeds only the right to trace.)
-    pub fn may_sample_others(&self) -> bool {
-        self.may_profile_kernel() || self.capabilities & CAP_SYS_PTRACE != 0
-    }
-
     /// Whether the kernel tells it where its functions are though users may not know.
     pub fn may_see_kernel_symbols(&self) -> bool {
         self.capabilities & CAP_SYSLOG != 0
@@ -134,17 +129,16 @@ mod tests {
 
     #[test]
     fn what_capabilities_are_good_for() {
-        for (capability, kernel, others, symbols) in [
-            (CAP_PERFMON, true, true, false),
-            (CAP_SYS_ADMIN, true, true, false),
-            (CAP_SYS_PTRACE, false, true, false),
-            (CAP_SYSLOG, false, false, true),
-            (1 << 6, false, false, false),
+        for (capability, kernel, symbols) in [
+            (CAP_PERFMON, true, false),
+            (CAP_SYS_ADMIN, true, false),
+            (CAP_SYS_PTRACE, false, false),
+            (CAP_SYSLOG, false, true),
+            (1 << 6, false, false),
         ] {
             let text = TEXT.replace("0000004000000000", &format!("{capability:016x}"));
             let status = parse(900, &text).unwrap();
             assert_eq!(status.may_profile_kernel(), kernel, "{capability:x}");
-            assert_eq!(status.may_sample_others(), others, "{capability:x}");
             assert_eq!(status.may_see_kernel_symbols(), symbols, "{capability:x}");
             assert_eq!(status.that_matter().len(), 1, "{capability:x}");
         }

@@ -18,32 +18,22 @@
 //! apart. Where the kernel may not be seen (no root, `perf_event_paranoid` 2) there are no such samples, but still
 //! the switches: waits are then known by thread alone. A wait that began before the recording is not known.
 
-mod begins;
-mod finish;
-mod groups;
-mod naming;
-mod off_cpu;
-mod stack_tree;
-mod take;
-mod tally;
-mod walker;
-
 use std::io::{BufReader, Read};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
+use super::finish;
+use super::groups::{Groups, Script};
 use super::header::Header;
 use super::modules::Modules;
+use super::off_cpu::OffCpu;
 use super::processes::{Bounds, Processes};
 use super::records::Records;
+use super::stacks::{StackId, StackTree, Walker};
+use super::tally::Tally;
 use crate::profile::{Limits, Profile, Result, Unknown};
 use crate::symbols::JitMaps;
 use crate::symbols::SymbolOptions;
-use groups::Groups;
-use off_cpu::OffCpu;
-use stack_tree::StackTree;
-use tally::Tally;
-use walker::Walker;
 
 /// What is held at most; what does not fit is left out and counted ([`Recorded::left_out`]).
 #[derive(Clone, Copy, Debug)]
@@ -161,31 +151,63 @@ impl std::fmt::Debug for RecordedEvent {
 
 /// A recording in the making; see the module. Each is for one stream.
 pub struct Live {
-    wanted: Vec<Wanted>,
-    limits: LiveLimits,
-    begin: Option<u64>,
-    end: Arc<AtomicU64>,
-    newest: u64,
-    header: Header,
+    /// What a stream is asked for; a file yields all its events, by `script`.
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) script: Option<Script>,
+    pub(super) limits: LiveLimits,
+    pub(super) begin: Option<u64>,
+    pub(super) end: Arc<AtomicU64>,
+    pub(super) newest: u64,
+    pub(super) header: Header,
     /// What `wanted` asks of each event of the stream, and the header's `changes` when that was found out.
-    by_event: Vec<Vec<usize>>,
-    changes: u32,
-    processes: Processes,
-    modules: Modules,
-    stacks: StackTree,
-    walker: Walker,
-    groups: Groups,
-    tallies: Vec<Tally>,
-    off_cpu: OffCpu,
-    lost_records: u64,
-    lost_samples: u64,
-    malformed: u64,
-    left_out: u64,
+    pub(super) by_event: Vec<Vec<usize>>,
+    pub(super) changes: u32,
+    pub(super) processes: Processes,
+    pub(super) modules: Modules,
+    pub(super) stacks: StackTree,
+    pub(super) walker: Walker,
+    pub(super) groups: Groups,
+    pub(super) tallies: Vec<Tally>,
+    pub(super) off_cpu: OffCpu,
+    pub(super) lost_records: u64,
+    pub(super) lost_samples: u64,
+    pub(super) malformed: u64,
+    pub(super) left_out: u64,
+    /// Samples whose user stack was copied and is not walked.
+    pub(super) copied_stacks: u64,
+    /// Each sample, where somebody wants to see them one by one.
+    pub(super) log: Option<Vec<Logged>>,
+}
+
+/// A sample and its stack.
+pub(super) struct Logged {
+    pub(super) event: usize,
+    pub(super) comm: Arc<str>,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) time: u64,
+    pub(super) stack: StackId,
 }
 
 impl Live {
     /// Keeps what is wanted of the stream, within the limits.
     pub fn new(wanted: Vec<Wanted>, limits: LiveLimits) -> Live {
+        Live::with(wanted, None, limits)
+    }
+
+    /// Keeps all events of a file.
+    pub(super) fn of_file(script: Script) -> Live {
+        let limits = LiveLimits {
+            nodes: 1 << 28,
+            places: 1 << 26,
+            threads: 1 << 22,
+            mappings: 1 << 21,
+            ..LiveLimits::default()
+        };
+        Live::with(Vec::new(), Some(script), limits)
+    }
+
+    fn with(wanted: Vec<Wanted>, script: Option<Script>, limits: LiveLimits) -> Live {
         let bounds = Bounds {
             mappings: limits.mappings,
             threads: limits.threads,
@@ -193,23 +215,27 @@ impl Live {
         Live {
             tallies: wanted.iter().map(|_| Tally::default()).collect(),
             wanted,
+            groups: Groups::new(limits.threads, script.clone()),
+            script,
             limits,
             begin: None,
             end: Arc::new(AtomicU64::new(u64::MAX)),
             newest: 0,
             header: Header::default(),
             by_event: Vec::new(),
-            changes: 0,
+            // None was looked at.
+            changes: u32::MAX,
             processes: Processes::new(bounds),
             modules: Modules::new(limits.mappings),
             stacks: StackTree::new(limits.nodes, limits.places),
             walker: Walker::default(),
-            groups: Groups::new(limits.threads),
             off_cpu: OffCpu::new(limits.threads),
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
             left_out: 0,
+            copied_stacks: 0,
+            log: None,
         }
     }
 
@@ -227,7 +253,11 @@ impl Live {
     /// Reads the stream to its end. What was read before an error is kept, and can be finished.
     pub fn read(&mut self, input: impl Read) -> Result<()> {
         let input = BufReader::with_capacity(1 << 16, input);
-        let mut records = Records::piped(input, self.limits.waiting_bytes)?;
+        let records = Records::piped(input, self.limits.waiting_bytes)?;
+        self.read_records(records)
+    }
+
+    pub(super) fn read_records<R: Read>(&mut self, mut records: Records<R>) -> Result<()> {
         let read = self.take_all(&mut records);
         self.malformed += records.cut_short;
         self.header = records.header;

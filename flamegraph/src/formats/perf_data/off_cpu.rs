@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stack_tree::StackId;
+use super::stacks::StackId;
 
 /// A thread that is off the CPU.
 #[derive(Clone, Copy, Debug)]

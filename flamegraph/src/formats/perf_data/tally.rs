@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stack_tree::StackId;
+use super::stacks::StackId;
 
 /// Most seconds of processes that are told apart; what comes later is in no timeline.
 const MOST_SECONDS: usize = 1 << 20;
@@ -25,10 +25,13 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, stack: StackId, pid: u32, amount: u64, second: u32) {
+    pub(super) fn add(&mut self, stack: StackId, pid: u32, amount: u64, second: Option<u32>) {
         let count = self.counts.entry(stack).or_default();
         count.samples += 1;
         count.amount = count.amount.saturating_add(amount);
+        let Some(second) = second else {
+            return;
+        };
         let known = self.seconds.len() < MOST_SECONDS || self.seconds.contains_key(&(pid, second));
         if known {
             *self.seconds.entry((pid, second)).or_default() += 1;

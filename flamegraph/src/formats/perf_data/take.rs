@@ -3,14 +3,15 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
+use super::event::{Event, RawSample};
+use super::file::EventValues;
+use super::header::Header;
+use super::live::{Counted, Live, Logged, Wanted};
 use super::off_cpu::Waited;
-use super::stack_tree::{Root, StackId};
-use super::{Counted, Live, Wanted};
-use crate::formats::perf_data::event::{Event, RawSample};
-use crate::formats::perf_data::header::Header;
-use crate::formats::perf_data::processes::Mode;
-use crate::formats::perf_data::records::{kind, Record, Records};
-use crate::formats::perf_data::resolve::{self, Generations};
+use super::processes::Mode;
+use super::records::{kind, Record, Records};
+use super::stacks::{self, Generations, LastStack, Root, StackId};
+use super::tally::Tally;
 use crate::profile::Result;
 
 const MISC_SWITCH_OUT: u16 = 1 << 13;
@@ -60,9 +61,13 @@ impl Live {
             kernel: self.processes.kernel.generation,
         };
         let mode = Mode::of_misc(record.misc);
-        resolve::pointers(chain, raw.ip, mode, generations, &mut self.walker.pointers);
+        stacks::pointers(chain, raw.ip, mode, generations, &mut self.walker.pointers);
+        let copied = event.is_some_and(Event::copies_stacks);
         match self.stack_of(raw.pid, raw.tid) {
-            Some(stack) => self.count(record.event, &raw, stack),
+            Some(stack) => {
+                self.copied_stacks += u64::from(copied);
+                self.count(record.event, &raw, stack);
+            }
             None => self.left_out += 1,
         }
     }
@@ -90,6 +95,13 @@ impl Live {
     /// Which of the wanted profiles each event is for.
     fn match_events(&mut self, header: &Header) {
         self.changes = header.changes;
+        if let Some(script) = &self.script {
+            let values = EventValues::of(&header.events, script.perf.event_filter.as_deref());
+            self.by_event = values.by_event;
+            self.tallies
+                .resize_with(values.values.len() / 2, Tally::default);
+            return;
+        }
         let mut by_event = vec![Vec::new(); header.events.len()];
         for (number, wanted) in self.wanted.iter().enumerate() {
             for event in wanted.among(&header.events) {
@@ -106,21 +118,41 @@ impl Live {
 
     /// The node of the walker's pointers, below that of the thread's group.
     fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
-        let group = self.groups.of(&self.processes.comm(tid))?;
-        let root = self.stacks.root(Root { pid, group })?;
-        self.walker
-            .node(root, (pid, tid), &self.processes, &mut self.stacks)
+        let comm = self.processes.comm(tid);
+        let mut last = match self.walker.take_last(tid) {
+            Some(last) if last.pid == pid && last.comm == comm => last,
+            _ => {
+                let group = self.groups.of(&comm, pid, tid)?;
+                let of = if self.script.is_some() { 0 } else { pid };
+                let root = self.stacks.root(Root { pid: of, group })?;
+                LastStack::new(pid, comm, root)
+            }
+        };
+        let node = self
+            .walker
+            .node(&mut last, &self.processes, &mut self.stacks);
+        self.walker.keep_last(tid, last);
+        node
     }
 
     fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
-        let second = self.second(raw.time);
+        if let Some(log) = &mut self.log {
+            log.push(Logged {
+                event,
+                comm: self.processes.comm(raw.tid),
+                pid: raw.pid,
+                tid: raw.tid,
+                time: raw.time,
+                stack,
+            });
+        }
+        // A file's profile has no timeline.
+        let second = self.script.is_none().then(|| self.second(raw.time));
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
-            match self.wanted[number].counted {
-                Counted::OffCpu => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
-                Counted::CpuTime | Counted::Count => {
-                    self.tallies[number].add(stack, raw.pid, raw.period, second)
-                }
+            match self.wanted.get(number).map(|wanted| wanted.counted) {
+                Some(Counted::OffCpu) => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
+                _ => self.tallies[number].add(stack, raw.pid, raw.period, second),
             }
         }
     }
@@ -171,7 +203,7 @@ impl Live {
         let second = self.second(waited.since);
         for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
             if wanted.counted == Counted::OffCpu {
-                tally.add(waited.stack, waited.pid, waited.nanoseconds, second);
+                tally.add(waited.stack, waited.pid, waited.nanoseconds, Some(second));
             }
         }
     }

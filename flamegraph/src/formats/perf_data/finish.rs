@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::file::EventValues;
 use super::groups::Groups;
+use super::live::{Counted, Finish, Live, Recorded, RecordedEvent, Wanted};
 use super::naming::Naming;
-use super::stack_tree::{StackId, StackTree};
+use super::processes::Mode;
+use super::stacks::{StackId, StackTree};
 use super::tally::{Count, Tally};
-use super::{Counted, Finish, Live, Recorded, RecordedEvent, Wanted};
-use crate::formats::perf_data::processes::Mode;
-use crate::ops::waits::{wait_of, Wait};
+use crate::formats::ReadOptions;
+use crate::ops::waits::{wait_of, Wait, WaitFrame};
 use crate::profile::{Error, Frame, Kind, Node, Profile, Result, Unknown, ValueType, ROOT};
 use crate::symbols::Files;
 
@@ -27,14 +29,9 @@ pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
         ..Recorded::default()
     };
     let files = Files::new(how.symbols);
-    let naming = Naming::new(&mut live.modules, &live.header, files, how.jit);
-    let stories = Stories::of(
-        &live.stacks,
-        &live.groups,
-        how.pid,
-        live.limits.cells,
-        naming,
-    )?;
+    let naming = Naming::new(&mut live.modules, &live.header, files, Some(how.jit), None);
+    let (stacks, groups, cells) = (&live.stacks, &live.groups, live.limits.cells);
+    let stories = Stories::of(stacks, groups, how.pid, cells, naming)?;
     for (wanted, tally) in live.wanted.iter().zip(&live.tallies) {
         let Some(source) = &tally.source else {
             continue;
@@ -45,13 +42,56 @@ pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
     Ok(recorded)
 }
 
+/// The profile of a file: of each event its samples, and their periods.
+pub(super) fn finish_file(live: &mut Live, options: &ReadOptions) -> Result<Profile> {
+    let filter = options.perf.event_filter.as_deref();
+    let values = EventValues::of(&live.header.events, filter);
+    values.check(&live.header.events, options)?;
+    let files = Files::new(&options.symbols);
+    let script = live.script.as_ref();
+    let naming = Naming::new(&mut live.modules, &live.header, files, None, script);
+    let (stacks, groups, cells) = (&live.stacks, &live.groups, options.limits.cells);
+    let stories = Stories::of(stacks, groups, None, cells, naming)?;
+    let mut counts: Vec<(StackId, usize, Count)> = Vec::new();
+    for (number, tally) in live.tallies.iter().enumerate() {
+        let all = tally.counts().into_iter();
+        counts.extend(all.map(|(stack, count)| (stack, 2 * number, count)));
+    }
+    counts.sort_unstable_by_key(|&(stack, value, _)| (stack, value));
+    let mut tree = Growing::of(&stories, values.values, false);
+    for &(stack, value, count) in &counts {
+        let node = tree.node(stack)?;
+        tree.profile.add(node, value, clamped(count.samples))?;
+        let amount = i64::try_from(count.amount);
+        let amount = amount.map_err(|_| Error::Overflow("the periods of a stack".to_string()))?;
+        tree.profile.add(node, value + 1, amount)?;
+    }
+    let mut profile = tree.profile;
+    profile.add_malformed_lines(live.malformed);
+    let mappings = live.processes.left_out + stories.naming.modules.left_out;
+    let left_out = [(mappings, "mappings were"), (live.left_out, "samples were")];
+    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+        profile.add_warnings([format!("{count} {what} left out, there were too many")]);
+    }
+    let counts: Vec<(StackId, Count)> = counts
+        .into_iter()
+        .map(|(stack, _, count)| (stack, count))
+        .collect();
+    let mut unknown = stories.unknown(&counts);
+    unknown.copied_stacks = live.copied_stacks;
+    profile.add_warnings(stories.naming.modules.warnings());
+    profile.add_warnings(unknown.warnings());
+    profile.set_unknown(unknown);
+    Ok(profile)
+}
+
 /// What there is to say of a node of the stacks.
 #[derive(Clone, Copy)]
 struct Story {
     /// What its spot is called; of a root nothing.
-    named: usize,
+    named: u32,
     /// The outermost spot of the stack.
-    outermost: usize,
+    outermost: u32,
     /// How many frames of it are the program's.
     user_frames: u32,
     is_wanted: bool,
@@ -68,7 +108,9 @@ struct Stories<'a> {
     all: Vec<Story>,
 }
 
-const NOTHING: usize = usize::MAX;
+const NOTHING: u32 = u32::MAX;
+/// A stack that has no node yet.
+const UNSEEN: Node = Node::MAX;
 
 impl<'a> Stories<'a> {
     /// Callers come before callees, so that one sweep is enough.
@@ -80,11 +122,12 @@ impl<'a> Stories<'a> {
         mut naming: Naming<'a>,
     ) -> Result<Stories<'a>> {
         let mut all: Vec<Story> = Vec::with_capacity(stacks.len());
-        let mut pids = Vec::with_capacity(stacks.len());
+        // Of each stack the process, and whether its command is a java.
+        let mut commands = Vec::with_capacity(stacks.len());
         for node in 0..stacks.len() as StackId {
             let Some((above, spot)) = stacks.above(node) else {
                 let root = stacks.root_of(node);
-                pids.push(root.pid);
+                commands.push((root.pid, groups.get(root.group).java));
                 all.push(Story {
                     named: NOTHING,
                     outermost: NOTHING,
@@ -93,10 +136,11 @@ impl<'a> Stories<'a> {
                 });
                 continue;
             };
-            pids.push(pids[above as usize]);
+            let command = commands[above as usize];
+            commands.push(command);
             let mut story = all[above as usize];
             if story.is_wanted {
-                story.named = naming.of(spot, pids[above as usize], stacks)?;
+                story.named = naming.of(spot, command, stacks)?;
                 story.is_below(&naming);
             }
             all.push(story);
@@ -139,13 +183,8 @@ impl<'a> Stories<'a> {
     }
 
     fn profile(&self, wanted: &Wanted, counts: &[(StackId, Count)]) -> Result<Profile> {
-        let mut tree = Growing {
-            stories: self,
-            profile: Profile::bounded(values(wanted), self.cells),
-            by_name: HashMap::new(),
-            nodes: HashMap::new(),
-            off_cpu: wanted.counted == Counted::OffCpu,
-        };
+        let off_cpu = wanted.counted == Counted::OffCpu;
+        let mut tree = Growing::of(self, values(wanted), off_cpu);
         for &(stack, count) in counts {
             let node = tree.node(stack)?;
             let (samples, amount) = (clamped(count.samples), clamped(count.amount));
@@ -164,7 +203,7 @@ impl<'a> Stories<'a> {
     fn unknown(&self, counts: &[(StackId, Count)]) -> Unknown {
         let mut totals = vec![0u64; self.all.len()];
         for &(stack, count) in counts {
-            totals[stack as usize] = count.samples;
+            totals[stack as usize] += count.samples;
         }
         let mut unknown = Unknown::default();
         for &(stack, count) in counts {
@@ -195,18 +234,6 @@ impl<'a> Stories<'a> {
     fn module_unknown(&self, node: StackId) -> Option<u32> {
         let story = self.all[node as usize];
         (story.named != NOTHING).then(|| self.naming.named(story.named).unknown)?
-    }
-
-    /// What a thread with this stack waits for.
-    fn wait(&self, stack: StackId) -> Wait {
-        let mut frames = Vec::new();
-        let mut node = stack;
-        while let Some((above, _)) = self.stacks.above(node) {
-            let named = self.naming.named(self.all[node as usize].named);
-            frames.extend(named.waits.iter().rev());
-            node = above;
-        }
-        wait_of(&frames)
     }
 
     /// Samples whose program part does not go back to where a thread begins. Those of the kernel alone do not count.
@@ -240,23 +267,58 @@ struct Growing<'s, 'a> {
     stories: &'s Stories<'a>,
     profile: Profile,
     /// The frames of names that were met.
-    by_name: HashMap<usize, Vec<Frame>>,
-    /// Where stacks went; off-CPU under each kind of wait.
-    nodes: HashMap<(StackId, Wait), Node>,
+    by_name: HashMap<u32, Vec<Frame>>,
+    /// What the frames of names say of a wait.
+    waits: HashMap<u32, Vec<WaitFrame>>,
+    /// Where stacks went, by kind of wait: one kind but for off-CPU.
+    nodes: HashMap<Wait, Vec<Node>>,
     off_cpu: bool,
 }
 
-impl Growing<'_, '_> {
+impl<'s, 'a> Growing<'s, 'a> {
+    fn of(stories: &'s Stories<'a>, values: Vec<ValueType>, off_cpu: bool) -> Growing<'s, 'a> {
+        Growing {
+            stories,
+            profile: Profile::bounded(values, stories.cells),
+            by_name: HashMap::new(),
+            waits: HashMap::new(),
+            nodes: HashMap::new(),
+            off_cpu,
+        }
+    }
+
+    /// What a thread with this stack waits for.
+    fn wait(&mut self, stack: StackId) -> Wait {
+        let mut frames = Vec::new();
+        let mut node = stack;
+        while let Some((above, _)) = self.stories.stacks.above(node) {
+            let number = self.stories.all[node as usize].named;
+            let named = self.stories.naming.named(number).frames.iter();
+            let look = || {
+                named
+                    .map(|(name, kind)| WaitFrame::of(name, *kind))
+                    .collect()
+            };
+            let waits: &Vec<WaitFrame> = self.waits.entry(number).or_insert_with(look);
+            frames.extend(waits.iter().rev());
+            node = above;
+        }
+        wait_of(&frames)
+    }
+
     /// The node of a stack; callers that were met before are not gone through again.
     fn node(&mut self, stack: StackId) -> Result<Node> {
         let wait = match self.off_cpu {
-            true => self.stories.wait(stack),
+            true => self.wait(stack),
             false => Wait::Other,
         };
+        let unseen = || vec![UNSEEN; self.stories.all.len()];
+        let mut nodes = self.nodes.remove(&wait).unwrap_or_else(unseen);
         let mut missing = Vec::new();
         let mut next = stack;
         let mut node = loop {
-            if let Some(&known) = self.nodes.get(&(next, wait)) {
+            let known = nodes[next as usize];
+            if known != UNSEEN {
                 break known;
             }
             match self.stories.stacks.above(next) {
@@ -264,31 +326,42 @@ impl Growing<'_, '_> {
                 None => break self.root(next, wait)?,
             }
         };
+        nodes[next as usize] = node;
         for stack in missing.into_iter().rev() {
             node = self.below(node, self.stories.all[stack as usize].named)?;
-            self.nodes.insert((stack, wait), node);
+            nodes[stack as usize] = node;
         }
+        self.nodes.insert(wait, nodes);
         Ok(node)
     }
 
     /// The group's frame, and off-CPU that of the wait.
     fn root(&mut self, root: StackId, wait: Wait) -> Result<Node> {
         let group = self.stories.stacks.root_of(root).group;
-        let mut node = self.child(ROOT, self.stories.groups.name(group), Kind::Plain)?;
-        if self.off_cpu {
-            node = self.child(node, wait.frame(), Kind::Plain)?;
+        let mut node = ROOT;
+        for name in &self.stories.groups.get(group).frames {
+            // As in a file's text, whose threads may be called anything.
+            let (name, kind) = match self.stories.groups.of_file() {
+                true => Kind::split(name.as_bytes()),
+                false => (name.as_bytes(), Kind::Plain),
+            };
+            let frame = self.frame(name, kind)?;
+            node = self.profile.child(node, frame)?;
         }
-        self.nodes.insert((root, wait), node);
+        if self.off_cpu {
+            let frame = self.frame(wait.frame().as_bytes(), Kind::Plain)?;
+            node = self.profile.child(node, frame)?;
+        }
         Ok(node)
     }
 
-    fn below(&mut self, mut node: Node, named: usize) -> Result<Node> {
+    fn below(&mut self, mut node: Node, named: u32) -> Result<Node> {
         if !self.by_name.contains_key(&named) {
             let mut frames = Vec::new();
             let naming = &self.stories.naming;
             let told = naming.named(named);
             for (name, kind) in &told.frames {
-                let frame = self.frame(name, *kind)?;
+                let frame = self.frame(name.as_bytes(), *kind)?;
                 let name = self.profile.frames.name_of(frame);
                 let module = naming.modules.name(told.module);
                 self.profile.modules.insert(name, *kind, module);
@@ -302,13 +375,8 @@ impl Growing<'_, '_> {
         Ok(node)
     }
 
-    fn child(&mut self, parent: Node, name: &str, kind: Kind) -> Result<Node> {
-        let frame = self.frame(name, kind)?;
-        self.profile.child(parent, frame)
-    }
-
-    fn frame(&mut self, name: &str, kind: Kind) -> Result<Frame> {
-        let name = &name.as_bytes()[..name.len().min(MOST_NAME)];
+    fn frame(&mut self, name: &[u8], kind: Kind) -> Result<Frame> {
+        let name = &name[..name.len().min(MOST_NAME)];
         Ok(Frame::new(self.profile.frames.intern_name(name)?, kind))
     }
 }

@@ -1,0 +1,324 @@
+//! From the addresses of samples to trees of places, one tree for each group of threads; callers stand above callees.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashMapExt};
+use hashbrown::HashTable;
+
+use super::modules::{ModuleId, NOWHERE};
+use super::processes::{Mapped, Mode, Processes};
+use crate::symbols::bytes::Bytes;
+
+/// Addresses from here on are no addresses: they say whose the ones behind them are.
+const FIRST_MARKER: u64 = -4095i64 as u64;
+const HYPERVISOR: u64 = -32i64 as u64;
+const KERNEL: u64 = -128i64 as u64;
+const USER: u64 = -512i64 as u64;
+
+/// One frame of a call chain: an address, and in which mappings it is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pointer {
+    pub(super) ip: u64,
+    pub(super) mode: Mode,
+    /// Of the mappings at the time; what was found out holds as long as this is the same.
+    pub(super) generation: u32,
+}
+
+/// A place in a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) module: ModuleId,
+    /// The module's own address; the address itself where nothing is mapped.
+    pub(super) address: u64,
+}
+
+/// Puts the pointers of a chain (or, without one, of its instruction pointer) into `pointers`, leaf first.
+pub(super) fn pointers(
+    chain: Option<Bytes<'_>>,
+    ip: u64,
+    mode: Mode,
+    generations: Generations,
+    pointers: &mut Vec<Pointer>,
+) {
+    pointers.clear();
+    let Some(mut chain) = chain else {
+        pointers.push(generations.pointer(ip, mode));
+        return;
+    };
+    let mut mode = Mode::User;
+    while let Some(ip) = chain.u64() {
+        match ip {
+            KERNEL => mode = Mode::Kernel,
+            USER => mode = Mode::User,
+            HYPERVISOR => mode = Mode::Other,
+            // Garbage, followed as a frame pointer: perf gives up the whole chain, and so do we.
+            FIRST_MARKER.. => return pointers.clear(),
+            ip => pointers.push(generations.pointer(ip, mode)),
+        }
+    }
+}
+
+/// Of a process's mappings and the kernel's.
+#[derive(Clone, Copy)]
+pub(super) struct Generations {
+    pub(super) user: u32,
+    pub(super) kernel: u32,
+}
+
+impl Generations {
+    fn pointer(self, ip: u64, mode: Mode) -> Pointer {
+        let generation = match mode {
+            Mode::Kernel => self.kernel,
+            Mode::User => self.user,
+            Mode::Other => u32::MAX,
+        };
+        Pointer {
+            ip,
+            mode,
+            generation,
+        }
+    }
+}
+
+/// Where an address of this process lies.
+pub(super) fn place(pointer: Pointer, pid: u32, processes: &Processes) -> Place {
+    let mapped: Option<&Mapped> = match pointer.mode {
+        Mode::Kernel => Some(&processes.kernel),
+        Mode::User => processes.mapped(pid),
+        Mode::Other => None,
+    };
+    match mapped.and_then(|mapped| mapped.space.find(pointer.ip)) {
+        Some(mapping) => Place {
+            module: mapping.module,
+            address: mapping.address(pointer.ip),
+        },
+        None => Place {
+            module: NOWHERE,
+            address: pointer.ip,
+        },
+    }
+}
+
+/// The number of a node; those above it have smaller ones.
+pub(super) type StackId = u32;
+/// The number of a spot.
+pub(super) type SpotId = u32;
+
+/// What the root of a tree has for a parent.
+const NO_PARENT: StackId = StackId::MAX;
+
+/// A place in a module, and who ran there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Spot {
+    pub(super) place: Place,
+    pub(super) mode: Mode,
+}
+
+/// A group of threads; in a stream, of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Root {
+    /// In a file 0: there all processes share the stacks of a group.
+    pub(super) pid: u32,
+    /// The number of the group's name.
+    pub(super) group: u32,
+}
+
+/// A node: below which one it is, and its spot, or of a root the number of the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Link {
+    parent: StackId,
+    number: u32,
+}
+
+/// All stacks.
+pub(super) struct StackTree {
+    nodes: Vec<Link>,
+    index: HashTable<StackId>,
+    hasher: RandomState,
+    pub(super) spots: Vec<Spot>,
+    spot_index: HashMap<Spot, SpotId>,
+    pub(super) roots: Vec<Root>,
+    root_index: HashMap<Root, u32>,
+    most_nodes: usize,
+    most_spots: usize,
+}
+
+impl StackTree {
+    pub(super) fn new(most_nodes: usize, most_spots: usize) -> StackTree {
+        StackTree {
+            nodes: Vec::new(),
+            index: HashTable::new(),
+            hasher: RandomState::default(),
+            spots: Vec::new(),
+            spot_index: HashMap::new(),
+            roots: Vec::new(),
+            root_index: HashMap::new(),
+            most_nodes: most_nodes.min(NO_PARENT as usize),
+            most_spots,
+        }
+    }
+
+    /// The node all stacks of a group start from; `None` when there is no room for it.
+    pub(super) fn root(&mut self, root: Root) -> Option<StackId> {
+        let number = match self.root_index.get(&root) {
+            Some(&known) => known,
+            None if self.nodes.len() >= self.most_nodes => return None,
+            None => {
+                let number = self.roots.len() as u32;
+                self.roots.push(root);
+                self.root_index.insert(root, number);
+                number
+            }
+        };
+        self.node(Link {
+            parent: NO_PARENT,
+            number,
+        })
+    }
+
+    /// The number of a spot; `None` when there is no room for it.
+    pub(super) fn spot(&mut self, spot: Spot) -> Option<SpotId> {
+        if let Some(&known) = self.spot_index.get(&spot) {
+            return Some(known);
+        }
+        let number = self.spots.len();
+        if number >= self.most_spots {
+            return None;
+        }
+        self.spots.push(spot);
+        self.spot_index.insert(spot, number as SpotId);
+        Some(number as SpotId)
+    }
+
+    /// The node below another; `None` when there is no room for it.
+    pub(super) fn child(&mut self, parent: StackId, spot: SpotId) -> Option<StackId> {
+        self.node(Link {
+            parent,
+            number: spot,
+        })
+    }
+
+    fn node(&mut self, link: Link) -> Option<StackId> {
+        let (nodes, hasher) = (&self.nodes, &self.hasher);
+        let hash = hasher.hash_one(link);
+        if let Some(&known) = self.index.find(hash, |&node| nodes[node as usize] == link) {
+            return Some(known);
+        }
+        let number = nodes.len();
+        if number >= self.most_nodes {
+            return None;
+        }
+        let of = |&node: &StackId| hasher.hash_one(nodes[node as usize]);
+        self.index.insert_unique(hash, number as StackId, of);
+        self.nodes.push(link);
+        Some(number as StackId)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node above and the spot here; `None` for a root.
+    pub(super) fn above(&self, node: StackId) -> Option<(StackId, SpotId)> {
+        let link = self.nodes[node as usize];
+        (link.parent != NO_PARENT).then_some((link.parent, link.number))
+    }
+
+    /// What a root is the root of.
+    pub(super) fn root_of(&self, node: StackId) -> Root {
+        self.roots[self.nodes[node as usize].number as usize]
+    }
+}
+
+/// Threads whose last stack is remembered, and how many pointers of it: most share their callers with the one before.
+const MOST_THREADS: usize = 1 << 10;
+const MOST_STEPS: usize = 1 << 8;
+/// Addresses whose spot is remembered. More are forgotten, and looked up anew.
+const MOST_ADDRESSES: usize = 1 << 18;
+
+/// The stack a thread was last seen in, callers first.
+pub(super) struct LastStack {
+    pub(super) pid: u32,
+    pub(super) comm: Arc<str>,
+    root: StackId,
+    path: Vec<(Pointer, StackId)>,
+}
+
+impl LastStack {
+    pub(super) fn new(pid: u32, comm: Arc<str>, root: StackId) -> LastStack {
+        LastStack {
+            pid,
+            comm,
+            root,
+            path: Vec::new(),
+        }
+    }
+}
+
+/// Finds nodes, and remembers what it found.
+#[derive(Default)]
+pub(super) struct Walker {
+    spots: HashMap<(u64, u32, Mode), SpotId>,
+    last: HashMap<u32, LastStack>,
+    /// The sample's pointers, leaf first.
+    pub(super) pointers: Vec<Pointer>,
+}
+
+impl Walker {
+    pub(super) fn take_last(&mut self, tid: u32) -> Option<LastStack> {
+        self.last.remove(&tid)
+    }
+
+    pub(super) fn keep_last(&mut self, tid: u32, last: LastStack) {
+        if self.last.len() >= MOST_THREADS {
+            self.last.clear();
+        }
+        self.last.insert(tid, last);
+    }
+
+    /// The node of `pointers` in a thread with this stack before; `None` when there is no room for it.
+    pub(super) fn node(
+        &mut self,
+        last: &mut LastStack,
+        processes: &Processes,
+        stacks: &mut StackTree,
+    ) -> Option<StackId> {
+        let pairs = self.pointers.iter().rev().zip(&last.path);
+        let shared = pairs.take_while(|(new, old)| **new == old.0).count();
+        last.path.truncate(shared);
+        let mut node = last.path.last().map_or(last.root, |&(_, node)| node);
+        for place in (0..self.pointers.len() - shared).rev() {
+            let pointer = self.pointers[place];
+            let spot = self.spot(pointer, last.pid, processes, stacks)?;
+            node = stacks.child(node, spot)?;
+            if last.path.len() < MOST_STEPS {
+                last.path.push((pointer, node));
+            }
+        }
+        Some(node)
+    }
+
+    fn spot(
+        &mut self,
+        pointer: Pointer,
+        pid: u32,
+        processes: &Processes,
+        stacks: &mut StackTree,
+    ) -> Option<SpotId> {
+        let key = (pointer.ip, pointer.generation, pointer.mode);
+        if let Some(&known) = self.spots.get(&key) {
+            return Some(known);
+        }
+        let spot = stacks.spot(Spot {
+            place: place(pointer, pid, processes),
+            mode: pointer.mode,
+        })?;
+        if self.spots.len() >= MOST_ADDRESSES {
+            self.spots.clear();
+        }
+        self.spots.insert(key, spot);
+        Some(spot)
+    }
+}

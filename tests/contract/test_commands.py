@@ -1,0 +1,185 @@
+"""The command line with the real agent and a JVM on this machine: what it keeps, says and leaves."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import termios
+import threading
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.burners.burner import Burner
+from tests.contract import real
+from tests.lab import attach, procs
+
+pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
+HPROFILER = [sys.executable, "-m", "hprofiler"]
+SECRET = "hunter2-xyz"
+LONG = 600
+
+
+@pytest.fixture
+def burner(monkeypatch):
+    """It has secrets in its options, its arguments and its environment."""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Dapi.token={SECRET}")
+    made = Burner(load=0.4, options=[f"-Ddb.password={SECRET}"], extra=["--password", SECRET])
+    yield made
+    made.kill()
+
+
+def hprofiler(*words):
+    words = [*HPROFILER, *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=4 * procs.PATIENCE, umask=0o022)
+
+
+def lines(audit):
+    return [json.loads(line) for line in audit.read_text().splitlines()]
+
+
+def test_doctor_reports_and_does_nothing(burner, tmp_path):
+    audit = tmp_path / "audit"
+    done = hprofiler("doctor", "-j", f"pid:{burner.pid}", "--force-busy", "--json", "--audit", audit)
+    told = json.loads(done.stdout)
+    assert told["processes"]["found"] == 1 and not told["processes"]["failed"], done
+    assert done.returncode == (3 if told["processes"]["degraded"] else 0)
+    (process,) = told["hosts"][0]["processes"]
+    assert (process["pid"], process["engine"]) == (burner.pid, "async-profiler")
+    begin, *between, end = lines(audit)
+    assert (begin["what"], end["what"], end["exit_code"]) == ("begin", "end", done.returncode)
+    assert {"connect", "command", "request"} == {line["what"] for line in between if line["by"] != "agent"}
+    assert all(line["pid"] is None for line in between), "no process was touched"
+    assert not attach.profiler_libraries(burner.pid)
+
+
+def test_a_run_after_a_canary(burner, tmp_path):
+    audit, folder = tmp_path / "audit", tmp_path / "run"
+    words = ["-j", f"pid:{burner.pid}", "-t", 1, "--canary", "--force-busy", "--audit", audit, "-o", folder]
+    done = hprofiler("run", *words, "--max-hosts", 1)
+    (host,) = json.loads((folder / "run.json").read_text())["hosts"]
+    assert [one["process"]["pid"] for one in host["recordings"]] == [burner.pid], done
+    assert not host["recordings"][0]["process"]["command"], "it may hold what nobody else is to see"
+    well = f"canary: process {burner.pid}"
+    assert well in done.stderr and "for 2 s by async-profiler: fine" in done.stderr
+    assert [line["status"] for line in host["outcomes"] if line["reason"].startswith(well)] == ["ok"]
+    requests = [line["detail"].split()[0] for line in lines(audit) if line["what"] == "request"]
+    asked = [name for name in requests if name in ("check", "prepare", "start", "bye")]
+    assert asked == ["check", "prepare", "start", "prepare", "start", "bye"]
+    starts = [line for line in lines(audit) if line["what"] == "attach" and "start," in line["detail"]]
+    assert len(starts) == 2 and {line["pid"] for line in starts} == {burner.pid}
+    made = {line["detail"] for line in lines(audit) if line["what"] == "folder" and line["pid"]}
+    gone = {line["detail"] for line in lines(audit) if line["what"] == "removed"}
+    assert made and made <= gone and not any(os.path.exists(path) for path in made)
+    assert not [line for line in lines(audit) if line["what"] == "dropped"]
+    assert (lines(audit)[-1]["what"], lines(audit)[-1]["exit_code"]) == ("end", done.returncode)
+
+
+def test_no_secret_of_the_jvm_is_kept(burner, tmp_path):
+    def content(file):
+        """As it is, and unpacked."""
+        written = file.read_bytes()
+        return written + (gzip.decompress(written) if written.startswith(b"\x1f\x8b") else b"")
+
+    folder = tmp_path / "run"
+    words = ["-j", f"pid:{burner.pid}", "-t", 1, "--keep-raw", "--force-busy", "-o", folder]
+    done = hprofiler(*words)
+    (raw,) = folder.rglob("recording.jfr")
+    assert Profile.open(raw).total(0) > 0, done
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    secrets = (SECRET.encode(), b"db.password")
+    assert not [path for path in files if any(word in content(path) for word in secrets)]
+    assert SECRET not in done.stdout + done.stderr
+    assert [path for path in files if not stat.S_IMODE(path.stat().st_mode) & 0o077] == [raw]
+
+
+class OnTerminal:
+    """A command on a terminal of its own, which hangs up when it is told to."""
+
+    def __init__(self, *words):
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(
+            [*HPROFILER, *map(str, words)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        )
+        os.close(theirs)
+
+    def wait_for(self, pattern):
+        """Until it has shown that; what it shows later stays unread."""
+        shown, found = bytearray(), threading.Event()
+
+        def read():
+            while not found.is_set():
+                shown.extend(os.read(self._ours, 4096))
+                if re.search(pattern, shown):
+                    found.set()
+
+        threading.Thread(target=read, daemon=True).start()
+        assert found.wait(4 * procs.PATIENCE), bytes(shown)
+
+    def hang_up(self):
+        """Its exit code."""
+        try:
+            os.close(self._ours)
+            return self._process.wait(4 * procs.PATIENCE)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "a terminal that hangs up"])
+def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
+    """In the second case by the live display, to a terminal that takes nothing any more."""
+    folder = tmp_path / "run"
+    words = ["-j", f"pid:{burner.pid}", "-t", LONG, "--force-busy", "-o", folder]
+    before = burner.counters()
+    burnt = lambda: (burner.counters() - before).nanos > 1e9  # noqa: E731
+    if how == "SIGTERM":
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen([*HPROFILER, *map(str, words)], **pipes) as running:
+            while "recording" not in (line := running.stderr.readline()):
+                assert line, "it ended before it recorded"
+            before = burner.counters()
+            procs.wait_for("CPU time while recorded", burnt)
+            running.send_signal(signal.SIGTERM)
+            out, err = running.communicate(timeout=4 * procs.PATIENCE)
+        assert running.returncode == 143, err
+        assert "Traceback" not in err and "before the interrupt" in out
+    else:
+        terminal = OnTerminal(*words)
+        terminal.wait_for(rb"[1-9]/600")  # the bar of what is recorded moves
+        before = burner.counters()
+        procs.wait_for("CPU time while recorded", burnt)
+        assert terminal.hang_up() == 129
+    run = json.loads((folder / "run.json").read_text())
+    (recording,) = run["hosts"][0]["recordings"]
+    assert run["interrupted"] and recording["process"]["pid"] == burner.pid
+    assert recording["samples"]["taken"] > 0 and recording["seconds"] < LONG
+    assert (folder / "report.html").stat().st_size > 1000
+
+
+def test_a_terminal_that_hangs_up_while_a_host_is_connected_to(tmp_path):
+    """The host takes the connection and says nothing."""
+    audit = tmp_path / "audit"
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        host.settimeout(procs.PATIENCE)
+        port = host.getsockname()[1]
+        terminal = OnTerminal("ps", "-h", "127.0.0.1", "--port", port, "-j", "java", "--audit", audit)
+        host.accept()
+        code = terminal.hang_up()
+    last = lines(audit)[-1]
+    assert (code, last["what"], last["exit_code"]) == (129, "end", 129)

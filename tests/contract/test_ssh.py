@@ -1,0 +1,329 @@
+"""The SSH transport against a real sshd on loopback: commands, host keys, logins, jump hosts, networks.
+
+Which keys a known_hosts file makes known, and what ssh_config means, is tested in tests/unit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hprofiler.base.errors import HostError, UsageError
+from hprofiler.model import Host
+from tests.contract.sshd import SSHD, connect_together, connected, free_port, make_key, refused, ssh_agent
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
+
+
+# Commands
+
+
+def test_bytes_go_through_unharmed_and_exit_status_and_stderr_come_back(site):
+    transport = connected(site, site.server())
+    everything = bytes(range(256)) * 20000
+    done = transport.run("cat; echo trouble >&2; exit 3", everything, 60)
+    assert done.stdout == everything and done.exit_status == 3 and done.stderr == "trouble"
+    assert transport.bytes_sent == transport.bytes_received == len(everything)
+    done = transport.run("yes complaint | head -c 5000000 >&2; echo the end >&2; echo out", b"", 60)
+    assert done.stdout == b"out\n" and len(done.stderr) <= 4096 and done.stderr.endswith("the end")
+
+
+def test_a_command_that_takes_too_long_or_says_too_much(site):
+    transport = connected(site, site.server())
+    with pytest.raises(HostError, match=r"did not end within 0\.3 s"):
+        transport.run("sleep 60", b"", 0.3)
+    with pytest.raises(HostError, match="more than 16 MiB"):
+        transport.run("yes", b"", 60)
+    assert transport.run("echo still here", b"", 60).stdout == b"still here\n"
+
+
+def test_close_sets_a_reader_free(site):
+    transport = connected(site, site.server())
+    channel = transport.open("sleep 600")
+    threading.Timer(0.2, transport.close).start()
+    assert channel.read(10) == b"" and channel.exit_status(0.1) is None
+    transport.close()
+    with pytest.raises(HostError, match="lost"):
+        transport.open("true")
+
+
+# Host keys
+
+
+def test_an_unknown_key_is_refused_and_the_remedy_names_the_option(site):
+    error = refused(site, site.server(known=False))
+    assert "is not known" in error.reason and "SHA256:" in error.reason
+    assert "--accept-new-host-keys" in error.remedy and str(site.known_hosts) in error.remedy
+    assert site.known_hosts.read_text() == ""
+
+
+@pytest.mark.parametrize("how", ["option", "StrictHostKeyChecking no"])
+def test_a_new_key_that_is_accepted_is_remembered(site, how):
+    server = site.server(known=False)
+    site.config.write_text(f"{how}\n" if " " in how else "")
+    connected(site, server, accept_new_host_keys=how == "option")
+    assert site.known_hosts.read_text() == server.known_hosts_line()
+    site.config.write_text("")
+    connected(site, server)
+
+
+@pytest.mark.parametrize("how", ["option", "StrictHostKeyChecking no"])
+def test_a_changed_key_is_always_refused(site, how):
+    server = site.server()
+    server.stop()
+    server.host_key.unlink()
+    server.host_key.with_name("host_key.pub").unlink()
+    changed = site.server("a", known=False, port=server.port)
+    site.config.write_text(f"{how}\n" if " " in how else "")
+    before = site.known_hosts.read_text()
+    error = refused(site, changed, accept_new_host_keys=how == "option")
+    assert "CHANGED" in error.reason and "known_hosts:1" in error.reason and "ssh-keygen -R" in error.remedy
+    assert site.known_hosts.read_text() == before
+
+
+def test_a_revoked_key_is_refused(site, tmp_path):
+    server, revoked = site.server(), tmp_path / "revoked"
+    revoked.write_text(server.host_key.with_name("host_key.pub").read_text())
+    site.config.write_text(f"RevokedHostKeys {revoked}\n")
+    assert f"is revoked ({revoked})" in refused(site, server).reason
+
+
+def test_of_several_host_keys_the_known_one_is_asked_for(site, tmp_path):
+    other = make_key(tmp_path / "ecdsa_host_key", "ecdsa")
+    server = site.server(extra=f"HostKey {other}", known=False)
+    kind, key, *_ = Path(f"{other}.pub").read_text().split()
+    site.known_hosts.write_text(f"[{server.address}]:{server.port} {kind} {key}\n")
+    connected(site, server)
+
+
+# Logins
+
+
+def test_identities_that_cannot_be_used(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    server, wrong, text = site.server(), make_key(tmp_path / "wrong"), tmp_path / "text"
+    error = refused(site, server, identity=wrong)
+    for words in (f"authentication failed for {site.user}", f"key {wrong}", "the server allows publickey"):
+        assert words in error.reason
+    assert "--identity" in error.remedy and "--user" in error.remedy
+    assert "no key to offer" in refused(site, server, identity=None).reason
+    text.write_text("not a key\n")
+    assert "not a private key" in refused(site, server, identity=text).reason
+    with pytest.raises(UsageError, match="there is no file"):
+        site.connector(identity=tmp_path / "none")
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_kinds_of_keys_and_a_passphrase_asked_for_once(site, tmp_path, kind):
+    key, asked = make_key(tmp_path / f"locked_{kind}", kind, "open sesame"), []
+    site.authorize(key)
+    server = site.server()
+    connector = site.connector(lambda name: asked.append(name) or "open sesame", identity=key)
+    connect_together([connector.transport(site.host(server)) for _ in range(5)])
+    assert asked == [f"Passphrase for {key}: "]
+
+
+def test_passphrases_that_do_not_open_the_key(site, tmp_path):
+    key, asked = make_key(tmp_path / "locked", passphrase="open sesame"), []
+    site.authorize(key)
+    server = site.server()
+    error = refused(site, server, identity=key, ask=lambda name: asked.append(name) or "guess")
+    assert "wrong passphrase" in error.reason and "guess" not in error.reason and len(asked) == 3
+    assert "no passphrase given" in refused(site, server, identity=key, ask=lambda name: None).reason
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_keys_of_the_ssh_agent(site, tmp_path, monkeypatch, locked):
+    """A locked key that the agent holds needs no passphrase."""
+    key, plain = (
+        make_key(tmp_path / "key", passphrase="open sesame"),
+        shutil.copy(tmp_path / "key", tmp_path / "plain"),
+    )
+    change = ["ssh-keygen", "-q", "-p", "-P", "open sesame", "-N", "", "-f", str(plain)]
+    subprocess.run(change, check=True, capture_output=True)
+    site.authorize(key)
+    path, server = tmp_path / "agent.sock", site.server()
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+    with ssh_agent(path, plain):
+        ask = lambda name: pytest.fail("asked for a passphrase")  # noqa: E731
+        connector = site.connector(ask, identity=key if locked else None)
+        connect_together([connector.transport(site.host(server)) for _ in range(4)])
+
+
+# Jump hosts and proxies
+
+
+def jumps(site, *gates, target, how):
+    """An ssh_config by which `target` is behind gates."""
+    lines = [f"Host {name}\n HostName {gate.address}\n Port {gate.port}\n" for name, gate in gates]
+    site.config.write_text(
+        "".join(lines) + f"Host target*\n HostName {target.address}\n Port {target.port}\n {how}\n"
+    )
+
+
+def logins(server):
+    return sum("Accepted publickey" in line for line in server.log)
+
+
+def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
+    gate, inner, target = (site.server(name) for name in ("gate", "inner", "target"))
+    jumps(site, ("gate", gate), ("inner", inner), target=target, how="ProxyJump gate,inner")
+    connector = site.connector()
+    transports = [connector.transport(Host(name, name)) for name in ("target1", "target2", "target3")]
+    connect_together(transports)
+    assert [logins(server) for server in (gate, inner, target)] == [1, 1, 3]
+    transports[0].close()
+    assert transports[1].run("echo in", b"", 60).stdout == b"in\n"
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        (False, r"jump host: the host key of .* is not known"),
+        (True, r"the jump host .* does not reach .*: Connect failed"),
+    ],
+    ids=["key is not known", "does not reach the host"],
+)
+def test_a_jump_host_that_is_no_way(site, known, reason):
+    gate, target = site.server("gate", known=known), site.server("target")
+    target.stop()
+    jumps(site, ("gate", gate), target=target, how="ProxyJump gate")
+    with pytest.raises(HostError, match=reason):
+        site.connector().transport(Host("t", "target")).connect()
+
+
+def test_jumps_in_a_circle_end(site):
+    site.config.write_text("Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
+    with pytest.raises(HostError, match="too many hosts"):
+        site.connector().transport(Host("a", "a")).connect()
+
+
+def test_a_proxy_command(site):
+    gate, target = site.server("gate"), site.server("target")
+    options = f"-F none -i {site.key} -o UserKnownHostsFile={site.known_hosts}"
+    how = f"ProxyCommand ssh {options} -p {gate.port} -W %h:%p {gate.address}"
+    jumps(site, target=target, how=how)
+    transport = site.connector().transport(Host("t", "target"))
+    transport.connect()
+    assert transport.run("cat", b"x" * 100000, 60).stdout == b"x" * 100000
+    assert logins(gate) == 1
+
+
+@pytest.mark.nightly
+def test_a_proxy_command_that_fails(site):
+    site.config.write_text("ProxyCommand echo no way to %h >&2\n")
+    reason = r"ProxyCommand for target ended before the login, .* times: no way to target"
+    with pytest.raises(HostError, match=reason):
+        site.connector(timeout=60.0).transport(Host("t", "target")).connect()
+
+
+# Networks
+
+
+@pytest.mark.parametrize("stays", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_a_refused_banner_is_tried_again(site, stays):
+    server = site.server(extra="MaxStartups 1:100:1")
+    turned_away = lambda: any("MaxStartups" in line for line in server.log)  # noqa: E731
+    with socket.create_connection((server.address, server.port)) as hog:
+        assert hog.recv(100).startswith(b"SSH-")
+
+        def make_room():
+            procs.wait_for("a connection that is refused", turned_away)
+            hog.close()
+
+        if stays:
+            error = refused(site, server, timeout=60.0)
+            assert "closed the connection before the login" in error.reason and "--parallel" in error.remedy
+        else:
+            threading.Thread(target=make_room, daemon=True).start()
+            assert connected(site, server).run("echo in", b"", 60).stdout == b"in\n"
+            assert turned_away()
+
+
+def test_nobody_listens(site):
+    host = Host("a", "127.0.0.1", None, free_port())
+    with pytest.raises(HostError, match=r"connection refused by 127\.0\.0\.1 port"):
+        site.connector().transport(host).connect()
+
+
+def test_a_name_that_is_not_known(site):
+    unknown, unanswered = r"the name nowhere\.invalid is not known", r"no name server .* nowhere\.invalid"
+    with pytest.raises(HostError, match=f"{unknown}|{unanswered}"):
+        site.connector().transport(Host("a", "nowhere.invalid")).connect()
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"), [(b"", r"timed out after 0\.5 s"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", ".")]
+)
+def test_a_peer_that_is_no_sshd(site, says, reason):
+    with socket.create_server(("127.0.0.1", 0)) as peer:
+
+        def answer():
+            connection, _ = peer.accept()
+            connection.sendall(says)
+            if says:
+                connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        host = Host("a", "127.0.0.1", None, peer.getsockname()[1])
+        with pytest.raises(HostError, match=reason):
+            site.connector(timeout=0.5).transport(host).connect()
+
+
+def test_close_ends_a_connect_that_waits(site):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        host = Host("a", "127.0.0.1", None, mute.getsockname()[1])
+        transport = site.connector(timeout=60.0).transport(host)
+        threading.Timer(0.3, transport.close).start()
+        began = time.monotonic()
+        with pytest.raises(HostError):
+            transport.connect()
+        assert time.monotonic() - began < 50
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root, iproute2"
+)
+def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site):
+    """The kernel itself gives up after a quarter of an hour."""
+    name = f"hpt{os.getpid() % 100000}"
+    # other sessions of these tests may have such networks too
+    net, base = f"198.18.{os.getpid() // 64 % 256}", os.getpid() % 64 * 4
+    with subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", "echo ready; exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout.readline() == b"ready\n"
+        inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        for command in (
+            ["ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", str(holder.pid)],
+            ["ip", "address", "add", f"{net}.{base + 1}/30", "dev", name],
+            ["ip", "link", "set", name, "up"],
+            [*inside, "ip", "address", "add", f"{net}.{base + 2}/30", "dev", "far"],
+            [*inside, "ip", "link", "set", "far", "up"],
+        ):
+            subprocess.run(command, check=True)
+        server = site.server("far", address=f"{net}.{base + 2}", wrap=inside)
+        channel = connected(site, server, timeout=10.0).open("cat")
+        channel.write(b"hello")
+        assert channel.read(100) == b"hello"
+        subprocess.run([*inside, "ip", "address", "flush", "dev", "far"], check=True)
+        began = time.monotonic()
+        channel.write(b"anybody there?")
+        assert channel.read(100) == b"" and channel.exit_status(0) is None
+        assert 1 < time.monotonic() - began < 100
+        error = refused(site, server, timeout=1.0)
+        assert "timed out after 1 s" in error.reason or "no route" in error.reason
+        server.kill_sessions()  # nobody tells them that their client has gone
+        subprocess.run(["ip", "link", "delete", name], check=True)
+        holder.stdin.close()
