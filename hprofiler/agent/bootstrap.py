@@ -97,12 +97,14 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
         raise HostError(
             "push",
             "no folder on the host can keep the agent: tried /tmp, /var/tmp, ~/.cache and /dev/shm",
-            "make one of them writable for the connecting user and nobody else, and mounted without noexec",
+            "make one of them writable for the connecting user only, on a mount without noexec",
             code="no-writable-folder",
         )
     blob = agent_for(binaries, answer.arch)
     if pushed:
-        raise HostError("push", f"the agent was stored in {answer.folder} and is not there now", "try again")
+        raise HostError(
+            "push", f"the agent was stored in {answer.folder} but is not there any more", "try again"
+        )
     return blob
 
 
@@ -199,7 +201,7 @@ def marked(channel: Channel, wire: Wire) -> Answer:
             f"the host's shell prints too much before it starts the agent: {error}",
             code="shell-failed",
         ) from error
-    said = printable(channel.stderr_tail()) or "it said nothing"
+    said = printable(channel.stderr_tail()) or "no output"
     raise HostError(
         "connect",
         f"the host did not run the start command: {said}",
@@ -241,7 +243,7 @@ def push(transport: Transport, blob: Blob, folder: str, goes_on: Callable[[], No
 def _quoted(folder: str) -> str:
     """The folder as a word of the script; it came from the host, so it may hold anything."""
     if not folder.startswith("/") or any(mark in folder for mark in "'!\n\\\0"):
-        raise HostError("push", f"the host names no usable private folder: {printable(folder)!r}")
+        raise HostError("push", f"the host reports an unusable private folder: {printable(folder)!r}")
     return '"' + "".join("\\" + mark if mark in '$`"' else mark for mark in folder) + '"'
 
 

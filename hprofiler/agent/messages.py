@@ -215,7 +215,7 @@ class FoundMessage(Message, frozen=True, tag="found"):
 
     def __post_init__(self) -> None:
         if len({process.pid for process in self.processes}) != len(self.processes):
-            raise ValueError("the same pid was found twice")
+            raise ValueError("a pid was found twice")
 
 
 class PidMessage(Message, frozen=True):
@@ -407,7 +407,7 @@ class OutOfReach(Message, frozen=True):
 
 
 class Leftovers(Message, frozen=True, tag="leftovers"):
-    """All that was found; `failed` could not be looked at."""
+    """All that was found; `failed` could not be checked."""
 
     entries: Annotated[tuple[Leftover, ...], Meta(max_length=10_000)]
     failed: Annotated[tuple[Failure, ...], Meta(max_length=10_000)] = ()

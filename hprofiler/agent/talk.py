@@ -23,7 +23,7 @@ _PING_SECONDS = LEASE_SECONDS / 10
 _LAST_WORD = 1.0
 _END_WAIT = 2.0
 _KILLED = (
-    "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
+    "if nobody killed it, memory may have run out: look into `dmesg` on the host, and at the limits of the "
     "login (`ulimit -a`, its control group)"
 )
 _EXIT_WAIT = 5.0
@@ -223,13 +223,13 @@ class Talk:
     def _answer(self, kind: type[M]) -> M:
         event = self._receive()
         if not isinstance(event, kind):
-            raise self._nonsense(f"{tag_of(type(event))!r} where {tag_of(kind)} was due")
+            raise self._nonsense(f"{tag_of(type(event))!r} instead of {tag_of(kind)}")
         return event
 
     def _nonsense(self, what: str) -> HostError:
         return HostError(
             self.stage,
-            f"the agent does not keep to the protocol: {what}",
+            f"the agent broke the protocol: {what}",
             "run `hprofiler cleanup`",
             code="protocol-error",
         )
@@ -252,7 +252,7 @@ def how_it_ended(status: int | None) -> tuple[str, str]:
     if status is None:
         return "the connection was lost", ""
     if status == SOME_SIGNAL:
-        return "the agent was ended by a signal, without a word, while the connection was fine", _KILLED
+        return "the agent was killed by a signal while the connection was up", _KILLED
     number = -status if status < 0 else status - 128
     try:
         name = signal.Signals(number).name

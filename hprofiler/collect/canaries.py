@@ -14,7 +14,7 @@ from hprofiler.model import Process, Status
 
 TRIES = 5
 """Canaries of one kind, on all hosts, that may fail before anything is recorded."""
-NO_CANARY = "examine that process before others are recorded, or record them all the same with --no-canary"
+NO_CANARY = "examine that process, or record without a canary: --no-canary"
 
 
 class Kind(NamedTuple):
@@ -63,8 +63,10 @@ class Canaries:
         try:
             verdict = record()
         except HostError as lost:
-            verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
-            reason = f"{lost.reason}; {who} was being recorded before the others (--canary)"
+            verdict = (
+                f"the canary for {kind} failed: the connection to the host of {who} was lost: {lost.reason}"
+            )
+            reason = f"{lost.reason}; {who} was being recorded as a canary"
             raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:
             self._store(kind, verdict)
@@ -131,7 +133,9 @@ def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> 
         nonlocal own
         own = place.record(process, kind.engine)
         if own.ended is Ended.PROCESS and own.stage != "prepare":
-            own = own.replace(status=Status.FAILED, stage="record", reason=f"{who} ended while recorded")
+            own = own.replace(
+                status=Status.FAILED, stage="record", reason=f"{who} ended while it was recorded"
+            )
         if own.status is not Status.FAILED:
             return ""
         if own.stage != "record":

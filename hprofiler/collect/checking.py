@@ -172,5 +172,5 @@ def _of_clock(seconds: float) -> tuple[Finding, ...]:
         return ()
     where = "ahead of" if seconds > 0 else "behind"
     text = f"the clock is {abs(seconds):.0f} s {where} this machine's"
-    remedy = "set it by NTP: the times of what the host writes are its own"
+    remedy = "synchronise it with NTP; times in its files are its own"
     return (Finding("warning", "clock", text, remedy),)

@@ -18,7 +18,7 @@ CLEANING_SECONDS = 90.0
 
 @dataclass(frozen=True)
 class HostLeft:
-    """What was found on one host, and in `outcomes` what could not be looked at or not be removed.
+    """What was found on one host, and in `outcomes` what could not be checked or not be removed.
 
     `out_of_reach` are the numbers of JVMs by user into which the connecting user may not look.
     """

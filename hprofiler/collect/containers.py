@@ -39,8 +39,10 @@ class Contained:
         owner = self._host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
         if not owner or process.user == owner or process.user.isdecimal():
             return None
-        reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
-        remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self._host.name}"
+        reason = (
+            f"it runs as {process.user}, but the application as {owner}: it may belong to another application"
+        )
+        remedy = f"if it belongs to this application, name it: -j pid:{process.pid} -h {self._host.name}"
         return Outcome(
             self._host.name,
             Status.DEGRADED,

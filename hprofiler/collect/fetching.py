@@ -22,7 +22,7 @@ SECOND = 64
 """Bytes that each second of a timeline counts: 8 in memory, more in run.json."""
 MOST_RAW = 4 << 30
 """Bytes of one host's raw recordings, together, where these were asked for."""
-_FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
+_FEWER = "record fewer processes (-j) or events (-e), or for a shorter time"
 
 Header = ProfileHeader | RawHeader
 
@@ -133,5 +133,5 @@ class Fetching:
 
 def not_all_came(seconds: float, why: str = "") -> HostError:
     """The failure of a host that took too long for all of its results."""
-    reason = f"{why}it did not send all that it had recorded within {seconds:.0f} s"
-    return HostError("fetch", reason, "" if why else f"give it more time with --timeout, or {_FEWER}")
+    reason = f"{why}it did not send all its recordings within {seconds:.0f} s"
+    return HostError("fetch", reason, "" if why else f"raise --timeout, or {_FEWER}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hprofiler.agent import Ended, Found, ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
-_LOST = "lost with its host: "
+_LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
 
 
@@ -111,7 +111,7 @@ class Ledger:
             line = self._made(process, Status.FAILED, host_failure.stage, reason)
             return [replace(line, lost=True, code=host_failure.code)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
-        reason = f"the agent sent no profile of it{what}"
+        reason = f"the agent sent no profile{what}"
         return [self._made(process, Status.FAILED, "fetch", reason, code="profile-missing")]
 
     def _made(
@@ -173,6 +173,6 @@ def doubts(host: str, found: Found) -> Iterator[Outcome]:
             Status.DEGRADED,
             "find",
             f"pid {doubtful[0].pid} ({doubtful[0].reason}){more}",
-            "`hprofiler ps` lists it; if it is meant, ask for it with -j pid:N",
+            "`hprofiler ps` lists it; to record it, use -j pid:N",
             code="doubtful-match",
         )

@@ -62,7 +62,7 @@ USUAL = Care()
 
 def refuse_busy(facts: HostFacts) -> None:
     """Raises HostError for a host that has neither time nor memory to spare."""
-    anyway = "or record all the same with --force-busy"
+    anyway = "or record anyway with --force-busy"
     if facts.load > BUSY * facts.cpus:
         busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
         raise HostError("find", busy, f"wait until it has less to do, {anyway}", code="host-busy")
@@ -79,8 +79,8 @@ def first_processes(
 
     Agents list users in turn, so that one who starts thousands keeps out only their own.
     """
-    reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
-    remedy = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
+    reason = f"{len(processes)} processes exceed the limit of {MAX_RECORDED} per host"
+    remedy = "use a narrower selector, or name processes: -j pid:PID"
     return processes[:MAX_RECORDED], tuple(
         ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy, code="too-many-processes")
         for one in processes[MAX_RECORDED:]

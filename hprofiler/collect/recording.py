@@ -34,8 +34,8 @@ from hprofiler.model import Host, HostFacts, HostResult, Process, Sampling, Sele
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
-_STOPPING = "stopping: what was recorded is fetched; once more ends at once"
-_FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
+_STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
+_FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
 
 
 def collect(
@@ -142,8 +142,9 @@ class _RecordingVisit(Visit):
 
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
-            reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
-            self.note(Status.DEGRADED, "prepare", reason, "ask for fewer processors", "option-ignored")
+            asked = self._care.agent_cpu
+            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
+            self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
 
     def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
         """Whether the host is busy: then the session ends, in good order."""
@@ -195,7 +196,7 @@ class _RecordingVisit(Visit):
 
     def _canary_is_well(self, process: Process, engine: str) -> None:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
-        text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
+        text = f"canary: {who} was recorded for {CANARY_SECONDS:g} s by {engine}: fine"
         self.note(Status.OK, "prepare", text, code="canary-passed")
         self.report("canary", text)
 
@@ -291,7 +292,7 @@ class _RecordingVisit(Visit):
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
-            raise HostError("record", "the agent began to record twice")
+            raise HostError("record", "the agent started recording twice")
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
         seconds = self._care.fetching(self.reach.timeout, processes)

@@ -40,7 +40,7 @@ def left_to_others(host: str, elsewhere: Mapping[int, str]) -> list[Outcome]:
             host,
             Status.DEGRADED,
             "find",
-            f"{'1 process is' if count == 1 else f'{count} processes are'} left to {other}, "
+            f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
             "which is the same machine",
             "if that is not meant, name the machine once",
             code="recorded-elsewhere",

@@ -23,7 +23,7 @@ from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
-_PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
+_PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Visit(ABC):
                 return
             why = self._last_why if now >= self._last_deadline else None
             if why is None:
-                remedy = "give it more time with --timeout, or leave the host out"
+                remedy = "raise --timeout, or leave the host out"
                 reason = f"timed out after {self._seconds:.3g} s while {DOING[self.ledger_stage]}"
                 why = TimedOut(self.ledger_stage, reason, remedy)
             self._deadline = self._last_deadline = inf
@@ -239,7 +239,9 @@ class Visit(ABC):
         ignored = tuple(Ignored(one.pid, self._contained.named(one.reason), one.doubtful) for one in ignored)
         # Processes that another visit has: the machine is known under several names.
         self.left = self._group.machines.claim(self.facts, self.host.name, processes)
-        others = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())
+        others = (
+            Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
+        )
         processes = tuple(one for one in processes if one.pid not in self.left)
         found = replace(found, processes=processes, ignored=(*others, *ignored))
         self.processes = len(processes)
@@ -397,5 +399,5 @@ def idle_reason(found: Found, host: Host) -> str:
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
     looked = f"{found.searched} {'process' if found.searched == 1 else 'processes'} searched"
     if not found.searched:
-        looked = "there are none to be seen but those of this connection"
+        looked = "it has no other processes than those of this connection"
     return f"no process matches{where} ({looked}{ignored})"

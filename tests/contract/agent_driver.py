@@ -135,6 +135,17 @@ def ready(command: Sequence[str], env: Mapping[str, str] | None = None) -> Itera
             process.stdin.close()
 
 
+@contextlib.contextmanager
+def running(*command: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is killed at the end."""
+    process = subprocess.Popen(command, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def sampling(**members: Any) -> Event:
     """The sampling of a request: CPU time for a second by async-profiler, unless `members` say otherwise."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
@@ -220,8 +231,9 @@ class Agent:
         return str(reason)
 
     def hello(
-        self, lease: float = 30, resume: str | None = None, audit: bool = False, **exclude: Any
+        self, lease: float = 300, resume: str | None = None, audit: bool = False, **exclude: Any
     ) -> Event:
+        """The usual lease outlasts a test on a busy machine: there are no pings."""
         more = {"audit": True} if audit else {}
         self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume, **more)
         self.greeting = self.expect("hello")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.burners import build
 from tests.burners.counting import Native, grown
-from tests.contract.agent_driver import good, near
+from tests.contract.agent_driver import good, near, running
 from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel frames")
@@ -81,14 +81,13 @@ while True:
 
 def test_an_event_that_comes_too_often_is_ended_early(agent):
     """Each is a sample; what was taken until then is kept."""
-    with subprocess.Popen([sys.executable, "-c", FAULTS], stdout=subprocess.PIPE) as process:
+    with running(sys.executable, "-c", FAULTS, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         (found,) = agent.find(native=True, kind="pids", pids=[process.pid])["processes"]
-        agent.begin(found, engine="perf", events=["page-faults", "cpu"], duration=60)
-        done = agent.collect().of(process.pid)
-        process.kill()
+        agent.begin(found, engine="perf", events=["page-faults", "cpu"], duration=300)
+        done = agent.collect(300).of(process.pid)
     outcome = done.outcome
     assert outcome["status"] == "degraded" and "perf stat" in outcome["remedy"], outcome
     assert "ended after" in outcome["reason"] and "page-faults: too often" in outcome["reason"], outcome
     assert done.head("page-faults")["samples"]["taken"] > 50_000
-    assert done.head("cpu")["seconds"] == outcome["seconds"] < 50 and outcome["ended"] == "cut", outcome
+    assert done.head("cpu")["seconds"] == outcome["seconds"] < 290 and outcome["ended"] == "cut", outcome

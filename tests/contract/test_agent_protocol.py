@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import Agent, ready
+from tests.contract.agent_driver import Agent, ready, running
 from tests.contract.conftest import OTHER_USER, as_user, built_agent
 
 LIMIT = 4 << 20
@@ -57,8 +57,8 @@ def test_the_arm64_binary_greets(tmp_path):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b'{"type":"list"}\n', "begins with one hello"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2 and not 9"),
+        (b'{"type":"list"}\n', "starts with one hello"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9"),
         (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease"),
     ],
 )
@@ -223,7 +223,7 @@ def test_a_shell_with_the_jvms_arguments_is_no_jvm(agent, burn):
 def test_processes_that_are_no_jvms(agent, untouched):
     """They match where they are named by their program, or where `native` asks for them."""
     jvm = untouched.outer.pid
-    with subprocess.Popen(["sleep", "600.25"]) as sleeper:
+    with running("sleep", "600.25") as sleeper:
         user = next(one["user"] for one in agent.list() if one["pid"] == sleeper.pid)
         for selector, matches in [
             ({"kind": "pids", "pids": [sleeper.pid, jvm]}, False),
@@ -239,7 +239,6 @@ def test_processes_that_are_no_jvms(agent, untouched):
         assert process["command"] == "sleep 600.25"
         assert processes[jvm]["jvm"]
         assert 2 not in processes or Path("/proc/2/cmdline").read_bytes(), "it is a kernel thread"
-        sleeper.kill()
 
 
 def test_pids_that_are_none(agent, untouched):
@@ -262,4 +261,4 @@ def test_a_jvm_that_does_not_match_is_mentioned_only_where_it_may_be_meant(new_a
         ignored = new_agent(user=user).find(kind="text", text="no command line has this")["ignored"]
         doubtful = {one["pid"]: one["reason"] for one in ignored if one["pid"] in (unread, known)}
         assert doubtful.keys() == expected
-        assert all("it may be one that is meant" in reason for reason in doubtful.values()), doubtful
+        assert all("it may match" in reason for reason in doubtful.values()), doubtful

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import good, shipped
+from tests.contract.agent_driver import good, running, shipped
 from tests.contract.conftest import OTHER_USER, a_library, as_user, is_profiled
 from tests.lab import attach, procs
 
@@ -56,7 +56,7 @@ def test_a_stopped_jvm(agent, burn):
 
 
 def test_what_is_no_jvm_is_never_signalled(agent):
-    with subprocess.Popen(["sleep", "600"]) as sleeper:
+    with running("sleep", "600") as sleeper:
         answer = agent.find(kind="pids", pids=[sleeper.pid])
         ignored = {"pid": sleeper.pid, "reason": "not a JVM (sleep)", "doubtful": False}
         assert (answer["processes"], answer["ignored"]) == ([], [ignored])
@@ -64,7 +64,6 @@ def test_what_is_no_jvm_is_never_signalled(agent):
         process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
         assert "is not a JVM" in agent.refuse(process)["reason"]
         assert identity.alive()
-        sleeper.kill()
 
 
 def test_a_pid_that_means_another_process_now(agent, untouched):

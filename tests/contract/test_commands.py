@@ -21,6 +21,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.burners.burner import Burner
 from tests.contract import real
+from tests.contract.agent_driver import running
 from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
@@ -150,14 +151,14 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     burnt = lambda: (burner.counters() - before).nanos > 1e9  # noqa: E731
     if how == "SIGTERM":
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen([*HPROFILER, *map(str, words)], **pipes) as running:
-            while "recording" not in (line := running.stderr.readline()):
+        with running(*HPROFILER, *map(str, words), **pipes) as process:
+            while "recording" not in (line := process.stderr.readline()):
                 assert line, "it ended before it recorded"
             before = burner.counters()
             procs.wait_for("CPU time while recorded", burnt)
-            running.send_signal(signal.SIGTERM)
-            out, err = running.communicate(timeout=4 * procs.PATIENCE)
-        assert running.returncode == 143, err
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=4 * procs.PATIENCE)
+        assert process.returncode == 143, err
         assert "Traceback" not in err and "before the interrupt" in out
     else:
         terminal = OnTerminal(*words)

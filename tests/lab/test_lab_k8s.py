@@ -351,7 +351,7 @@ def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starti
     assert cut(running.process.pid, SERVER_PORT)
     result = running.result(timeout=240)
     (line,) = result.outcomes("plain", "degraded")
-    assert "the connection was lost, and what there was fetched" in line["reason"], str(result)
+    assert "the connection was lost; the recording was fetched" in line["reason"], str(result)
     check_shares(stacks_of(result, "plain/main"), "alpha")
     before.check()
 

@@ -31,7 +31,6 @@ pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
 pub use values::ValueType;
-#[cfg(feature = "formats")]
 pub(crate) use walk::{Order, Step};
 
 /// Warnings that are kept; the first ones say what the others repeat.

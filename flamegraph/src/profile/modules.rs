@@ -1,6 +1,6 @@
 //! In which module native functions lie, by their names: a program, a library, a part of the kernel.
 //!
-//! It stands beside the frames and is no part of them: profiles merge, compare and are written as stacks
+//! It stands beside the frames and is not a part of them: profiles merge, compare and are written as stacks
 //! as if it were not there.
 
 use std::collections::BTreeSet;

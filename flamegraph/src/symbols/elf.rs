@@ -49,7 +49,7 @@ pub(crate) struct Elf {
 }
 
 impl Elf {
-    /// Reads a file's build id, segments and symbols; `None` when it is no ELF file or a broken one.
+    /// Reads a file's build id, segments and symbols; `None` when it is not an ELF file or a broken one.
     pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
         let mut identity = [0; 5];
         file.read_exact(&mut identity).ok()?;

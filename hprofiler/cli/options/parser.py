@@ -6,7 +6,8 @@ import argparse
 import importlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from hprofiler import __version__
@@ -126,7 +127,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
-    options.command = _command(VERBS[verb][0])
+    options.command = importlib.import_module(f"hprofiler.cli.commands.{VERBS[verb][0]}").command
     return options
 
 
@@ -156,7 +157,7 @@ def general_parser() -> argparse.ArgumentParser:
 
 
 def verb_parser(verb: str) -> argparse.ArgumentParser:
-    parser = _new_parser(f"hprofiler {verb}", _capitalised(VERBS[verb][1]) + ".")
+    parser = _new_parser(f"hprofiler {verb}", f"{VERBS[verb][1][:1].upper()}{VERBS[verb][1][1:]}.")
     _VERB_OPTIONS[verb](parser)
     return parser
 
@@ -233,7 +234,11 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
 def _ssh_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
     group.add_argument("--user", help="SSH user (default: from ssh_config, else yours)")
-    group.add_argument("--port", type=_port, help="SSH port (default: from ssh_config, else 22)")
+    group.add_argument(
+        "--port",
+        type=partial(whole_number, least=1, most=65_535, meaning="a port from 1 to 65535"),
+        help="SSH port (default: from ssh_config, else 22)",
+    )
     group.add_argument("--identity", metavar="FILE", help="private key")
     group.add_argument("--ssh-config", metavar="FILE", help="SSH configuration (default ~/.ssh/config)")
     group.add_argument(
@@ -247,7 +252,11 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
         help="run the agent as root with sudo, to profile JVMs of other users",
     )
     group.add_argument(
-        "--parallel", type=_positive, default=32, metavar="N", help="hosts to connect to at once (default 32)"
+        "--parallel",
+        type=partial(whole_number, least=1, most=10_000, meaning="a number from 1 to 10000"),
+        default=32,
+        metavar="N",
+        help="hosts to connect to at once (default 32)",
     )
     group.add_argument(
         "--timeout",
@@ -349,7 +358,12 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
         "--serve",
         nargs="?",
         const=0,
-        type=_any_port,
+        type=partial(
+            whole_number,
+            least=0,
+            most=65_535,
+            meaning="a port from 0 (any that is free) to 65535; name DIR before --serve",
+        ),
         metavar="PORT",
         help="serve the page on 127.0.0.1 until Ctrl-C, and print how to open it (default: a free port)",
     )
@@ -431,26 +445,3 @@ _VERB_OPTIONS = {
     "demo": _demo_options,
     "completion": _completion_options,
 }
-
-
-def _command(module: str) -> Callable[[argparse.Namespace], int]:
-    function: Callable[[argparse.Namespace], int] = importlib.import_module(
-        f"hprofiler.cli.commands.{module}"
-    ).command
-    return function
-
-
-def _port(text: str) -> int:
-    return whole_number(text, 1, 65_535, "a port from 1 to 65535")
-
-
-def _any_port(text: str) -> int:
-    return whole_number(text, 0, 65_535, "a port from 0 (any that is free) to 65535; name DIR before --serve")
-
-
-def _positive(text: str) -> int:
-    return whole_number(text, 1, 10_000, "a number from 1 to 10000")
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -47,16 +47,16 @@ class SshConnector:
 
     def transport(self, host: Host) -> SshTransport:
         """A transport to `host`, not connected yet."""
-        return SshTransport(host, self.options, self._connect, Attempt(), self._destination)
+        return SshTransport(host, self)
 
-    def _destination(self, host: Host) -> str:
+    def destination(self, host: Host) -> str:
         """`user@host:port`, and through which other hosts."""
         *jumps, end = self._hops(self._routes.find(host))
         if jumps:
             return f"{end.login} through {', '.join(jump.login for jump in jumps)}"
         return end.login + (" through its ProxyCommand" if end.proxy_command else "")
 
-    def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
+    def connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
         return self._link(self._hops(self._routes.find(host)), attempt)
 
     def _hops(self, route: Route) -> Hops:
@@ -65,7 +65,7 @@ class SshConnector:
         while hops[0].jumps:
             if len(hops) > _MOST_JUMPS:
                 raise HostError(
-                    "connect", "ProxyJump leads through too many hosts", "look for a circle in ssh_config"
+                    "connect", "ProxyJump leads through too many hosts", "check for a loop in ssh_config"
                 )
             jumps = hops[0].jumps
             hops.insert(0, self._routes.find_jump(jumps[-1], jumps[:-1] or None))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.model import Host
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Completed, StderrTail, run_to_end, wait_a_little
-from hprofiler.transport.ssh.route import SshOptions
 from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
     import paramiko
 
-    Connect = Callable[[Host, Attempt], paramiko.Transport]
+    from hprofiler.transport.ssh.connector import SshConnector
 
 _LOST = "the connection was lost"
 
@@ -23,31 +21,23 @@ _LOST = "the connection was lost"
 class SshTransport:
     """Made by `SshConnector.transport`."""
 
-    def __init__(
-        self,
-        host: Host,
-        options: SshOptions,
-        connect: Connect,
-        attempt: Attempt,
-        destination: Callable[[Host], str],
-    ) -> None:
+    def __init__(self, host: Host, connector: SshConnector) -> None:
         self.host = host
-        self.become = options.become
+        self.become = connector.options.become
         self.leaves_nothing = False
         self.inside: str | None = None
         self.bytes_sent = 0
         self.bytes_received = 0
-        self._timeout = options.timeout
-        self._connect = connect
-        self._attempt = attempt
-        self._destination = destination
+        self._timeout = connector.options.timeout
+        self._connector = connector
+        self._attempt = Attempt()
         self._link: paramiko.Transport | None = None
 
     def destination(self) -> str:
-        return self._destination(self.host)
+        return self._connector.destination(self.host)
 
     def connect(self) -> None:
-        self._link = self._connect(self.host, self._attempt)
+        self._link = self._connector.connect(self.host, self._attempt)
 
     def open(self, command: str) -> Channel:
         import paramiko
@@ -61,7 +51,7 @@ class SshTransport:
             raise HostError(
                 "connect",
                 f"sshd refuses to run a command: {error.text}",
-                "check MaxSessions and ForceCommand there",
+                "check MaxSessions and ForceCommand on the host",
             ) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise ConnectionLost("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error

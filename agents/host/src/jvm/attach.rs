@@ -146,7 +146,7 @@ impl<'a> Attach<'a> {
                 "the JVM of process {} closed the attach connection without an answer",
                 self.target.pid
             ),
-            "see whether the JVM is shutting down",
+            "check whether the JVM is shutting down",
         )
         .coded(Code::AttachFailed)
     }
@@ -194,7 +194,7 @@ impl<'a> Attach<'a> {
             |other| format!("process {other}"),
         );
         Failure::new(
-            format!("the attach socket {path} is that of {other} and not of process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
+            format!("the attach socket {path} belongs to {other}, not to process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
             "give each container a /tmp of its own, or end the other process first and try again",
         ).coded(Code::AttachSocketTaken)
     }
@@ -219,7 +219,7 @@ impl<'a> Attach<'a> {
                     "process {pid} is stopped (state {}): it cannot answer",
                     stat.state
                 ),
-                format!("let it go on (kill -CONT {pid}, or end the debugger) and try again"),
+                format!("continue it (kill -CONT {pid}, or end the debugger), then try again"),
             )
             .coded(Code::ProcessStopped)),
             Some(_) => Ok(()),
@@ -330,7 +330,7 @@ impl<'a> Attach<'a> {
             true => Ok(()),
             false => Err(Failure::new(
                 format!(
-                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                    "process {pid} does not handle SIGQUIT: it is just starting, or is not a HotSpot JVM"
                 ),
                 "try again in a moment",
             )

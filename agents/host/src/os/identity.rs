@@ -46,11 +46,11 @@ impl Shoes {
             let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {} and the agent as user {}: the JVM would refuse it",
+                    "the JVM runs as user {}, but the agent as user {}: the JVM would refuse the attach",
                     users.name(status.uid),
                     users.name(own)
                 ),
-                "connect as the JVM's user, or become root with --become sudo",
+                "connect as the JVM's user, or use --become sudo",
             )
             .coded(Code::NotPermitted));
         }

@@ -304,7 +304,7 @@ pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<String>, Option<String>) {
         let seen_as = shoes.path(&base);
         let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
             unseen.get_or_insert(format!(
-                "whether a session is at work on it is not known: {base} {why}"
+                "it is not known whether a session uses it: {base} {why}"
             ));
             Vec::new()
         });
@@ -346,7 +346,7 @@ fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
             found.push(name.to_owned());
         }
         if found.len() > most || Instant::now() > end {
-            return Err("has too many files to look through".to_owned());
+            return Err("has too many files to check".to_owned());
         }
     }
     Ok(found)

@@ -152,7 +152,7 @@ fn or_default(interval: i64, default: i64) -> Option<i64> {
     }
 }
 
-/// `20 ms` as nanoseconds. `None`: it is no time span.
+/// `20 ms` as nanoseconds. `None`: it is not a time span.
 fn nanoseconds(span: &str) -> Option<i64> {
     let digits = span.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match span.trim()[digits.len()..].trim() {

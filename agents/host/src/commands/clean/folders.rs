@@ -157,7 +157,7 @@ impl<'a> Base<'a> {
             self.meet(sweep, &name, kind, found);
         }
         if !all {
-            found.fail(self.path.clone(), "it has too many files to look through");
+            found.fail(self.path.clone(), "it has too many files to check");
         }
     }
 
@@ -205,12 +205,9 @@ impl<'a> Base<'a> {
                 (State::Used, "an agent runs from it".to_owned())
             }
             None if age(stat, sweep.now) < ON_ITS_WAY => {
-                (State::Used, "it may be on its way to the host".to_owned())
+                (State::Used, "it may be arriving just now".to_owned())
             }
-            None => (
-                State::Left,
-                "the session that it was sent for is gone".to_owned(),
-            ),
+            None => (State::Left, "its session is gone".to_owned()),
         };
         let mut entry = Leftover {
             bytes: u64::try_from(stat.st_size).ok(),
@@ -274,7 +271,7 @@ impl<'a> Base<'a> {
     ) -> (State, String) {
         let used = |reason: &str| (State::Used, reason.to_owned());
         if held.ours.is_empty() && held.strange.is_some() {
-            let reason = "nothing of ours is in it".to_owned();
+            let reason = "it holds no file of hprofiler".to_owned();
             return (State::Foreign, reason);
         }
         let strange = held.strange.as_deref();
@@ -283,7 +280,7 @@ impl<'a> Base<'a> {
         if named == Named::Private {
             return match () {
                 () if held.runs => used("an agent runs from it"),
-                () if held.comes => used("a file in it is on its way to the host"),
+                () if held.comes => used("a file in it is arriving just now"),
                 () => (State::Left, format!("cache, kept for the next run{also}")),
             };
         }
@@ -291,7 +288,7 @@ impl<'a> Base<'a> {
             return used("a JVM has its library and may record");
         }
         if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
-            return used("a process that could not be looked at may have its library");
+            return used("a process that could not be checked may have its library");
         }
         if is_free(dir) {
             return (State::Left, format!("no session holds it{also}"));
@@ -319,13 +316,13 @@ impl<'a> Base<'a> {
             opened => opened,
         };
         let dir = opened.map_err(|error| match error {
-            Errno::NOTDIR | Errno::LOOP => "it is a link or no folder".to_owned(),
+            Errno::NOTDIR | Errno::LOOP => "it is a link, or not a folder".to_owned(),
             Errno::XDEV => "something is mounted there".to_owned(),
             error => error.to_string(),
         })?;
         let stat = fstat(&dir).map_err(|error| error.to_string())?;
         if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
-            return Err("it was changed while it was looked at".to_owned());
+            return Err("it changed while it was checked".to_owned());
         }
         check_private(path, &stat, self.shoes.uid).map(|()| dir)
     }
@@ -340,7 +337,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Held until it is gone, so that no session begins to use it meanwhile.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session holds it by now".to_owned());
+            return Err("a session uses it by now".to_owned());
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
@@ -350,7 +347,7 @@ impl<'a> Base<'a> {
             }
         }
         if held.more {
-            return Err(format!("it stays, for it holds {TOO_MANY}"));
+            return Err(format!("it stays, because it holds {TOO_MANY}"));
         }
         if held.strange.is_some() {
             return Ok(());
@@ -450,7 +447,7 @@ impl Contents {
     }
 }
 
-/// Why something is no file of ours, whatever its name is. Under sudo a file may be root's for a moment.
+/// Why something is not a file of ours, whatever its name is. Under sudo a file may be root's for a moment.
 fn strange(stat: &Stat, owner: u32) -> Option<String> {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_uid != owner && stat.st_uid != 0 => {

@@ -104,7 +104,7 @@ impl Jvm<'_> {
         let (runs, unseen) = users_of(&self.shoes, &status_file(self.target));
         let is_left = |run: &String| sweep.ended.iter().any(|it| run.contains(it.as_str()));
         if runs.iter().any(|run| !is_left(run)) {
-            let reason = "a session is at work on it".to_owned();
+            let reason = "a session uses it".to_owned();
             return Ok(Some((State::Used, reason)));
         }
         if !self.is_active(library)? {
@@ -133,9 +133,9 @@ impl Jvm<'_> {
             let what = match self.writing {
                 Some(false) => return Ok(false),
                 Some(true) => "it records until its own time limit",
-                None => "whether it records cannot be seen",
+                None => "it is not known whether it records",
             };
-            let reason = format!("{library} is gone and cannot be told to stop: {what}");
+            let reason = format!("{library} is gone, so the profiler cannot be stopped: {what}");
             Err(Failure::plain(reason))
         });
         let _ = run.release(|_| true);
@@ -144,7 +144,7 @@ impl Jvm<'_> {
 
     fn stop(&self, library: &str) -> Result<(), Failure> {
         if is_in_use(&self.shoes, &status_file(self.target)).map_err(Failure::plain)? {
-            return Err(Failure::plain("a session is at work on it by now"));
+            return Err(Failure::plain("a session uses it by now"));
         }
         self.load(library, &plan::stop("/dev/null"))?;
         match self.load(library, &plan::status("/dev/null"))? {

@@ -82,9 +82,8 @@ fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
     findings.extend(files(target));
     let free = seen.memory.free();
     if free < LITTLE_MEMORY {
-        let text = format!("only {} MiB of memory are left to it", free >> 20);
-        let remedy =
-            "raise the limit of its container: what is loaded and recorded takes memory there";
+        let text = format!("only {} MiB of memory are left for it", free >> 20);
+        let remedy = "raise the memory limit of its container: the profiler needs memory there";
         findings.push(Finding::new(Warning, "memory", text).remedy(remedy));
     }
     findings
@@ -94,7 +93,7 @@ fn foreign(path: &str) -> Finding {
     let text = format!(
         "another async-profiler ({path}) is loaded: while it records, ours is kept out, and perf loads nothing here"
     );
-    Finding::new(Warning, "profiler", text).remedy("see that it is stopped (asprof stop)")
+    Finding::new(Warning, "profiler", text).remedy("stop it (asprof stop)")
 }
 
 /// Perf events take one file of each thread.

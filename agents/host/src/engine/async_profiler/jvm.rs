@@ -111,7 +111,7 @@ impl Jvm {
         }
         // If the file is gone anybody may put another one in its place, which musl would load as a second library.
         if self.musl && !self.library.is_there() {
-            let why = format!("{} is gone and cannot be told anything", self.library.path);
+            let why = format!("{} is gone, so it cannot be called", self.library.path);
             return Err(Failure::plain(why));
         }
         self.attach().load(
@@ -299,15 +299,15 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         true => "; or, if it is a tracepoint, which the kernel shows to nobody but root, record it by perf as root (--become sudo --engine perf)",
         false => "",
     };
-    let unknown = format!("{event} is none of async-profiler's events and no function in the process: choose another event{as_root}");
+    let unknown = format!("{event} is neither an event of async-profiler nor a function in the process: choose another event{as_root}");
     let remedy = match reason {
         text if text.contains("already started") => {
-            "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
+            "another profiling session started just before; wait for its end, or run `hprofiler cleanup` if it was killed"
         }
         text if text.contains("AllocTracer") => SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
-        _ => "choose another event, or see what async-profiler says",
+        _ => "choose another event, or read the message of async-profiler",
     };
     Failure::new(
         format!(

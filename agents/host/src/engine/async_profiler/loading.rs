@@ -287,7 +287,7 @@ impl Entry<'_> {
 /// `sign`: what shows it.
 fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
-        format!("another profiler ({sign}) is at work in process {pid}"),
+        format!("another profiler ({sign}) is active in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)
@@ -303,7 +303,7 @@ fn out_of_reach(pid: i32, library: &str) -> Failure {
 fn already_profiled(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} is being profiled by another hprofiler session"),
-        "wait for its end; if that session was broken off, run hprofiler cleanup",
+        "wait for its end; if that session was killed, run `hprofiler cleanup`",
     )
     .coded(Code::OtherSession)
 }

@@ -39,7 +39,7 @@ pub struct Looked<'a> {
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
-            "async-profiler's library was not sent",
+            "async-profiler's library is missing on the host",
             "send it for this host's processor",
         )
         .coded(Code::LibraryMissing)
@@ -47,7 +47,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if !findings.is_jvm {
         let pid = target.pid;
         return Err(Failure::new(
-            format!("process {pid} is not a JVM, and async-profiler records nothing else"),
+            format!("process {pid} is not a JVM, and async-profiler records only JVMs"),
             "record it with --engine perf",
         )
         .coded(Code::NotAJvm));
@@ -157,7 +157,7 @@ impl PerfEvents {
             Self::Open => "",
             Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
             Self::Filtered => {
-                "its system calls are filtered (seccomp), most likely perf_event_open too"
+                "its system calls are filtered (seccomp), probably perf_event_open as well"
             }
         }
     }

@@ -80,7 +80,7 @@ fn other_profiler(findings: &Findings) -> Option<String> {
     let another = || {
         let path = foreign?;
         Some(format!(
-            "another async-profiler ({path}) is loaded, and so nothing else is"
+            "another async-profiler ({path}) is loaded, so hprofiler loads no library"
         ))
     };
     let unknown = || {
@@ -173,7 +173,7 @@ impl Asked<'_> {
             Ok(map) => {
                 answer.map = Some(map);
                 if !self.java.debug_non_safepoints {
-                    let coarse = "inlined methods are told at safepoints only (-XX:+DebugNonSafepoints tells more)";
+                    let coarse = "inlined methods are known only at safepoints (-XX:+DebugNonSafepoints improves this)";
                     answer.notes.push(Note::plain(coarse));
                 }
                 return Ok(());
@@ -196,7 +196,7 @@ impl Asked<'_> {
             return Err(Failure::plain(reason));
         }
         let not_sent = || {
-            Failure::plain("the library that names Java code was not sent")
+            Failure::plain("the library that names Java code is missing on the host")
                 .coded(Code::LibraryMissing)
         };
         let library = self.library.ok_or_else(not_sent)?;
@@ -277,7 +277,7 @@ impl Asked<'_> {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
-                Failure::plain("this version has no Compiler.perfmap (17 has)")
+                Failure::plain("this version has no Compiler.perfmap (JDK 17 and later have it)")
                     .coded(Code::JdkTooOld),
             ),
             Ok((false, _)) => self.by_command_in_tmp(attach, answer),
@@ -293,7 +293,7 @@ impl Asked<'_> {
         let (name, path) = (self.usual_name(), self.usual_path());
         let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
         made.map_err(|_| {
-            let reason = format!("{path} is there, and the JVM would write over it");
+            let reason = format!("{path} exists, and the JVM would overwrite it");
             Failure::new(reason, format!("remove {path} if nobody needs it"))
                 .coded(Code::NoWritableFolder)
         })?;
@@ -308,7 +308,7 @@ impl Asked<'_> {
             Err(failure) => {
                 answer
                     .left
-                    .push(format!("{path}, to which the JVM may yet write"));
+                    .push(format!("{path}, which the JVM may still write"));
                 return Err(failure);
             }
         };
@@ -345,7 +345,7 @@ impl Asked<'_> {
 }
 
 fn no_inlined(why: &str) -> Note {
-    Note::plain(format!("inlined Java methods are not seen: {why}")).coded(Code::NoInlining)
+    Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
 }
 
 /// The format of a map.

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
 pub use self::command::PROGRAM_MARK;
@@ -41,54 +40,9 @@ const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What perf can do for a process.
-struct Looked {
-    companion: Companion,
-    command: Command,
-    events: Vec<Event>,
-    rights: Rights,
-    java: Java,
-    /// Whether async-profiler could record the process too.
-    better: bool,
-    notes: Vec<Note>,
-}
-
 /// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
-    let mut looked = look(job, &target, findings)?;
-    if job.dry_run {
-        let unnamed = looked.companion.do_now(FAREWELL, |view| view.foresee())?;
-        looked.notes.extend(unnamed);
-        let frame_pointers = notes::before_recording(&looked.java, looked.better);
-        looked.notes.extend(frame_pointers);
-        return Ok(Prepared::DryRun(Ok(Started {
-            sources: sources(&looked.events, &looked.rights),
-            notes: looked.notes,
-        })));
-    }
-    Ok(Prepared::Ready(Box::new(PerfRecord {
-        shared: job.shared.clone(),
-        target,
-        companion: looked.companion,
-        command: looked.command,
-        events: looked.events,
-        rights: looked.rights,
-        java: looked.java,
-        better: looked.better,
-        notes: looked.notes,
-        recording: None,
-        attached: None,
-    })))
-}
-
-fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
-    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
-    events.iter().map(source).collect()
-}
-
-/// What can be recorded of a process, and why not the rest.
-fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
-    refuse_other_user(target)?;
+    refuse_other_user(&target)?;
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &job.sampling.events {
         match Event::new(name) {
@@ -129,7 +83,15 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     }
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
-    Ok(Looked {
+    if job.dry_run {
+        notes.extend(companion.do_now(FAREWELL, |view| view.foresee())?);
+        notes.extend(notes::before_recording(&java, better));
+        let sources = sources(&events, &rights);
+        return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
+    }
+    Ok(Prepared::Ready(Box::new(PerfRecord {
+        shared: job.shared.clone(),
+        target,
         companion,
         command,
         events,
@@ -137,45 +99,52 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
         java,
         better,
         notes,
-    })
+        recording: None,
+        attached: None,
+    })))
+}
+
+fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
+    let source = |event: &Event| (event.name.clone(), event.source(rights.kernel));
+    events.iter().map(source).collect()
 }
 
 /// Options that mean nothing to perf, unless an event that was refused says so already.
-fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
-    let options = [
+fn without_effect(sampling: &Sampling) -> Vec<Failure> {
+    let asked = |events: &[&str]| {
+        let mut asked = sampling.events.iter();
+        asked.any(|event| events.contains(&event.as_str()))
+    };
+    let mut failures = Vec::new();
+    for (given, option, what, events) in [
         (
-            "--alloc-interval",
             sampling.alloc_interval,
+            "--alloc-interval",
             "allocations",
             &["alloc", "live", "nativemem"][..],
         ),
         (
-            "--lock-threshold",
             sampling.lock_threshold,
+            "--lock-threshold",
             "locks",
             &["lock"],
         ),
         (
-            "--wall-interval",
             sampling.wall_interval,
+            "--wall-interval",
             "wall-clock time",
             &["wall"],
         ),
-    ];
-    let is_told = |events: &[&str]| {
-        let mut asked = sampling.events.iter();
-        asked.any(|event| events.contains(&event.as_str()))
-    };
-    let unused = options
-        .into_iter()
-        .filter(move |(_, given, _, events)| given.is_some() && !is_told(events));
-    unused.map(|(option, _, what, _)| {
-        Failure::new(
-            format!("{option} has no effect: perf does not sample {what}"),
-            format!("leave {option} out, or use --engine async-profiler for JVMs"),
-        )
-        .coded(Code::OptionIgnored)
-    })
+    ] {
+        if given.is_some() && !asked(events) {
+            let failure = Failure::new(
+                format!("{option} has no effect: perf does not sample {what}"),
+                format!("leave {option} out, or use --engine async-profiler for JVMs"),
+            );
+            failures.push(failure.coded(Code::OptionIgnored));
+        }
+    }
+    failures
 }
 
 /// What the kernel keeps from the agent.
@@ -197,7 +166,7 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
             users.name(theirs),
             users.name(own)
         ),
-        "connect as the process's user, or become root with --become sudo",
+        "connect as the process's user, or use --become sudo",
     )
     .coded(Code::NotPermitted))
 }
@@ -213,7 +182,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
             .coded(Code::NoKernelFrames),
         )),
         (true, true) => Some(Note::degraded(
-            "offcpu by perf: most threads that wait have lost their Java frames",
+            "offcpu by perf: most waiting threads have lost their Java frames",
         )),
         (false, true) => None,
     }
@@ -228,6 +197,7 @@ struct PerfRecord {
     events: Vec<Event>,
     rights: Rights,
     java: Java,
+    /// Whether async-profiler could record the process too.
     better: bool,
     notes: Vec<Note>,
     recording: Option<Recording>,
@@ -301,23 +271,33 @@ impl Engine for PerfRecord {
         let kernel = self.rights.kernel_symbols().unwrap_or(None);
         let recorded = self.companion.do_now(FOLD, |view| view.fold(kernel))?;
         let (recorded, unnamed) = recorded.map_err(|error| {
-            Failure::plain(format!("what perf wrote cannot be read: {error}"))
+            Failure::plain(format!("perf's output cannot be read: {error}"))
                 .coded(Code::DamagedRecording)
         })?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
         notes.extend(notes::of_recording(&recorded, &self.java, self.better));
-        let missing = self.missing(&recorded.events);
-        if recorded.events.is_empty() {
+        let there = |event: &&Event| recorded.events.iter().any(|it| it.event == event.name);
+        let (there, missing): (Vec<&Event>, Vec<&Event>) = self.events.iter().partition(there);
+        let missing = (!missing.is_empty())
+            .then(|| format!("perf recorded no event named {}", names(missing)));
+        if there.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
-            let told = notes.map(|note| Failure::new(note.text, note.remedy));
-            return Err(Failure::all(
-                missing.map(Failure::plain).into_iter().chain(told),
-            ));
+            let failures = notes.map(|note| Failure::new(note.text, note.remedy));
+            let missing = missing.map(Failure::plain).into_iter();
+            return Err(Failure::all(missing.chain(failures)));
         }
         notes.extend(missing.map(Note::degraded));
-        let events = recorded.events.into_iter();
-        let profiles = events.filter_map(|recorded| self.profile(recorded));
+        // They come in the order of the events.
+        let profiles = there.into_iter().zip(recorded.events);
+        let profiles = profiles.map(|(event, recorded)| EventProfile {
+            source: event.source(self.rights.kernel),
+            interval: self.command.interval(event),
+            event: recorded.event,
+            profile: recorded.profile,
+            taken: recorded.taken,
+            timeline: recorded.timeline,
+        });
         Ok(Folded {
             profiles: profiles.collect(),
             notes,
@@ -326,7 +306,7 @@ impl Engine for PerfRecord {
 
     fn raw(&mut self) -> Result<Raw, Failure> {
         Err(Failure::new(
-            "what perf writes is folded as it comes, and kept nowhere",
+            "perf's output is folded as it arrives and not kept",
             "leave --keep-raw out, or use --engine async-profiler for JVMs",
         )
         .coded(Code::OptionIgnored))
@@ -336,34 +316,5 @@ impl Engine for PerfRecord {
         self.recording = None;
         let left = self.companion.do_now(FAREWELL, View::left);
         left.unwrap_or_else(|hangs| vec![hangs.reason])
-    }
-}
-
-impl PerfRecord {
-    /// The events that perf did not record.
-    fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
-        let there = |event: &Event| recorded.iter().any(|other| other.event == event.name);
-        let missing: Vec<Event> = self
-            .events
-            .iter()
-            .filter(|event| !there(event))
-            .cloned()
-            .collect();
-        (!missing.is_empty()).then(|| format!("perf recorded no event called {}", names(&missing)))
-    }
-
-    fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {
-        let event = self
-            .events
-            .iter()
-            .find(|event| event.name == recorded.event)?;
-        Some(EventProfile {
-            source: event.source(self.rights.kernel),
-            interval: self.command.interval(event),
-            event: recorded.event,
-            profile: recorded.profile,
-            taken: recorded.taken,
-            timeline: recorded.timeline,
-        })
     }
 }

@@ -26,7 +26,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         &["workload failed"],
         Code::ProgramMissing,
         "perf cannot run the host's timeout or sleep, which limits its time",
-        "see whether the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
+        "check that the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
@@ -52,7 +52,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         ],
         Code::EventUnknown,
         "perf knows no event {} on this host",
-        "choose one that perf list shows on this host",
+        "choose one that `perf list` shows on the host",
     ),
     (
         &["function not implemented"],
@@ -69,7 +69,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["too many open files", "too many events", "ulimit -n"],
         Code::TooManyFiles,
-        "perf needs more open files than it may have: one for each thread, processor and event",
+        "perf needs more open files than the limit allows: one for each thread, processor and event",
         "raise the limit of open files (ulimit -n)",
     ),
 ];
@@ -103,7 +103,7 @@ pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
     match killed {
         Some(libc::SIGKILL) => Failure::new(
             "perf was killed by signal 9",
-            "see in the kernel's log (dmesg) whether memory ran out",
+            "check in the kernel's log (dmesg) whether memory ran out",
         )
         .coded(Code::PerfKilled),
         Some(signal) => {
@@ -125,7 +125,7 @@ fn first_of(words: &str) -> String {
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
     let told: Vec<&str> = told.take(3).collect();
     match told.is_empty() {
-        true => "it ended without a word".to_owned(),
+        true => "it ended without a message".to_owned(),
         false => told.join(" ").chars().take(400).collect(),
     }
 }
@@ -147,8 +147,8 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
         notes.push(Note::of(
             Failure::new(
-                format!("{percent} of the samples were lost: perf had no time or room for them"),
-                "ask for a lower frequency",
+                format!("{percent} of the samples were lost: perf had too little time or memory"),
+                "use a lower frequency",
             )
             .coded(Code::SamplesLost),
         ));
@@ -157,7 +157,7 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
         notes.push(Note::of(
             Failure::new(
                 format!(
-                    "{} samples were left out: there are more stacks than the agent holds",
+                    "{} samples were left out: there are more stacks than the agent can hold",
                     recorded.left_out
                 ),
                 "record for a shorter time",
@@ -168,7 +168,7 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
     if recorded.malformed > 0 {
         notes.push(
             Note::plain(format!(
-                "{} records of perf's were damaged",
+                "{} records of perf were damaged",
                 recorded.malformed
             ))
             .coded(Code::DamagedRecording),
@@ -273,7 +273,7 @@ impl Rights {
     pub fn note(&self) -> Option<Note> {
         let get = |capability: &str| match self.root {
             true => format!("give the agent's container {capability}"),
-            false => "become root (--become sudo)".to_owned(),
+            false => "use --become sudo".to_owned(),
         };
         let paranoid = shown(self.paranoid);
         if !self.kernel {
@@ -300,7 +300,7 @@ impl Rights {
                 )
             }
             (true, Some(2..)) => "set kernel.kptr_restrict to 1".to_owned(),
-            (true, _) => "see whether a container hides /proc/kallsyms".to_owned(),
+            (true, _) => "check whether a container hides /proc/kallsyms".to_owned(),
         };
         let note = Note::plain("kernel functions have no names").coded(Code::NoKernelNames);
         Some(note.because(Failure::new(why, remedy)))
@@ -357,7 +357,7 @@ mod tests {
             ("Couldn't create thread/CPU maps: No such process\n", "has ended"),
             ("Workload failed: No such file or directory\n", "sleep"),
             ("Error:\nquite new\n[ perf record: Woken up 1 times ]\n", "record x: quite new"),
-            ("", "without a word"),
+            ("", "without a message"),
         ] {
             let reason = failure(words, "x").reason;
             assert!(reason.contains(want), "{words:?} became {reason:?}");
@@ -403,7 +403,7 @@ mod tests {
                 false,
                 false,
                 1,
-                "become root (--become sudo), with kernel.kptr_restrict at 1",
+                "use --become sudo, with kernel.kptr_restrict at 1",
             ),
             (true, false, 1, "container CAP_SYSLOG"),
             (true, true, 2, "set kernel.kptr_restrict to 1"),

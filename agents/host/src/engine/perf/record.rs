@@ -140,12 +140,12 @@ impl Command {
     /// The most samples a second, and the events of which each one is a sample: 10,000 for each processor and 100,000
     /// in all, since one thread folds them. None if all events are sampled at the frequency asked for.
     pub fn most_samples(&self, events: &[Event]) -> Option<(f64, String)> {
-        let (each, timed): (Vec<Event>, Vec<Event>) =
-            events.iter().cloned().partition(Event::is_each_one);
+        let (each, timed): (Vec<&Event>, Vec<&Event>) =
+            events.iter().partition(|event| event.is_each_one());
         let processors = processors() as f64;
         let timed = timed.len() as f64 * f64::from(self.frequency) * processors;
         let most = (10_000.0 * processors).min(100_000.0) + timed;
-        (!each.is_empty()).then(|| (most, names(&each)))
+        (!each.is_empty()).then(|| (most, names(each)))
     }
 
     /// What the user should know.
@@ -156,8 +156,8 @@ impl Command {
             let frequency = self.frequency;
             notes.push(Note::of(
                 Failure::new(
-                    format!("{frequency} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)"),
-                    "ask for a lower frequency, or raise that limit",
+                    format!("{frequency} Hz is the most that the kernel allows (kernel.perf_event_max_sample_rate)"),
+                    "use a lower frequency, or raise that limit",
                 )
                 .coded(Code::FrequencyLowered),
             ));
@@ -302,9 +302,9 @@ fn of_host(name: &str) -> Result<String, Failure> {
     })
 }
 
-pub fn names(events: &[Event]) -> String {
-    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-    names.join(", ")
+pub fn names<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
+    let names = events.into_iter().map(|event| event.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// For half a second's samples, a power of two as perf has it.

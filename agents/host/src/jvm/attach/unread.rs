@@ -91,7 +91,7 @@ impl Unread {
         self.told = true;
         let pid = self.pid;
         Some(format!(
-            "{path}: process {pid} has yet to look at it, and would dump its threads without it; it goes by itself if that is within a lease"
+            "{path}: process {pid} has not read it yet and would dump its threads without it; the agent removes it as soon as the JVM has read it"
         ))
     }
 

@@ -1,0 +1,1 @@
+"""Everything that a report says, computed once from a run folder."""
