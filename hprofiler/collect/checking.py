@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.base.errors import HostError
@@ -41,7 +41,6 @@ class HostChecked:
     ignored: tuple[Ignored, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     clock: float = 0.0
-    timings: Mapping[str, float] = field(default_factory=dict)
     needless: bool = False
 
 
@@ -136,7 +135,6 @@ class _CheckingVisit(Visit):
             ignored=self._found.ignored,
             outcomes=tuple(self.outcomes),
             clock=self._clock_ahead,
-            timings=dict(self.timings),
             needless=self.needless,
         )
 

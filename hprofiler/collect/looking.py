@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hprofiler.agent import Found, Ignored
 from hprofiler.collect.reach import Listener, Reach, silent
@@ -11,7 +11,7 @@ from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import VisitGroup
-from hprofiler.model import Host, HostFacts, Outcome, Process, Selector
+from hprofiler.model import Host, Outcome, Process, Selector
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,9 @@ class HostFound:
     """What a selector means on one host. `outcomes` says idle or failed, and what is left to other names."""
 
     host: Host
-    facts: HostFacts | None
-    searched: int
     processes: tuple[Process, ...]
     ignored: tuple[Ignored, ...]
     outcomes: tuple[Outcome, ...]
-    timings: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_only(
@@ -57,10 +54,7 @@ class _FindingVisit(Visit):
         found = self._found
         return HostFound(
             host=self.host,
-            facts=self.facts,
-            searched=found.searched,
             processes=found.processes,
             ignored=found.ignored,
             outcomes=(*left_to_others(self.host.name, self.left), *self.outcomes),
-            timings=dict(self.timings),
         )

@@ -46,7 +46,7 @@ def _not_visited(line: Outcome) -> HostFound:
     """Parts of the target that cannot be visited."""
     from hprofiler.collect import HostFound
 
-    return HostFound(Host(line.host, ""), None, 0, (), (), (line,))
+    return HostFound(Host(line.host, ""), (), (), (line,))
 
 
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
