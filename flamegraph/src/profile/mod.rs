@@ -276,7 +276,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds what another profile has beside its tree. The sums were checked.
+    /// Adds everything of another profile but its tree. The sums were checked.
     pub(crate) fn absorb(&mut self, other: &Profile) {
         for (total, theirs) in self.totals.iter_mut().zip(&other.totals) {
             *total += theirs;
