@@ -1,7 +1,7 @@
-"""One agent at work: typed requests and answers.
+"""A session with an agent: typed requests and answers.
 
-Calls block without a time limit; whoever makes them closes the transport when it has waited long enough
-(`hprofiler.collect` does), which sets every call free with a HostError.
+Calls block without a time limit. The caller closes the transport after its own limit (`hprofiler.collect`
+does); then every call raises HostError.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class AgentSession(Talk):
         processes: Sequence[Process],
         cores: float = 1.0,
     ) -> Checked:
-        """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
+        """What `prepare` and `start` would do, for each process in order; nothing is touched."""
         self.stage = "prepare"
         self._send(
             requests.Check(
@@ -221,12 +221,12 @@ class AgentSession(Talk):
         return checked
 
     def start(self) -> None:
-        """Begin sampling; `events` tells what becomes of it."""
+        """Start sampling; `events` returns the results."""
         self.stage = "start"
         self._send(requests.Start())
 
     def events(self) -> Iterator[RecordEvent]:
-        """What happens from `start` to the final `Done`; what a header announces is read with `payload`."""
+        """Events from `start` to the final `Done`; `payload` reads what a header announces."""
         asked = set(self._prepared)
         came: set[tuple[int, str]] = set()
         events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
@@ -242,14 +242,14 @@ class AgentSession(Talk):
                 self._check_header(event, came)
             if isinstance(event, Done):
                 self._acknowledge()
-                self._wire.lost = None  # there is nothing left to come back for
+                self._wire.lost = None  # there is nothing left to fetch
             yield event
             if isinstance(event, Done):
                 return
         raise self._nonsense("too many events")
 
     def _check_header(self, header: ProfileHeader | RawHeader, came: set[tuple[int, str]]) -> None:
-        """Only what was asked for is taken, each thing once."""
+        """Accepts only requested profiles, each once."""
         assert self._sampling is not None
         what: str
         if isinstance(header, RawHeader):

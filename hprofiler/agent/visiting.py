@@ -1,9 +1,9 @@
-"""Start the agent where nothing may stay: it is sent each time, and gone when it ends.
+"""Starts the agent where nothing may stay, as in containers: it is sent each time.
 
-The binary comes over the same stream by which the coordinator then talks to the agent: `head` counts its
-bytes. The agent deletes its own file as soon as it runs, and keeps what it is given in memory. The shell
-waits for its end, and deletes the file if the agent never ran. A debug container ends with it
-($HPROFILER_END). If the push fails, a second command removes the file, because the shell may have ended.
+The binary arrives over the stream of the later conversation; `head` counts its bytes. The agent deletes its
+own file as soon as it runs, and keeps libraries in memory. The shell waits for its end, and deletes the file
+if it never ran. A debug container ends with it ($HPROFILER_END). If the push fails, a second command removes
+the file, because the shell may have ended.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def launch(
 
 @contextlib.contextmanager
 def _undone(transport: Transport, channel: Channel, files: str) -> Iterator[None]:
-    """What fails in here leaves none of the `files` (words of the script), and no debug container."""
+    """On failure, removes the `files` (words of the script) and ends the debug container."""
     try:
         yield
     except NoShell:
@@ -121,7 +121,7 @@ def _find_command(binaries: AgentBinaries, token: str) -> str:
 
 
 def _quoted(file: str) -> str:
-    """The file's name as a word of the script; it came from the container, so it may hold anything."""
+    """The file's name as a word of the script; it came from the container, so it is not trusted."""
     if not file.startswith("/") or "\0" in file:
         raise HostError("push", f"the container reports an unusable file: {printable(file)!r}")
     return "'" + file.replace("'", "'\\''") + "'"

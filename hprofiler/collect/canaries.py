@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(arch: str, process: Process, engine: str) -> Kind | None:
-    """None for a process that is not a JVM: nothing is loaded into it."""
+    """None for a process that is not a JVM."""
     return Kind(arch, process.jvm_version or "unknown", engine) if process.is_jvm else None
 
 
@@ -63,9 +63,7 @@ class Canaries:
         try:
             verdict = record()
         except HostError as lost:
-            verdict = (
-                f"the canary for {kind} failed: the connection to the host of {who} was lost: {lost.reason}"
-            )
+            verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
             reason = f"{lost.reason}; {who} was being recorded as a canary"
             raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:
@@ -86,11 +84,11 @@ class Canaries:
 
 @dataclass
 class Cleared:
-    """Which of a host's processes may be recorded, and by which engine; and why not the others."""
+    """Processes that may be recorded, with their engines, and outcomes of the others."""
 
     processes: list[Process] = field(default_factory=list)
     engines: dict[int, str] = field(default_factory=dict)
-    """By pid: the only engine that may record it."""
+    """The engine of each pid."""
     refused: list[ProcessOutcome] = field(default_factory=list)
 
 
@@ -104,11 +102,12 @@ class Place:
     check: Callable[[], None]
     """Raises when the visit must not wait any longer."""
     is_well: Callable[[Process, str], None]
-    """Hears of each canary that went well, and the engine."""
+    """Called for each canary that succeeded, with its engine."""
 
 
 def clear(canaries: Canaries, place: Place, checked: Sequence[tuple[Process, CheckedProcess]]) -> Cleared:
-    """Each JVM waits for the canary of its kind, or is it. A process that failed the check is not tried."""
+    """Each JVM waits for the canary of its kind, or is the canary. Processes that failed the check are
+    skipped."""
     cleared = Cleared()
     for process, one in checked:
         kind = kind_of(place.arch, process, one.engine)

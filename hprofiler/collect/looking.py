@@ -1,4 +1,4 @@
-"""Visits that record nothing: what would be profiled (`ps`)."""
+"""Visits that only list what would be profiled (`ps`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hprofiler.model import Host, Outcome, Process, Selector
 
 @dataclass(frozen=True)
 class HostFound:
-    """What a selector means on one host. `outcomes` says idle or failed, and what is left to other names."""
+    """Matches of a selector on one host."""
 
     host: Host
     processes: tuple[Process, ...]
@@ -31,7 +31,7 @@ def find_only(
     listener: Listener = silent,
     stop: Stop | None = None,
 ) -> list[HostFound]:
-    """Look, and touch nothing; one result a host, in their order."""
+    """List the matches; one result per host, in order."""
     group = VisitGroup(reach, listener, stop)
     visits = [_FindingVisit(host, group, selector) for host in hosts]
     group.run(visits)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hprofiler.agent import Finding
 from hprofiler.cli.terminal.lines import print_table, say
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Status
 
 if TYPE_CHECKING:
     from hprofiler.agent import CheckedProcess
@@ -36,7 +36,7 @@ class _Line(NamedTuple):
 
 def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
     """Print hosts and findings, the worst first; in colour on a terminal without NO_COLOR."""
-    by_host = [(host, _sorted(_lines(host))) for host in checked]
+    by_host = [(host, sorted(_lines(host), key=_rank)) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
         say(f"{host.host.name}: ", _summary([host]), out)
         rows = [row for line in lines for row in _rows(line)]
@@ -81,12 +81,10 @@ def _rank(line: _Line) -> int:
     return SEVERITIES.index(line.finding.severity)
 
 
-def _sorted(lines: Sequence[_Line]) -> list[_Line]:
-    return sorted(lines, key=_rank)
-
-
 def _lines(host: HostChecked) -> list[_Line]:
-    lines = [_Line(_of_outcome(line, "host"), ()) for line in host.outcomes]
+    lines = [
+        _Line(Finding(_SEVERITY[line.status], "host", line.reason, line.remedy), ()) for line in host.outcomes
+    ]
     alike: dict[Finding, list[str]] = {}
     for process, verdict in zip(host.processes, host.verdicts, strict=False):
         for finding in _of_process(process, verdict):
@@ -97,10 +95,6 @@ def _lines(host: HostChecked) -> list[_Line]:
     for one in host.ignored[told:IGNORED_SHOWN]:
         lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
     return lines
-
-
-def _of_outcome(outcome: Outcome, about: str) -> Finding:
-    return Finding(_SEVERITY[outcome.status], about, outcome.reason, outcome.remedy)
 
 
 def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:

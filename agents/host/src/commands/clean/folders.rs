@@ -19,7 +19,7 @@ use super::profilers::is_own_probe;
 use super::{FileId, Sweep};
 use crate::os::audit;
 use crate::os::files::check_private;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
 use crate::staging::folders::{is_free, USUAL};
@@ -53,12 +53,12 @@ impl fmt::Display for View {
 /// The users within reach that something of ours on the host's own file system belongs to, with their groups. Changes
 /// the thread's identity, as `sweep` does.
 pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
-    let Ok(shoes) = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()) else {
+    let Ok(namespaces) = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()) else {
         return BTreeSet::new();
     };
     let bases = USUAL
         .into_iter()
-        .filter_map(|path| Base::open(&shoes, path));
+        .filter_map(|path| Base::open(&namespaces, path));
     let stats = bases.flat_map(|base| {
         let (ours, _) = base.ours();
         let stats = ours.iter().filter_map(|(name, _)| base.stat(name));
@@ -73,20 +73,26 @@ pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
 /// List or remove what is left over in one view. `cache`: the folder that this agent uses.
 pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let mut found = Leftovers::default();
-    let shoes = match *view {
-        View::User { uid, gid } => Shoes::of_user(uid, gid),
+    let namespaces = match *view {
+        View::User { uid, gid } => Namespaces::of_user(uid, gid),
         View::Jvm { pid, start_time } => {
-            Target::open(pid, start_time).and_then(|target| Shoes::put_on(&target))
+            Target::open(pid, start_time).and_then(|target| Namespaces::enter(&target))
         }
     };
-    let Ok(shoes) = shoes else {
+    let Ok(namespaces) = namespaces else {
         return found;
     };
     let own = |uid: &u32| matches!(view, View::User { .. }) && sweep.may(*uid);
-    let homes = Some(shoes.uid).filter(own).map(homes).unwrap_or_default();
+    let homes = Some(namespaces.uid)
+        .filter(own)
+        .map(homes)
+        .unwrap_or_default();
     let usual = USUAL.into_iter().map(str::to_owned);
-    for path in usual.chain(shoes.cwd_path.clone()).chain(homes.clone()) {
-        if let Some(base) = Base::open(&shoes, &path) {
+    for path in usual
+        .chain(namespaces.cwd_path.clone())
+        .chain(homes.clone())
+    {
+        if let Some(base) = Base::open(&namespaces, &path) {
             base.look(sweep, &mut found);
         }
     }
@@ -94,13 +100,13 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let caches = homes
         .iter()
         .map(|home| format!("{home}/.cache/{}", names::CACHE));
-    for cache in caches.chain(cache.filter(|_| own(&shoes.uid)).map(str::to_owned)) {
+    for cache in caches.chain(cache.filter(|_| own(&namespaces.uid)).map(str::to_owned)) {
         let path = Path::new(&cache);
         let parent = path.parent().and_then(Path::to_str);
         let name = path.file_name().and_then(|name| name.to_str());
         if let (Some(parent), Some(name)) = (parent, name) {
             let known = found.entries.iter().any(|entry| entry.path == cache);
-            let base = Base::open(&shoes, parent).filter(|_| !known);
+            let base = Base::open(&namespaces, parent).filter(|_| !known);
             if let Some(base) = base {
                 base.meet(sweep, name, Named::Private, &mut found);
             }
@@ -114,15 +120,19 @@ struct Base<'a> {
     dir: OwnedFd,
     /// As whoever uses it calls it.
     path: String,
-    shoes: &'a Shoes,
+    namespaces: &'a Namespaces,
 }
 
 impl<'a> Base<'a> {
-    fn open(shoes: &'a Shoes, path: &str) -> Option<Self> {
+    fn open(namespaces: &'a Namespaces, path: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = openat(CWD, shoes.path(path), flags, Mode::empty()).ok()?;
+        let dir = openat(CWD, namespaces.path(path), flags, Mode::empty()).ok()?;
         let path = path.trim_end_matches('/').to_owned();
-        Some(Self { dir, path, shoes })
+        Some(Self {
+            dir,
+            path,
+            namespaces,
+        })
     }
 
     /// The names of ours in it, and whether that is all of them.
@@ -149,7 +159,7 @@ impl<'a> Base<'a> {
     /// Meet everything of ours in it, unless another JVM of this user has the same folder.
     fn look(&self, sweep: &Sweep, found: &mut Leftovers) {
         let id = fstat(&self.dir).map(|stat| file_id(&stat));
-        if !id.is_ok_and(|id| sweep.is_first(id, self.shoes.uid)) {
+        if !id.is_ok_and(|id| sweep.is_first(id, self.namespaces.uid)) {
             return;
         }
         let (ours, all) = self.ours();
@@ -179,7 +189,7 @@ impl<'a> Base<'a> {
             seconds: Some(age(&stat, sweep.now)),
             ..Leftover::new(kind, path, sweep.users.name(stat.st_uid))
         };
-        if stat.st_uid != self.shoes.uid {
+        if stat.st_uid != self.namespaces.uid {
             // Who can be reached is another view.
             if !sweep.reaches(stat.st_uid) {
                 found.entries.push(entry.foreign());
@@ -198,7 +208,7 @@ impl<'a> Base<'a> {
     }
 
     fn meet_file(&self, sweep: &Sweep, name: &str, stat: &Stat, entry: Leftover) -> Leftover {
-        let (state, reason) = match strange(stat, self.shoes.uid) {
+        let (state, reason) = match strange(stat, self.namespaces.uid) {
             Some(what) => (State::Foreign, format!("it is {what}")),
             None if stat.st_nlink > 1 => (State::Foreign, "it has other names".to_owned()),
             None if sweep.running.contains(&file_id(stat)) => {
@@ -236,7 +246,7 @@ impl<'a> Base<'a> {
             Err(_) if common => return None,
             Err(reason) => return Some(entry.judged(State::Foreign, reason)),
         };
-        let held = Contents::read(&dir, named, self.shoes.uid, sweep);
+        let held = Contents::read(&dir, named, self.namespaces.uid, sweep);
         let (state, reason) = self.judge(sweep, &dir, name, named, stat, &held);
         if state == State::Foreign && common {
             return None;
@@ -324,7 +334,7 @@ impl<'a> Base<'a> {
         if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
             return Err("it changed while it was checked".to_owned());
         }
-        check_private(path, &stat, self.shoes.uid).map(|()| dir)
+        check_private(path, &stat, self.namespaces.uid).map(|()| dir)
     }
 
     /// Delete what is ours in a folder, and the folder unless there is something else in it. Err says what stays.

@@ -248,7 +248,7 @@ impl Engine for PerfRecord {
     }
 
     fn ask(&mut self) {
-        let _turn = self.shared.attaches.turn_at_the_end();
+        let _turn = self.shared.attaches.take_at_the_end();
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();

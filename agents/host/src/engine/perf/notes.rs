@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-use flamegraph::perf_data::{Recorded, RecordedEvent};
+use flamegraph::perf_data::Recorded;
 
 use super::java_map::Java;
 use crate::engine::api::{share, Note};
@@ -133,15 +133,36 @@ fn first_of(words: &str) -> String {
 /// How good a recording is. `better`: async-profiler could record the process too.
 pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     let mut notes = Vec::new();
-    let named = recorded.events.len() > 1;
     for event in &recorded.events {
-        let of = if named {
-            format!(" ({})", event.event)
-        } else {
-            String::new()
+        let of = match recorded.events.len() {
+            1 => String::new(),
+            _ => format!(" ({})", event.event),
         };
-        notes.extend(broken(event, java, &of, better));
-        notes.extend(unknown(event, &of));
+        let percent = share(event.broken, event.taken);
+        let broken = if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
+            let percent = percent.unwrap_or_else(|| "few".to_owned());
+            let what = format!("{percent} of the stacks{of} are broken");
+            Some(no_frame_pointers(&what, better))
+        } else {
+            percent.map(|percent| {
+                let why = "they come from code without frame pointers";
+                Note::plain(format!("{percent} of the stacks{of} are broken: {why}"))
+                    .coded(Code::BrokenStacks)
+            })
+        };
+        let share_of = event.broken as f64 / event.taken.max(1) as f64;
+        notes.extend(broken.map(|note| {
+            note.with("event", event.event.clone())
+                .with("share", share_of)
+        }));
+        let unknown = &event.unknown;
+        if let Some(percent) = share(unknown.unknown_frames, unknown.frames) {
+            let most = unknown.modules.iter().max_by_key(|(_, frames)| **frames);
+            let most = most.map(|(module, _)| format!(", most of them in {module}"));
+            let most = most.unwrap_or_default();
+            let text = format!("{percent} of the frames{of} have no name{most}");
+            notes.push(Note::plain(text).coded(Code::UnknownFrames));
+        }
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
@@ -193,45 +214,6 @@ fn no_frame_pointers(what: &str, better: bool) -> Note {
         remedy,
     ))
     .coded(Code::NoFramePointers)
-}
-
-fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {
-    let percent = share(event.broken, event.taken);
-    if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
-        let percent = percent.unwrap_or_else(|| "few".to_owned());
-        let what = format!("{percent} of the stacks{of} are broken");
-        let note = no_frame_pointers(&what, better);
-        return Some(
-            note.with("event", event.event.clone())
-                .with("share", share_of(event)),
-        );
-    }
-    percent.map(|percent| {
-        Note::plain(format!(
-            "{percent} of the stacks{of} are broken: they come from code without frame pointers"
-        ))
-        .coded(Code::BrokenStacks)
-        .with("event", event.event.clone())
-        .with("share", share_of(event))
-    })
-}
-
-/// The share of broken stacks, 0 to 1.
-fn share_of(event: &RecordedEvent) -> f64 {
-    event.broken as f64 / event.taken.max(1) as f64
-}
-
-fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
-    let unknown = &event.unknown;
-    let percent = share(unknown.unknown_frames, unknown.frames)?;
-    let most = unknown.modules.iter().max_by_key(|(_, frames)| **frames);
-    let most = most.map_or(String::new(), |(module, _)| {
-        format!(", most of them in {module}")
-    });
-    Some(
-        Note::plain(format!("{percent} of the frames{of} have no name{most}"))
-            .coded(Code::UnknownFrames),
-    )
 }
 
 /// The longest table of the kernel's symbols that is read, in bytes.
