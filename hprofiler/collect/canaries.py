@@ -63,9 +63,7 @@ class Canaries:
         try:
             verdict = record()
         except HostError as lost:
-            verdict = (
-                f"the canary for {kind} failed: the connection to the host of {who} was lost: {lost.reason}"
-            )
+            verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
             reason = f"{lost.reason}; {who} was being recorded as a canary"
             raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:

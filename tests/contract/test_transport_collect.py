@@ -118,7 +118,7 @@ def test_a_machine_under_two_names_is_recorded_once(site, burner):
     assert_good(results[first], burner)
     note, idle = results[other].outcomes
     assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
-    assert note.reason == f"1 process is left to {first}, which is the same machine"
+    assert note.reason == f"1 process is recorded as {first}, which is the same machine"
 
 
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])

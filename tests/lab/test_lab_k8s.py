@@ -331,7 +331,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     assert result.code == 3, str(result)
     what = {
         "deleted": "was deleted during",
-        "crashed": "was started anew during|has ended|is between two starts",
+        "crashed": "was restarted during|has ended|is restarting",
     }
     for name, why in what.items():
         assert re.match(f"failed: the (pod|container) ({why})", ledger(result)[name]), str(result)

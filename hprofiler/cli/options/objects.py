@@ -76,8 +76,8 @@ def target(options: argparse.Namespace) -> Located:
         located = replace(located, notes=(*located.notes, meant.note))
     count = len(located.hosts)
     if count > options.max_hosts:
-        remedy = f"choose fewer, or agree to so many with --max-hosts {count}"
-        raise UsageError(f"{count} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+        remedy = f"choose fewer, or allow them with --max-hosts {count}"
+        raise UsageError(f"{count} hosts exceed the limit of {options.max_hosts} (--max-hosts)", remedy)
     for note in located.notes[:NOTES_SHOWN]:
         say("note: ", note, sys.stderr)
     if len(located.notes) > NOTES_SHOWN:
