@@ -1,4 +1,4 @@
-"""The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
+"""The client of agents/PROTOCOL.md: starts an agent and talks to it."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.messages import (

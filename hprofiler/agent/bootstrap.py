@@ -1,9 +1,8 @@
-"""Putting the agent on a host and starting it: one round trip when it is there already.
+"""Copies the agent to a host and starts it; one round trip if it is there already.
 
-The host needs sh, uname, mkdir, cat, chmod, mv, rm and wc; sha256sum makes the check of the stored
-binary a real one, and ls that of who may write to its folder. The script has no single quote or newline,
-and exclamation marks only before blanks, so that whatever shell the user logs in with (csh and fish too)
-hands it to sh unharmed.
+The host needs sh, uname, mkdir, cat, chmod, mv, rm and wc; sha256sum is used to check the stored binary, and
+ls to check who may write to its folder. The script has no single quotes or newlines, and exclamation marks
+only before spaces, so that every login shell (also csh and fish) passes it to sh unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class AgentBinaries:
 
 
 class Launched(NamedTuple):
-    """A running agent. `pushed` says whether its binary had to be sent first."""
+    """A running agent. `pushed`: its binary had to be sent first."""
 
     channel: Channel
     wire: Wire
@@ -58,7 +57,7 @@ class Launched(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a script says on its marked line."""
+    """The marked line of a script."""
 
     word: str
     arch: str
@@ -71,17 +70,17 @@ def launch(
     greet: Callable[[Wire], None],
     enter: Callable[[str], None] = lambda stage: None,
 ) -> Launched:
-    """Start the agent; push its binary first where it is missing.
+    """Start the agent; push its binary first if it is missing.
 
-    `greet` is called at once, before it is known whether the agent is there: that saves a round trip.
-    `enter` hears when a push begins, and when it has gone on for a mebibyte. Raises HostError.
+    `greet` is called before it is known whether the agent is there, which saves a round trip. `enter` is
+    called when a push starts, and after each mebibyte. Raises HostError.
     """
     command = start_command(binaries, transport.become)
     pushed = False
     while True:
         channel = transport.open(command)
         wire = Wire(channel)
-        with contextlib.suppress(HostError):  # where the agent is missing nobody reads it
+        with contextlib.suppress(HostError):  # if the agent is missing, nobody reads it
             greet(wire)
         answer = marked(channel, wire)
         if answer.word == "exec":
@@ -97,12 +96,14 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
         raise HostError(
             "push",
             "no folder on the host can keep the agent: tried /tmp, /var/tmp, ~/.cache and /dev/shm",
-            "make one of them writable for the connecting user and nobody else, and mounted without noexec",
+            "make one of them writable for the connecting user only, on a mount without noexec",
             code="no-writable-folder",
         )
     blob = agent_for(binaries, answer.arch)
     if pushed:
-        raise HostError("push", f"the agent was stored in {answer.folder} and is not there now", "try again")
+        raise HostError(
+            "push", f"the agent was stored in {answer.folder} but is not there any more", "try again"
+        )
     return blob
 
 
@@ -121,7 +122,7 @@ def start_command(binaries: AgentBinaries, become: str | None) -> str:
         f"{plain(arch)}) s={plain(blob.sha256)} n={blob.path.stat().st_size};; "
         for arch, blob in sorted(binaries.agents.items())
     )
-    # sudoers may allow the agent without arguments only: then it takes no library but its package's.
+    # sudoers may allow the agent only without arguments; then it accepts only its package's library.
     prefix, arguments = {"sudo": ("sudo -n ", ""), None: ("", " --any-library")}[become]
     script = _START.format(arms=arms, mark=MARK, prefix=prefix, arguments=arguments)
     return f"exec sh -c '{script}'"
@@ -181,7 +182,7 @@ _PUSH = _lines(
 
 
 def marked(channel: Channel, wire: Wire) -> Answer:
-    """The marked line; whatever the user's shell start-up files print before it is skipped."""
+    """The marked line; output of the user's shell start-up files before it is skipped."""
     try:
         for _ in range(_NOISE_LINES):
             line = wire.line(_MARK_LIMIT)
@@ -199,7 +200,7 @@ def marked(channel: Channel, wire: Wire) -> Answer:
             f"the host's shell prints too much before it starts the agent: {error}",
             code="shell-failed",
         ) from error
-    said = printable(channel.stderr_tail()) or "it said nothing"
+    said = printable(channel.stderr_tail()) or "no output"
     raise HostError(
         "connect",
         f"the host did not run the start command: {said}",
@@ -211,13 +212,13 @@ def marked(channel: Channel, wire: Wire) -> Answer:
 def push(transport: Transport, blob: Blob, folder: str, goes_on: Callable[[], None] = lambda: None) -> None:
     """Store the agent's binary in the private folder, checked by size and SHA-256. Raises HostError.
 
-    `goes_on` is called before each mebibyte that is taken from here, and once more when there is no more.
+    `goes_on` is called before each mebibyte, and once more at the end.
     """
     size = blob.path.stat().st_size
     script = _PUSH.format(folder=_quoted(folder), sha256=plain(blob.sha256), size=size, mark=MARK)
     channel = transport.open("exec sh -c " + shlex.quote(script))
     try:
-        with contextlib.suppress(HostError):  # where there is no room cat ends early; the answer says so
+        with contextlib.suppress(HostError):  # on a full disk cat ends early; the answer says so
             for number, piece in enumerate(pieces(blob.path)):
                 if number % _PIECES_OF_A_PART == 0:
                     goes_on()
@@ -239,9 +240,9 @@ def push(transport: Transport, blob: Blob, folder: str, goes_on: Callable[[], No
 
 
 def _quoted(folder: str) -> str:
-    """The folder as a word of the script; it came from the host, so it may hold anything."""
+    """The folder as a word of the script; it came from the host, so it is not trusted."""
     if not folder.startswith("/") or any(mark in folder for mark in "'!\n\\\0"):
-        raise HostError("push", f"the host names no usable private folder: {printable(folder)!r}")
+        raise HostError("push", f"the host reports an unusable private folder: {printable(folder)!r}")
     return '"' + "".join("\\" + mark if mark in '$`"' else mark for mark in folder) + '"'
 
 

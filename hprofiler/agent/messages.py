@@ -1,4 +1,4 @@
-"""What an agent sends. Every event is decoded into one of these types, with its bounds, or refused."""
+"""Events of the agent, as bounded types."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ M = TypeVar("M", bound="Message")
 
 
 class BadEvent(ValueError):
-    """What the agent sent breaks the protocol; the text says how."""
+    """The agent broke the protocol."""
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type"):
-    """Texts are cut at `TEXT_LIMIT` characters and hold nothing that a terminal would obey."""
+    """Texts are cut at `TEXT_LIMIT` characters, without control characters."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -150,7 +150,7 @@ class Action(Message, frozen=True, tag="audit"):
 
 
 class Ignored(Message, frozen=True):
-    """A process that matched and is left out, and why. If `doubtful` nobody knows whether it matched."""
+    """A process that is left out, and the reason. `doubtful`: it may not have matched."""
 
     pid: Pid
     reason: str
@@ -215,7 +215,7 @@ class FoundMessage(Message, frozen=True, tag="found"):
 
     def __post_init__(self) -> None:
         if len({process.pid for process in self.processes}) != len(self.processes):
-            raise ValueError("the same pid was found twice")
+            raise ValueError("a pid was found twice")
 
 
 class PidMessage(Message, frozen=True):
@@ -239,10 +239,9 @@ class Ended(str, Enum):
 
 
 class ProcessOutcome(Message, frozen=True, tag="outcome"):
-    """How it went for a process, or for the host where `pid` is None.
+    """The outcome of a process, or of the host if `pid` is None.
 
-    `ended` is what ended its recording before its time, `seconds` how long it had lasted: always given for
-    one that was cut short.
+    `ended`: what ended the recording early; `seconds`: its length, always given if it was cut short.
     """
 
     pid: Pid | None
@@ -407,7 +406,7 @@ class OutOfReach(Message, frozen=True):
 
 
 class Leftovers(Message, frozen=True, tag="leftovers"):
-    """All that was found; `failed` could not be looked at."""
+    """All that was found; `failed` could not be checked."""
 
     entries: Annotated[tuple[Leftover, ...], Meta(max_length=10_000)]
     failed: Annotated[tuple[Failure, ...], Meta(max_length=10_000)] = ()

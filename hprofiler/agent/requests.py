@@ -1,4 +1,4 @@
-"""What an agent is asked."""
+"""Requests to the agent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One agent at work: typed requests and answers.
+"""A session with an agent: typed requests and answers.
 
-Calls block without a time limit; whoever makes them closes the transport when it has waited long enough
-(`hprofiler.collect` does), which sets every call free with a HostError.
+Calls block without a time limit. The caller closes the transport after its own limit (`hprofiler.collect`
+does); then every call raises HostError.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class AgentSession(Talk):
         size = blob.path.stat().st_size
         self._send(requests.Put(name=name, sha256=blob.sha256, size=size), bootstrap.pieces(Path(blob.path)))
         if self._answer(messages.Stored).sha256 != blob.sha256:
-            raise HostError("push", f"{name} did not arrive whole", "try again", code="damaged-transfer")
+            raise HostError("push", f"{name} arrived incomplete", "try again", code="damaged-transfer")
 
     def list(self) -> Listing:
         """Every process the agent can see."""
@@ -156,7 +156,7 @@ class AgentSession(Talk):
         )
         found = self._answer(messages.FoundMessage)
         if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):
-            raise self._nonsense("it found a process of no container that it was asked for")
+            raise self._nonsense("it found a process outside the containers asked for")
         host = self._transport.host.name
         return Found(found.searched, tuple(one.on(host) for one in found.processes), found.ignored)
 
@@ -186,14 +186,14 @@ class AgentSession(Talk):
         while isinstance(event := self._receive(), ProcessOutcome):
             outcomes.append(event)
             if event.pid is not None and event.pid not in asked:
-                raise self._nonsense("an outcome of a process that it was not asked for")
+                raise self._nonsense("an outcome of a process that was not asked for")
             if len(outcomes) > len(asked) + _EXTRA_EVENTS:
                 raise self._nonsense("too many outcomes")
         if not isinstance(event, messages.Ready):
-            raise self._nonsense(f"{messages.tag_of(type(event))!r} where outcome or ready was due")
+            raise self._nonsense(f"{messages.tag_of(type(event))!r} instead of outcome or ready")
         self._prepared = tuple(one.pid for one in event.processes)
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
-            raise self._nonsense("it prepared processes that it was not asked for")
+            raise self._nonsense("it prepared processes that were not asked for")
         return self._prepared, tuple(outcomes)
 
     def check(
@@ -204,7 +204,7 @@ class AgentSession(Talk):
         processes: Sequence[Process],
         cores: float = 1.0,
     ) -> Checked:
-        """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
+        """What `prepare` and `start` would do, for each process in order; nothing is touched."""
         self.stage = "prepare"
         self._send(
             requests.Check(
@@ -217,16 +217,16 @@ class AgentSession(Talk):
         )
         checked = self._answer(Checked)
         if [one.pid for one in checked.processes] != [process.pid for process in processes]:
-            raise self._nonsense("it checked other processes than it was asked for")
+            raise self._nonsense("it checked processes that were not asked for")
         return checked
 
     def start(self) -> None:
-        """Begin sampling; `events` tells what becomes of it."""
+        """Start sampling; `events` returns the results."""
         self.stage = "start"
         self._send(requests.Start())
 
     def events(self) -> Iterator[RecordEvent]:
-        """What happens from `start` to the final `Done`; what a header announces is read with `payload`."""
+        """Events from `start` to the final `Done`; `payload` reads what a header announces."""
         asked = set(self._prepared)
         came: set[tuple[int, str]] = set()
         events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
@@ -237,19 +237,19 @@ class AgentSession(Talk):
             self.stage = _STAGE_OF.get(type(event), self.stage)
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
-                raise self._nonsense("an event of a process that it was not asked for")
+                raise self._nonsense("an event of a process that was not asked for")
             if isinstance(event, (ProfileHeader, RawHeader)):
                 self._check_header(event, came)
             if isinstance(event, Done):
                 self._acknowledge()
-                self._wire.lost = None  # there is nothing left to come back for
+                self._wire.lost = None  # there is nothing left to fetch
             yield event
             if isinstance(event, Done):
                 return
         raise self._nonsense("too many events")
 
     def _check_header(self, header: ProfileHeader | RawHeader, came: set[tuple[int, str]]) -> None:
-        """Only what was asked for is taken, each thing once."""
+        """Accepts only requested profiles, each once."""
         assert self._sampling is not None
         what: str
         if isinstance(header, RawHeader):
@@ -257,7 +257,7 @@ class AgentSession(Talk):
         else:
             what, asked = header.event, header.event in self._sampling.events
             if len(header.timeline) > self._sampling.duration + _EXTRA_SECONDS:
-                raise self._nonsense("a timeline longer than the recording")
+                raise self._nonsense("the timeline is longer than the recording")
         if not asked:
             raise self._nonsense(f"{what!r} was not asked for")
         if (header.pid, what) in came:
@@ -325,7 +325,7 @@ class AgentSession(Talk):
             elif isinstance(event, Done):
                 left = event.left
         if last is None or last.pid != process.pid:
-            raise self._nonsense("the process that was recorded has no outcome")
+            raise self._nonsense("a recorded process has no outcome")
         return last, left
 
 

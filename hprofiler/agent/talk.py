@@ -1,4 +1,4 @@
-"""Talking to an agent: the lease that is renewed meanwhile, the end, and going on by another connection."""
+"""The conversation with an agent: renewing the lease, the end, reconnecting."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hprofiler.base.text import printable
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Transport
 
 _PING_SECONDS = LEASE_SECONDS / 10
-"""So that most of a lease is left to a link that is down for a while."""
+"""Short, so that most of the lease remains for a broken link."""
 _LAST_WORD = 1.0
 _END_WAIT = 2.0
 _KILLED = (
-    "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
+    "if nobody killed it, memory may have run out: look into `dmesg` on the host, and at the limits of the "
     "login (`ulimit -a`, its control group)"
 )
 _EXIT_WAIT = 5.0
@@ -33,10 +33,8 @@ T = TypeVar("T", bound="Talk")
 
 @dataclass(frozen=True)
 class Witness:
-    """Hears of each request before it is sent, and of what the agent does, as it tells it.
-
-    Not of `ping` and `received`, which have the agent do nothing.
-    """
+    """Receives each request before it is sent, and the actions that the agent reports, but not `ping` and
+    `received`."""
 
     asks: Callable[[Mapping[str, Any]], None]
     did: Callable[[Action], None]
@@ -74,9 +72,9 @@ class Talk:
     # Going on by another connection
 
     def on_loss(self, comes_back: Callable[[HostError], None]) -> None:
-        """Where reading fails from here on, `comes_back` is called with the reason.
+        """From now on, `comes_back` is called with the reason when reading fails.
 
-        It has another session `resume` this one and returns, or raises HostError.
+        It lets another session `resume` this one and returns, or raises HostError.
         """
         self._comes_back = comes_back
         self._wire.lost = self._lost
@@ -93,9 +91,9 @@ class Talk:
             raise
 
     def resume(self, former: Talk) -> bool:
-        """Have `former`, whose connection is lost, go on by this one, which is done with then.
+        """Let `former`, whose connection was lost, continue over this connection.
 
-        False where its agent is there no more: this session is one like any other then.
+        False if its agent is gone; then this session is an ordinary one.
         """
         self._send(requests.Resume(token=former._token, received=former._wire.received))
         found = self._answer(Resumed).found
@@ -107,16 +105,16 @@ class Talk:
         return found
 
     def _acknowledge(self) -> None:
-        """The agent need not keep any longer what has come."""
-        with contextlib.suppress(HostError):  # whoever reads will be told
+        """The agent need not keep what was received."""
+        with contextlib.suppress(HostError):  # the reader gets the error
             self._wire.send(requests.Received(bytes=self._wire.received))
 
     # The end
 
     def bye(self) -> tuple[str, ...]:
-        """Let the agent clean up, and wait until it has ended; what it left behind, and why.
+        """Let the agent clean up and wait for its end; returns leftovers and the reason.
 
-        One that says what it left has said all, and may stay for a while to take that away.
+        An agent that reports leftovers may stay for a while to remove them.
         """
         self.stage = "clean"
         self._closed.set()
@@ -138,9 +136,9 @@ class Talk:
         return ()
 
     def let_go(self, wait: float = _LAST_WORD) -> None:
-        """End it in the middle. The agent is told, so that it keeps nothing for us. From any thread.
+        """End the session early and tell the agent, so that it keeps nothing. Thread-safe.
 
-        Whoever reads meanwhile may see its end, within `wait` seconds.
+        A reader may still receive its last events, within `wait` seconds.
         """
         if not self._closed.is_set():
             self._closed.set()
@@ -169,7 +167,7 @@ class Talk:
             self._witness.asks({"type": "bye"})
 
     def close(self) -> None:
-        """Let go without a word: the agent sees its stdin close, and cleans up by itself. From any thread."""
+        """Close the channel: the agent sees its stdin close and cleans up. Thread-safe."""
         self._closed.set()
         self._channel.close()
 
@@ -183,7 +181,7 @@ class Talk:
 
     def _renew(self) -> None:
         while not self._closed.wait(_PING_SECONDS):
-            with contextlib.suppress(HostError):  # whoever reads will be told
+            with contextlib.suppress(HostError):  # the reader gets the error
                 self._wire.send(requests.Ping())
 
     def _send(self, request: Request, payload: Iterable[bytes] = ()) -> None:
@@ -195,7 +193,7 @@ class Talk:
             raise error.at(self.stage) from error
 
     def _receive(self) -> Event:
-        """The next event; an `error` event, the end and nonsense become HostError."""
+        """The next event. Raises HostError for an `error` event, the end, and protocol errors."""
         while self._is_heard(event := self._event()):
             pass
         if isinstance(event, Error):
@@ -223,13 +221,13 @@ class Talk:
     def _answer(self, kind: type[M]) -> M:
         event = self._receive()
         if not isinstance(event, kind):
-            raise self._nonsense(f"{tag_of(type(event))!r} where {tag_of(kind)} was due")
+            raise self._nonsense(f"{tag_of(type(event))!r} instead of {tag_of(kind)}")
         return event
 
     def _nonsense(self, what: str) -> HostError:
         return HostError(
             self.stage,
-            f"the agent does not keep to the protocol: {what}",
+            f"the agent broke the protocol: {what}",
             "run `hprofiler cleanup`",
             code="protocol-error",
         )
@@ -252,7 +250,7 @@ def how_it_ended(status: int | None) -> tuple[str, str]:
     if status is None:
         return "the connection was lost", ""
     if status == SOME_SIGNAL:
-        return "the agent was ended by a signal, without a word, while the connection was fine", _KILLED
+        return "the agent was killed by a signal while the connection was up", _KILLED
     number = -status if status < 0 else status - 128
     try:
         name = signal.Signals(number).name

@@ -1,9 +1,9 @@
-"""Start the agent where nothing may stay: it is sent each time, and gone when it ends.
+"""Starts the agent where nothing may stay, as in containers: it is sent each time.
 
-The binary comes over the same stream by which the coordinator then talks to the agent: `head` counts its
-bytes. The agent deletes its own file as soon as it runs, and keeps what it is given in memory. The shell
-waits for its end, and deletes the file if the agent never ran. A debug container ends with it
-($HPROFILER_END). If the push fails, a second command removes the file, because the shell may have ended.
+The binary arrives over the stream of the later conversation; `head` counts its bytes. The agent deletes its
+own file as soon as it runs, and keeps libraries in memory. The shell waits for its end, and deletes the file
+if it never ran. A debug container ends with it ($HPROFILER_END). If the push fails, a second command removes
+the file, because the shell may have ended.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def launch(
 
 @contextlib.contextmanager
 def _undone(transport: Transport, channel: Channel, files: str) -> Iterator[None]:
-    """What fails in here leaves none of the `files` (words of the script), and no debug container."""
+    """On failure, removes the `files` (words of the script) and ends the debug container."""
     try:
         yield
     except NoShell:
@@ -78,20 +78,20 @@ def _undone(transport: Transport, channel: Channel, files: str) -> Iterator[None
 def _wanted(binaries: AgentBinaries, answer: Answer) -> Blob:
     if answer.word == "unable":
         reason = f"the container has no {', no '.join(printable(answer.folder).split())}"
-        raise NoShell("connect", f"{reason}: the agent needs it to be stored and run there", OTHER_WAYS_IN)
+        raise NoShell("connect", f"{reason}, which hprofiler needs to start the agent", OTHER_WAYS_IN)
     if answer.word == "nowhere":
         raise HostError(
             "push",
-            "there is no folder in the container that can be written to and programs run from: tried /tmp, "
-            "/var/tmp, $HOME, /dev/shm and whatever is mounted writable",
-            "mount an emptyDir at /tmp, which a JVM needs in any case to be attached to",
+            "the container has no writable folder without noexec: tried /tmp, /var/tmp, $HOME, /dev/shm and "
+            "all writable mounts",
+            "mount an emptyDir at /tmp; attaching to a JVM needs one too",
             code="no-writable-folder",
         )
     blob = agent_for(binaries, answer.arch)
     if answer.word != "send":
         raise HostError(
             "push",
-            f"the container's shell answers nonsense: {printable(answer.word[:100])!r}",
+            f"the container's shell gave an unexpected answer: {printable(answer.word[:100])!r}",
             code="shell-failed",
         )
     return blob
@@ -103,7 +103,7 @@ def _expect_stored(channel: Channel, wire: Wire) -> None:
     except HostError as error:
         raise HostError("push", f"the agent could not be stored: {error.reason}", _FULL) from error
     if answer.word != "stored":
-        said = printable(channel.stderr_tail()) or "it did not arrive whole"
+        said = printable(channel.stderr_tail()) or "it arrived incomplete"
         raise HostError("push", f"the agent could not be stored: {said}", _FULL)
 
 
@@ -121,9 +121,9 @@ def _find_command(binaries: AgentBinaries, token: str) -> str:
 
 
 def _quoted(file: str) -> str:
-    """The file's name as a word of the script; it came from the container, so it may hold anything."""
+    """The file's name as a word of the script; it came from the container, so it is not trusted."""
     if not file.startswith("/") or "\0" in file:
-        raise HostError("push", f"the container names no usable file: {printable(file)!r}")
+        raise HostError("push", f"the container reports an unusable file: {printable(file)!r}")
     return "'" + file.replace("'", "'\\''") + "'"
 
 

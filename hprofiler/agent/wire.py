@@ -1,4 +1,4 @@
-"""Lines and payloads over a channel. What comes in is hostile: sizes are bounded before anything is kept."""
+"""Lines and payloads over a channel. Input is not trusted: sizes are checked before anything is stored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ PIECE = 256 << 10
 
 
 class Wire:
-    """JSON lines with raw payloads, over a channel, and then over another one if the first is lost.
+    """JSON lines with raw payloads, over a channel that can be replaced.
 
-    `received` counts the bytes that came since `count`. Where a channel ends `lost` is called, if there
-    is one, with what the channel raised; it returns when there is another to go on with. `ended` is set
-    when nothing more can come.
+    `received` counts the bytes since `count`. When a channel ends, `lost` is called with its exception and
+    returns when there is a new channel. `ended` is set when nothing more can arrive.
     """
 
     def __init__(self, channel: Channel) -> None:

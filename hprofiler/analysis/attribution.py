@@ -161,5 +161,5 @@ def _ends(event: str) -> _Ends:
 
 
 def _ends_of_run(event: str) -> _Ends:
-    """The same, and of a word that is no file's name for a value: the function that was counted."""
+    """The same, and of a word that is not a file's name for a value: the function that was counted."""
     return ([f"{_C}{re.escape(event)}{_END}"], False) if is_function(event) else _ends(event)

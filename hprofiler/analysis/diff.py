@@ -63,7 +63,7 @@ def compare_paths(
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
 
-    A `page` gets all profiles as they are read. Raises UsageError for what is no profile, or where nothing
+    A `page` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
     can be compared; ProfileError where there are no samples.
     """
     sources = (open_side(before), open_side(after))

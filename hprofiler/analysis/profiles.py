@@ -97,7 +97,7 @@ class Reader:
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
         threads: Literal["groups", False] = "groups" if with_threads else False
         if is_there(path) and not is_file(path):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")

@@ -165,7 +165,7 @@ class ProfileSink(Protocol):
 
 
 def open_facts(folder: Path, trim: bool) -> tuple[RunFolder, RunFacts]:
-    """Raises RunFolderError when it is no run folder."""
+    """Raises RunFolderError when it is not a run folder."""
     run_folder = RunFolder.open(folder)
     return run_folder, replace(read_facts(run_folder.record), trimmed=trim)
 
@@ -269,7 +269,7 @@ class Outliers:
 def find_outliers(folder: Path, event: str | None, trim: bool) -> Outliers:
     """The comparison of each event of a run folder, or of this one, from what is stored there.
 
-    Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
+    Raises RunFolderError when it is not a run folder, UsageError for an event that was not recorded.
     """
     run_folder, facts = open_facts(folder, trim)
     if event is not None and event not in facts.events:

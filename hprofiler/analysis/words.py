@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-SEE_WHAT_IS_THERE = "see what is there with: hprofiler ps -j java … (same host options)"
+SEE_WHAT_IS_THERE = "list the processes there: hprofiler ps -j java … (same host options)"
 """The next step where no process matches."""
 
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")

@@ -1,1 +1,1 @@
-"""Use cases: what a command does, apart from its options and its output."""
+"""Use cases: what a command does, without its options and its output."""

@@ -1,4 +1,4 @@
-"""The story of a run: hosts → recordings → run folder → report."""
+"""A run: hosts → recordings → run folder → report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, without passwords.
 
-    Without `keep_empty` a run that matches no process leaves no run folder.
+    Without `keep_empty`, a run without a match leaves no run folder.
     """
 
     located: Located
@@ -52,9 +52,9 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to; `report.empty` when there was not one sample.
+    """The result of a run; `report.empty` without samples.
 
-    `signal` is the one that ended it early, where it was `interrupted`. The folder exists if it was `kept`.
+    `signal` ended it early if it was `interrupted`. The folder exists if it was `kept`.
     """
 
     folder: RunFolder
@@ -67,13 +67,13 @@ class RunResult:
 
 
 class RecordLost(HprofilerError):
-    """run.json cannot be written. `results` and `coverage` are what it would have told."""
+    """run.json cannot be written. `results` and `coverage` are what it would contain."""
 
     def __init__(
         self, folder: RunFolder, why: RunFolderError, results: tuple[HostResult, ...], coverage: Coverage
     ) -> None:
         remedy = "free some space there, or choose another folder with -o"
-        super().__init__(f"{why.reason}: there is no report", folder.how_to_read_profiles() or remedy)
+        super().__init__(f"{why.reason}: the report was not made", folder.how_to_read_profiles() or remedy)
         self.results = results
         self.coverage = coverage
 
@@ -81,8 +81,8 @@ class RecordLost(HprofilerError):
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     """Record, keep and draw.
 
-    Raises RunFolderError before anything is touched when nothing can be written, RecordLost when later what
-    became of the hosts cannot, PicturesError when the recordings are kept but the report cannot be made.
+    Raises RunFolderError if nothing can be written (before anything is touched), RecordLost if run.json
+    cannot be written, PicturesError if the recordings are kept but the report cannot be made.
     """
     folder = RunFolder.create(request.output, request.force)
     try:
@@ -102,7 +102,7 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
     started = datetime.now(timezone.utc)
     stop = Stop()
     sink = FolderSink(folder)
-    with on_interrupt(stop.request):  # until run.json says what lies in the folder
+    with on_interrupt(stop.request):  # until run.json is written
         results = tuple(
             collect(
                 request.located.hosts,
@@ -122,10 +122,10 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
             folder.write(record)
         except RunFolderError as error:
             raise RecordLost(folder, error, results, record.coverage) from error
-    interrupted = stop.signal > 0  # also by one that came while it was written
-    later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
+    interrupted = stop.signal > 0  # also a signal during the write
+    later = f"the recordings are kept; run `hprofiler report {folder.path}` to make the report"
     try:
-        from hprofiler.report import make_report  # takes a while to import, and the target answers meanwhile
+        from hprofiler.report import make_report  # imported while the target answers
 
         new = () if interrupted else new_processes()
         if new:
@@ -141,13 +141,13 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
 
 
 def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[Outcome, ...]]:
-    """Ask on a thread what started during the recording; the result waits for the ledger lines.
+    """Ask on a thread which processes started during the recording; the result waits for the outcomes.
 
-    A target that does not answer within `_NEW_PROCESSES_SECONDS` costs only these lines.
+    If the target does not answer within `_NEW_PROCESSES_SECONDS`, only these outcomes are missing.
     """
 
     def unknown(why: str) -> tuple[Outcome, ...]:
-        reason = f"what began during the recording is not known: {why}"
+        reason = f"cannot list the processes that started during the recording: {why}"
         return (Outcome(first, Status.DEGRADED, "find", reason, code="new-processes-unknown"),)
 
     def ask() -> None:
@@ -155,7 +155,7 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
             answers.put(tuple(located.new_processes()))
         except HprofilerError as error:
             answers.put(unknown(error.reason))
-        except Exception as error:  # a mistake of ours must not cost the report
+        except Exception as error:  # a bug here must not cost the report
             _log.exception("asking for new processes")
             answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
 
@@ -175,12 +175,12 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
 
 
 def _not_visited(line: Outcome) -> HostResult:
-    """What belongs to the target and cannot be visited counts as a host."""
+    """Parts of the target that cannot be visited count as hosts."""
     return HostResult(Host(line.host, ""), None, (), (line,))
 
 
 def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tuple[HostResult, ...]:
-    """Each host's lines with it; those of hosts that were not visited are with the first."""
+    """Outcomes by host; those of unvisited hosts go to the first."""
     names = {result.host.name for result in results}
     ledgers = {name: [line for line in lines if line.host == name] for name in names}
     ledgers[results[0].host.name] += [line for line in lines if line.host not in names]

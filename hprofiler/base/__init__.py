@@ -1,1 +1,1 @@
-"""Small tools that every room uses: errors, text, paths, bounded JSON, package files."""
+"""Tools for every room: errors, text, paths, bounded JSON, package files."""

@@ -1,6 +1,6 @@
-"""Work on threads that nobody has to wait for: with a deadline, or many at once.
+"""Work on background threads: with a deadline, or in parallel.
 
-Python's own pools wait for all their threads, whatever happened; a server that hangs would hold Ctrl-C.
+Python's pools wait for all their threads at exit, so a hanging server would block Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _Result = tuple[R] | BaseException
 
 
 class TooLate(Exception):
-    """It was not done in time. Its thread goes on until it notices."""
+    """The deadline passed. The thread continues until it notices."""
 
 
 def interruptibly(work: Callable[[], R]) -> R:
-    """What `work` gives or raises. A signal ends the wait for it: native code hears none until it is done."""
+    """Result of `work`. A signal ends the wait; native code would delay it."""
     return within(None, work)
 
 
@@ -37,12 +37,12 @@ def within(seconds: float | None, work: Callable[[], R]) -> R:
 
 
 def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
-    """What `work` gives for each item, in their order; the first that raises ends it."""
+    """Results of `work` for each item, in order; the first exception ends it."""
     return list(in_order(work, items, at_once))
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
-    """What `work` gives for each item, in their order; so many are at work, or done and not taken yet."""
+    """Results of `work` for each item, in order; at most `many` are running or not yet taken."""
     waiting: deque[SimpleQueue[_Result[R]]] = deque()
     for item in items:
         if len(waiting) == at_once:
@@ -65,7 +65,7 @@ def _start(work: Callable[[], None]) -> None:
 def _tried(work: Callable[[], R]) -> _Result[R]:
     try:
         return (work(),)
-    except BaseException as error:  # it is raised where it is waited for
+    except BaseException as error:  # raised by the waiting thread
         return error
 
 

@@ -1,4 +1,4 @@
-"""JSON that others wrote: bounded before a thing is made of it."""
+"""JSON from elsewhere, with bounds that are checked before objects are made."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _MOST_DIGITS = 20
 
 
 def read(text: bytes, most: int = MOST_VALUES, constant: Callable[[str], object] = float) -> Any:
-    """What `text` says, of at most `most` values. ValueError for what is no JSON, or is beyond a bound.
+    """Parse `text`, at most `most` values. ValueError if it is not JSON, or beyond a bound.
 
-    `constant` makes a value of NaN and the infinities, which JSON has not and Java's writers write.
+    `constant` replaces NaN and infinities, which are not JSON but which Java writes.
     """
-    # An empty list takes two bytes of text, and eighty of memory.
+    # An empty list has two bytes of text and eighty of memory.
     if sum(map(text.count, (b"{", b"[", b","))) > most:
         raise ValueError(f"more than {most} values")
     try:
         return json.loads(text, parse_int=_integer, parse_constant=constant)
     except RecursionError:
-        raise ValueError("too many values in one another") from None
+        raise ValueError("values are nested too deeply") from None
 
 
 def _integer(digits: str) -> float:
-    """A whole number; nobody counts to one of many digits, and to read it exactly takes minutes."""
+    """A whole number. Parsing a number of many digits can take minutes, so it becomes infinite."""
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)

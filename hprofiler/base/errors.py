@@ -1,7 +1,7 @@
-"""The errors of the house. Each message says what failed, where and why; `remedy` says what to do next.
+"""Our exceptions. A message says what failed, where and why; `remedy` says what to do next.
 
-Foreign exceptions (paramiko, YAML, the operating system) are translated into these once, where the
-library is called. Only `hprofiler.cli` prints them.
+Foreign exceptions (paramiko, YAML, the operating system) are translated where the library is called. Only
+`hprofiler.cli` prints them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from hprofiler.base.text import printable
 
 _LONGEST = 4096
-"""Of a host's words, which go to the terminal, to run.json and into the report."""
+"""Longest text from a host; it goes to the terminal, run.json and the report."""
 
 
 class HprofilerError(Exception):
@@ -27,18 +27,18 @@ class HprofilerError(Exception):
 
 
 class UsageError(HprofilerError):
-    """The command line or a file it names makes no sense (exit code 2)."""
+    """The command line, or a file it names, is wrong (exit code 2)."""
 
 
 class SelectorError(UsageError):
-    """An unknown selector, or a selector file that breaks the rules."""
+    """An unknown selector or an invalid selector file."""
 
 
 class HostError(HprofilerError):
-    """One host could not do its part; becomes a ledger line, never the end of a run.
+    """One host failed. It becomes an outcome and never ends a run.
 
-    `stage` is one of the stages of `model.Outcome`. Reasons often have words of the host's, or of whoever
-    answers in its place: for all of them what a terminal would obey is taken out here, and what is long cut.
+    `stage` is a stage of `model.Outcome`. Reasons may contain text from the host, so control characters are
+    replaced and long text is cut here.
     """
 
     usual_code = ""
@@ -54,30 +54,30 @@ class HostError(HprofilerError):
 
 
 class ConnectionLost(HostError):
-    """A connection that had been made is there no more."""
+    """An established connection was lost."""
 
     usual_code = "connection-lost"
 
 
 class TimedOut(HostError):
-    """A step took too long: nobody waits any longer, and what was asked for may go on, or stand still."""
+    """A step took too long. It may still be running on the host."""
 
     usual_code = "timeout"
 
 
 class AgentEnded(HostError):
-    """The agent is gone, and not by our word: it was killed, or something it could not help befell it."""
+    """The agent ended unexpectedly, for example because it was killed."""
 
     usual_code = "agent-ended"
 
 
 class RunFolderError(UsageError):
-    """A run folder cannot be written, or is not one."""
+    """A run folder cannot be written, or is not a run folder."""
 
 
 class ProfileError(HprofilerError):
-    """A profile cannot be read: not the format it claims, truncated, or over a limit."""
+    """A profile cannot be read: wrong format, truncated, or beyond a limit."""
 
 
 class PicturesError(HprofilerError):
-    """What was recorded is kept, but its report could not be made (exit code 3)."""
+    """The recordings are kept, but the report could not be made (exit code 3)."""

@@ -1,6 +1,6 @@
-"""Paths that people and environments name. They may lead nowhere, or where nobody may look.
+"""Paths from users and the environment, which may not exist or be readable.
 
-Whoever runs this may have no home folder, as in many containers; and pathlib raises where it may not look.
+The user may have no home folder, as in many containers; pathlib raises for unreadable folders.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from hprofiler.base.errors import UsageError
 
 
 def at_home(path: str | Path) -> Path:
-    """A path that somebody named; UsageError for none, and for a home folder that nobody knows."""
+    """Expand `~` in a path. UsageError for an impossible path or an unknown home folder."""
     if "\0" in str(path):
-        raise UsageError(f"{path}: the path of a file has no NUL")
+        raise UsageError(f"{path}: the path contains a NUL character")
     try:
         return Path(path).expanduser()
     except (RuntimeError, KeyError) as error:  # KeyError: before Python 3.10
@@ -24,7 +24,7 @@ def at_home(path: str | Path) -> Path:
 
 
 def usual(path: str) -> Path | None:
-    """Where a file of this user's usually is; None where this user has no home folder."""
+    """A path in the home folder; None if the user has none."""
     try:
         return at_home(path)
     except UsageError:
@@ -32,17 +32,14 @@ def usual(path: str) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file is seen there."""
     return stat.S_ISREG(_mode(path))
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is seen there."""
     return stat.S_ISDIR(_mode(path))
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything is seen there."""
     return bool(_mode(path))
 
 

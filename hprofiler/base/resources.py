@@ -1,7 +1,6 @@
-"""Files that travel inside the package: agents, the libraries that engines load, selectors, the viewer.
+"""Files of the package: agents, libraries of the engines, selectors, the viewer.
 
-An installed package has them all under `_data`. A checkout has the built ones there too (an editable
-install puts them), and the sources where they are written.
+An installed package has all of them in `_data`. In a checkout only built files are there.
 """
 
 from __future__ import annotations
@@ -28,17 +27,14 @@ _CHECKOUT = _PACKAGE.parent
 
 @dataclass(frozen=True)
 class Blob:
-    """A file to put on a host, known there by the SHA-256 of its bytes (hex)."""
+    """A file to copy to a host, where its name is its SHA-256."""
 
     path: Path
     sha256: str
 
 
 def agents() -> dict[str, Blob]:
-    """The agent binary by architecture, as `uname -m` says it.
-
-    Raises UsageError when the package was built without any.
-    """
+    """The agent binaries by architecture (`uname -m`). Raises UsageError if there are none."""
     present = _built("agent", "hprofiler-agent")
     if not present:
         raise UsageError(
@@ -49,17 +45,14 @@ def agents() -> dict[str, Blob]:
 
 
 def blobs(async_profiler: str | None = None) -> dict[str, dict[str, Blob]]:
-    """What the engines load into processes, by the protocol's names, each by architecture.
-
-    `async_profiler` is `named` of `async_profiler_libraries`.
-    """
+    """Libraries of the engines, by protocol name and architecture; `async_profiler` names another one."""
     return {"async-profiler": async_profiler_libraries(async_profiler), "perfmap": _built("perfmap", PERFMAP)}
 
 
 def async_profiler_libraries(named: str | None = None) -> dict[str, Blob]:
     """async-profiler's library by architecture.
 
-    `named` (or $HPROFILER_ASYNC_PROFILER) takes the place of the shipped one of its architecture.
+    `named` (or $HPROFILER_ASYNC_PROFILER) replaces the shipped one of its architecture.
     """
     present = _built("async-profiler", ASYNC_PROFILER)
     named = named or os.environ.get(LIBRARY_VARIABLE)
@@ -70,12 +63,12 @@ def async_profiler_libraries(named: str | None = None) -> dict[str, Blob]:
 
 
 def refuse_foreign(libraries: Mapping[str, Blob]) -> None:
-    """Raises UsageError for async-profiler libraries that the agents, when sudo runs them, would not take."""
+    """Raises UsageError for libraries that an agent under sudo would refuse."""
     shipped = _built("async-profiler", ASYNC_PROFILER)
     for arch, blob in libraries.items():
         if arch not in shipped or shipped[arch].sha256 != blob.sha256:
             raise UsageError(
-                f"an agent that sudo runs takes no library but its own package's, and not {blob.path}",
+                f"an agent that runs with sudo accepts only the library of its package, not {blob.path}",
                 f"leave out --async-profiler (or {LIBRARY_VARIABLE}), connect as root instead of --become, "
                 f"or install hprofiler from its sources with that library named in {LIBRARY_VARIABLE}",
             )
@@ -88,9 +81,9 @@ def selector_directory() -> Path:
 
 
 def page_template() -> str:
-    """The page of reports with the viewer inside, as flamegraph/viewer/build.py made it with the package.
+    """The template of the page, made by flamegraph/viewer/build.py.
 
-    Raises UsageError when the package was built without it.
+    Raises UsageError if the package was built without it.
     """
     path = _DATA / "viewer" / "page.html"
     try:
@@ -103,7 +96,7 @@ def page_template() -> str:
 
 
 def _built(folder: str, name: str) -> dict[str, Blob]:
-    """The file of each architecture that the package was built with."""
+    """The file of each architecture."""
     found = {arch: _blob(_DATA / folder / arch / name) for arch in ARCHITECTURES}
     return {arch: blob for arch, blob in found.items() if blob is not None}
 
@@ -120,7 +113,7 @@ def _named_library(path: Path) -> tuple[str, Blob]:
     try:
         path.stat()
         if not is_file(path):
-            raise UsageError(f"{path} is no regular file", remedy)
+            raise UsageError(f"{path} is not a regular file", remedy)
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(
@@ -128,5 +121,5 @@ def _named_library(path: Path) -> tuple[str, Blob]:
         ) from error
     machine = int.from_bytes(content[18:20], "little")
     if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
-        raise UsageError(f"{path} is no x86-64 or arm64 shared library", remedy)
+        raise UsageError(f"{path} is not an x86-64 or arm64 shared library", remedy)
     return ELF_MACHINES[machine], Blob(path, hashlib.sha256(content).hexdigest())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """`text` with everything replaced that could do more than be read, on one line.
+    """`text` on one line, without control characters.
 
-    What moves a terminal's cursor, hides or turns around what stands beside it, or fails to encode (lone
-    surrogates) becomes U+FFFD; line breaks, tabs and spaces of any width become spaces.
+    Control, invisible and bidirectional characters and lone surrogates become U+FFFD; all white space
+    becomes spaces.
     """
     if text.isprintable():
         return text

@@ -38,7 +38,7 @@ def table_lines(
     for first, *cells, last in rows:
         style = styles.get(first, "")
         table.add_row(Text(first, style), *map(Text, cells), Text(last, no_wrap=cut_last, overflow=overflow))
-    # With a height, because on a dumb terminal rich would take 80 columns otherwise.
+    # With a height; otherwise rich assumes 80 columns on a dumb terminal.
     console = Console(
         width=columns or _UNLIMITED,
         height=25,

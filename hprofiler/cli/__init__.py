@@ -1,4 +1,4 @@
-"""The command line: `main(argv) -> exit code`. The one place that prints errors."""
+"""The command line: `main(argv) -> exit code`. Only this module prints errors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _carry_out(list(sys.argv[1:] if argv is None else argv))
     except SystemExit as leaving:  # after help, or a usage error
         raise SystemExit(leaving.code or Exit.USAGE if _lost() else leaving.code) from None
-    except BaseException as error:  # the binding's panics are no Exception
+    except BaseException as error:  # a panic of the binding is not an Exception
         if number := signals.number_of(error):
             return Exit.after(number)
-        # Python's own code for this is 1, which says that a method grew.
+        # Python itself would exit with 1, which means that a method grew.
         traceback.print_exc()
         return Exit.DEFECT
 
@@ -42,7 +42,7 @@ def _carry_out(words: Sequence[str]) -> int:
 
 
 def _commanded(options: argparse.Namespace) -> tuple[int, str]:
-    """The exit code of a command, and why it is that."""
+    """The exit code of a command, and the reason."""
     try:
         signals.as_exceptions()
         from hprofiler.cli import memory
@@ -62,7 +62,7 @@ def _commanded(options: argparse.Namespace) -> tuple[int, str]:
 
 
 def _lost() -> str:
-    """Why stdout did not take what it was told, which is said then; "" where it did."""
+    """Reports a failed write to stdout; returns the reason, or ""."""
     unwritten = streams.unwritten()
     if unwritten is None:
         return ""
@@ -84,5 +84,5 @@ def print_error(error: HprofilerError) -> None:
 
 
 def _lines(told: str) -> str:
-    """Lines without what a terminal would obey; none but the first begins as a message of ours does."""
+    """Lines without control characters; continuation lines are indented."""
     return "\n  ".join(map(printable, told.expandtabs().split("\n")))

@@ -1,32 +1,34 @@
-"""What the system's allocator does with large pieces of memory in a process that is a command of ours.
+"""Settings of the memory allocator for the command line.
 
-glibc gives large pieces back as soon as they are freed, and has many heaps of which none can use what another
-one let go. As trees grow and are let go again and again, the kernel would clear the same pages many times,
-which is a third of a merge. A library must not decide on this for a program that uses it; a command may.
+glibc returns large blocks to the kernel as soon as they are freed, and its heaps do not share memory. Trees
+are allocated and freed all the time, so the kernel would clear the same pages again and again: a third of
+the time of a merge. Only the command changes this, not the library, because the process belongs to the
+caller.
 """
 
 from __future__ import annotations
 
 import os
 
-# As glibc's malloc.h has them, and the environment.
+# From glibc's malloc.h.
 _TRIM_THRESHOLD = (-1, "MALLOC_TRIM_THRESHOLD_", "glibc.malloc.trim_threshold")
 _MMAP_THRESHOLD = (-3, "MALLOC_MMAP_THRESHOLD_", "glibc.malloc.mmap_threshold")
 _ARENA_MAX = (-8, "MALLOC_ARENA_MAX", "glibc.malloc.arena_max")
 _KEPT = 64 << 20
-# More than this is given back at once: the largest that glibc can be told.
+# Larger blocks are returned at once; the largest value that glibc accepts.
 _LARGE = 32 << 20
 _MOST_HEAPS = 8
 
 
 def keep() -> None:
-    """Let freed memory be used again before it is given back: up to `_KEPT` in each heap, of which there are
-    as many as processors, 2 to 8. What the user's environment says of malloc stands."""
+    """Keep up to `_KEPT` bytes of freed memory in each heap (one per processor, 2 to 8).
+
+    Settings in the environment have priority."""
     try:
         import ctypes
 
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's own
-    except (ImportError, OSError, MemoryError):  # without it all is slower, and right
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    except (ImportError, OSError, MemoryError):  # slower without it
         return
     if set_option is None:
         return

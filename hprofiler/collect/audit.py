@@ -136,7 +136,7 @@ class VisitAudit:
             done = _iso(datetime.fromtimestamp(action.time, timezone.utc))
             self._audit.write(self._host, "agent", action.what, action.detail, action.pid, host_time=done)
         elif self._lines == _MOST_OF_AGENTS:
-            self.note("dropped", "all further actions of this host's agents")
+            self.note("dropped", "no further actions of this host's agents are logged")
 
 
 def _iso(moment: datetime) -> str:

@@ -14,7 +14,7 @@ from hprofiler.model import Process, Status
 
 TRIES = 5
 """Canaries of one kind, on all hosts, that may fail before anything is recorded."""
-NO_CANARY = "examine that process before others are recorded, or record them all the same with --no-canary"
+NO_CANARY = "examine that process, or record without a canary: --no-canary"
 
 
 class Kind(NamedTuple):
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(arch: str, process: Process, engine: str) -> Kind | None:
-    """None for a process that is not a JVM: nothing is loaded into it."""
+    """None for a process that is not a JVM."""
     return Kind(arch, process.jvm_version or "unknown", engine) if process.is_jvm else None
 
 
@@ -64,7 +64,7 @@ class Canaries:
             verdict = record()
         except HostError as lost:
             verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
-            reason = f"{lost.reason}; {who} was being recorded before the others (--canary)"
+            reason = f"{lost.reason}; {who} was being recorded as a canary"
             raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:
             self._store(kind, verdict)
@@ -84,11 +84,11 @@ class Canaries:
 
 @dataclass
 class Cleared:
-    """Which of a host's processes may be recorded, and by which engine; and why not the others."""
+    """Processes that may be recorded, with their engines, and outcomes of the others."""
 
     processes: list[Process] = field(default_factory=list)
     engines: dict[int, str] = field(default_factory=dict)
-    """By pid: the only engine that may record it."""
+    """The engine of each pid."""
     refused: list[ProcessOutcome] = field(default_factory=list)
 
 
@@ -102,11 +102,12 @@ class Place:
     check: Callable[[], None]
     """Raises when the visit must not wait any longer."""
     is_well: Callable[[Process, str], None]
-    """Hears of each canary that went well, and the engine."""
+    """Called for each canary that succeeded, with its engine."""
 
 
 def clear(canaries: Canaries, place: Place, checked: Sequence[tuple[Process, CheckedProcess]]) -> Cleared:
-    """Each JVM waits for the canary of its kind, or is it. A process that failed the check is not tried."""
+    """Each JVM waits for the canary of its kind, or is the canary. Processes that failed the check are
+    skipped."""
     cleared = Cleared()
     for process, one in checked:
         kind = kind_of(place.arch, process, one.engine)
@@ -131,7 +132,9 @@ def _refusal(canaries: Canaries, place: Place, process: Process, kind: Kind) -> 
         nonlocal own
         own = place.record(process, kind.engine)
         if own.ended is Ended.PROCESS and own.stage != "prepare":
-            own = own.replace(status=Status.FAILED, stage="record", reason=f"{who} ended while recorded")
+            own = own.replace(
+                status=Status.FAILED, stage="record", reason=f"{who} ended while it was recorded"
+            )
         if own.status is not Status.FAILED:
             return ""
         if own.stage != "record":

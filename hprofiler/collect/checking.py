@@ -1,11 +1,12 @@
-"""Visits that tell what a run would come to (`doctor`). Agents decide as in a run, and touch no process."""
+"""Visits that check whether a run would succeed (`doctor`). Agents decide as in a run, and touch no
+process."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.base.errors import HostError
@@ -21,16 +22,15 @@ from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selecto
 from hprofiler.model.event_names import caution_of
 
 SKEW = 1.0
-"""Seconds by which clocks may differ without a word."""
+"""Difference of clocks, in seconds, that is not reported."""
 
 
 @dataclass(frozen=True)
 class HostChecked:
-    """What a run would come to on one host; `outcomes` are the ledger lines of the host itself.
+    """The check of one host; `outcomes` are those of the host itself.
 
-    `processes` and `verdicts` go together. A `needless` host is one that nobody named and that has no shell:
-    without it nothing is missing. `clock` is how far the host's clock is ahead, in seconds, as far
-    as it is surely.
+    `processes` and `verdicts` go together. A `needless` host was not named and has no shell, so nothing is
+    missing without it. `clock` is how many seconds the host's clock is ahead, at least.
     """
 
     host: Host
@@ -41,7 +41,6 @@ class HostChecked:
     ignored: tuple[Ignored, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     clock: float = 0.0
-    timings: Mapping[str, float] = field(default_factory=dict)
     needless: bool = False
 
 
@@ -54,7 +53,7 @@ def check_only(
     stop: Stop | None = None,
     care: Care = USUAL,
 ) -> list[HostChecked]:
-    """Ask every host what it would do; one result a host, in their order."""
+    """Check every host; one result per host, in order."""
     group = VisitGroup(reach, listener, stop)
     visits = [_CheckingVisit(host, group, selector, sampling, care) for host in hosts]
     group.run(visits)
@@ -62,7 +61,7 @@ def check_only(
 
 
 def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
-    """How many JVMs would be recorded of each kind, of which with canaries one would go before the others."""
+    """JVMs that would be recorded, by kind; each kind would have a canary."""
     found: Counter[Kind] = Counter()
     for host in checked:
         for process, verdict in zip(host.processes, host.verdicts, strict=False):
@@ -109,7 +108,7 @@ class _CheckingVisit(Visit):
         self.report("done" if found.processes else "idle")
 
     def _unless_busy(self, checked: Checked) -> Checked:
-        """A run would record no process of a busy host; it is looked at all the same."""
+        """A run skips a busy host, but it is checked anyway."""
         try:
             if self.facts:
                 refuse_busy(self.facts)
@@ -136,7 +135,6 @@ class _CheckingVisit(Visit):
             ignored=self._found.ignored,
             outcomes=tuple(self.outcomes),
             clock=self._clock_ahead,
-            timings=dict(self.timings),
             needless=self.needless,
         )
 
@@ -154,7 +152,7 @@ def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
 
 
 def _cautioned(one: CheckedProcess) -> CheckedProcess:
-    """With what to know of the events that async-profiler would record; perf's were tried out."""
+    """Adds warnings about async-profiler's events; perf has tested its events."""
     if one.engine != "async-profiler":
         return one
     cautions = [caution for caution in map(caution_of, one.sources) if caution]
@@ -163,7 +161,7 @@ def _cautioned(one: CheckedProcess) -> CheckedProcess:
 
 
 def ahead(there: float, asked: float, answered: float) -> float:
-    """By how many seconds a clock that said `there` between two moments here is surely ahead."""
+    """How many seconds a clock that read `there` between two local times is ahead, at least."""
     return there - min(max(there, asked), answered)
 
 
@@ -172,5 +170,5 @@ def _of_clock(seconds: float) -> tuple[Finding, ...]:
         return ()
     where = "ahead of" if seconds > 0 else "behind"
     text = f"the clock is {abs(seconds):.0f} s {where} this machine's"
-    remedy = "set it by NTP: the times of what the host writes are its own"
+    remedy = "synchronise it with NTP; times in its files are its own"
     return (Finding("warning", "clock", text, remedy),)

@@ -1,4 +1,4 @@
-"""Visits that clean up (`cleanup`): a dry one lists what is left, another one removes it."""
+"""Visits that clean up (`cleanup`): a dry one lists leftovers, another one removes them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Host, Outcome, Status
 
 CLEANING_SECONDS = 90.0
-"""The most time an agent takes for a host whose processes do not answer, or do not end."""
+"""Longest time an agent takes if processes do not answer or do not end."""
 
 
 @dataclass(frozen=True)
 class HostLeft:
-    """What was found on one host, and in `outcomes` what could not be looked at or not be removed.
+    """Leftovers of one host; `outcomes` are what could not be checked or removed.
 
-    `out_of_reach` are the numbers of JVMs by user into which the connecting user may not look.
+    `out_of_reach`: number of JVMs by user that the connecting user may not check.
     """
 
     host: Host
@@ -36,9 +36,9 @@ def sweep(
     stop: Stop | None = None,
     dry: bool = False,
 ) -> list[HostLeft]:
-    """Remove what earlier runs left, or only list it (`dry`). One result a host, in order.
+    """Remove leftovers, or only list them (`dry`). One result per host, in order.
 
-    Where no cache was before, none stays either.
+    If there was no cache before, none stays.
     """
     group = VisitGroup(reach, listener, stop)
     visits = [_SweepVisit(host, group, dry) for host in hosts]

@@ -1,4 +1,4 @@
-"""What the resolver knows of a host's containers: whose processes are believed, and how people call them."""
+"""A host's containers: whose processes are trusted, and names for messages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _UNSEEN_TOLD = 5
 
 
 class Contained:
-    """The containers of one host; a host that has none is told nothing of."""
+    """The containers of one host, if it has any."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     def owners(self) -> dict[str, str]:
-        """Whom the agent believes where several users' processes claim to be in a container."""
+        """Users that the agent trusts if several users' processes claim a container."""
         containers = self._host.containers.items()
         return {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
 
@@ -28,19 +28,21 @@ class Contained:
         return ports.pop() if len(ports) == 1 else None
 
     def named(self, reason: str) -> str:
-        """The agent's words with the pods' names in place of what the runtime calls containers."""
+        """The agent's text with pod names instead of container ids."""
         for identity in self._host.containers:
             if identity in reason and self._pod(identity) != identity:
                 return reason.replace(identity, self._name(identity))
         return reason
 
     def doubt(self, process: Process) -> Outcome | None:
-        """Why it may not be of its container, as far as users are known by name; None: it is believed."""
+        """Why a process may not belong to its container; None if it is trusted."""
         owner = self._host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
         if not owner or process.user == owner or process.user.isdecimal():
             return None
-        reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
-        remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self._host.name}"
+        reason = (
+            f"it runs as {process.user}, but the application as {owner}: it may belong to another application"
+        )
+        remedy = f"if it belongs to this application, name it: -j pid:{process.pid} -h {self._host.name}"
         return Outcome(
             self._host.name,
             Status.DEGRADED,
@@ -53,17 +55,17 @@ class Contained:
         )
 
     def known(self, process: Process) -> Process:
-        """A process with what the resolver knows of its container, which goes before what was derived."""
+        """A process with the resolver's labels, which have priority."""
         known = dict(self._host.containers.get(process.labels.get("container", ""), {}))
         for name in (OWNER, RUN_FOR, MANAGER_PORT):
             known.pop(name, None)
         label = known.pop(PROCESS, process.label)
         if not process.is_jvm and label != process.label:
-            label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
+            label = f"{process.label} of {label}"  # a worker or helper beside the JVM
         return replace(process, label=label, labels={**process.labels, **known})
 
     def empty(self, processes: Sequence[Process]) -> list[Outcome]:
-        """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
+        """Outcomes of containers (or pods) without a process to record."""
         full = {self._pod(process.labels.get("container", "")) for process in processes}
         lines: list[Outcome] = []
         for container in self._host.containers:
@@ -75,11 +77,11 @@ class Contained:
         return lines
 
     def pods(self) -> tuple[str, ...]:
-        """Who is known to be there: a name a pod, or a container where there are no pods."""
+        """Names of the pods, or of the containers without pods."""
         return tuple({self._pod(one): self._short_name(one) for one in self._host.containers}.values())
 
     def missing(self, names: Sequence[str]) -> str:
-        """ "; executor 3 is missing"; "" where it is nobody, or one that has no name but its host's."""
+        """ "; executor 3 is missing", or "" if no name is known."""
         if not names or tuple(names) == tuple(map(self._pod, self._host.containers))[:1]:
             return ""
         more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
@@ -87,7 +89,7 @@ class Contained:
         return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"
 
     def _pod(self, container: str) -> str:
-        """The pod that a container is of; itself, where there are no pods."""
+        """The pod of a container, or the container itself."""
         labels = self._host.containers.get(container, {})
         return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
 
@@ -97,7 +99,7 @@ class Contained:
         return self._pod_name(container) if is_pod else labels.get(PROCESS, self._pod(container))
 
     def _pod_name(self, container: str) -> str:
-        """A container's pod, for people: by what Spark calls it, else as the run does ("shop/web")."""
+        """Name of a container's pod for messages: from Spark, else "shop/web"."""
         labels = self._host.containers[container]
         if "pod" not in labels or "role" in labels:
             return self._name(container, self._pod(container))
@@ -107,7 +109,7 @@ class Contained:
         return known or self._pod(container)
 
     def _name(self, container: str, place: str = "") -> str:
-        """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
+        """Name of a container for messages: "executor 3 (container_…)", "ns/pod/main"."""
         labels = self._host.containers[container]
         known = [labels[name] for name in ("namespace", "pod", "container") if name in labels]
         place = place or "/".join(known) or container

@@ -1,4 +1,4 @@
-"""What a host sends of a recording, piece by piece: kept, counted, and waited for with time limits."""
+"""Receives the results of a host, with limits of size and time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, Process, Recording
 
-SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
-PART = 1 << 20  # bytes of a payload that have a time limit of their own
+SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
+PART = 1 << 20  # bytes of a payload per time limit
 
 MOST_PROFILES = 1 << 30
-"""Bytes of one host's profiles and their timelines, together, that are kept."""
+"""Limit of one host's profiles and timelines, in bytes."""
 SECOND = 64
-"""Bytes that each second of a timeline counts: 8 in memory, more in run.json."""
+"""Bytes per second of a timeline: 8 in memory, more in run.json."""
 MOST_RAW = 4 << 30
-"""Bytes of one host's raw recordings, together, where these were asked for."""
-_FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
+"""Limit of one host's raw recordings, in bytes."""
+_FEWER = "record fewer processes (-j) or events (-e), or for a shorter time"
 
 Header = ProfileHeader | RawHeader
 
@@ -30,24 +30,24 @@ Header = ProfileHeader | RawHeader
 class ProfileSink(Protocol):
     """Where profiles go. Called on many threads.
 
-    The pieces end with a HostError when what came is damaged or the connection is lost: let it
-    through, and keep nothing of what came.
+    The pieces raise HostError if the data is damaged or the connection is lost: let it through, and keep
+    nothing.
     """
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         """Keep one compact profile (`flamegraph/FORMAT.md`); returns its sums by value name.
 
-        Raises HprofilerError for bytes that are not a profile, or not the event's.
+        Raises HprofilerError for bytes that are not a profile of the event.
         """
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        """Keep the file `name` as the engine wrote it."""
+        """Keep the engine's file `name`."""
 
 
 class Fetching:
-    """What one host sends. `limit` sets the seconds for the next part, `timeout` is that of a step.
+    """Results of one host. `limit` sets the seconds for the next part, `timeout` is that of a step.
 
-    `without_limits` is a block for this machine's own work: a slow coordinator gives no host up for that.
+    `without_limits` is a block for work on this machine, so that a slow coordinator does not fail hosts.
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class Fetching:
         return self._timeout + min(size, PART) / SLOWEST
 
     def fetch(self, session: AgentSession, header: Header, ledger: Ledger) -> None:
-        """Take all that the header announced. What cannot be kept is in the ledger and costs nothing else."""
+        """Receive what the header announced. What cannot be kept becomes an outcome."""
         with ExitStack() as own_work:
             pieces = self._arriving(session.payload(header), header.size, own_work)
             try:
                 self._keep(header, pieces, ledger)
             except (HprofilerError, OSError) as error:
-                for _ in pieces:  # an unread rest would be taken for the next profile
+                for _ in pieces:  # unread bytes would be taken for the next profile
                     pass
                 remedy = error.remedy if isinstance(error, HprofilerError) else ""
                 ledger.problem(header.pid, printable(str(error)), remedy)
 
     def _arriving(self, pieces: Iterator[bytes], size: int, own_work: ExitStack) -> Iterator[bytes]:
-        """Each part has a time limit; after the last one everything is this machine's own work."""
+        """Each part has a time limit; the work after the last part has none."""
         came, due = 0, PART
         for piece in pieces:
             came += len(piece)
@@ -115,7 +115,7 @@ class Fetching:
         ledger.recorded(replace(recording, totals=totals))
 
     def _count(self, header: Header) -> None:
-        """Raises HostError where the host would fill the disk, or with its timelines our memory."""
+        """Raises HostError if the host sends too much."""
         size, most, what, remedy = header.size, MOST_PROFILES, "profiles", _FEWER
         if isinstance(header, RawHeader):
             most, what, remedy = MOST_RAW, "raw recordings", f"{_FEWER}, or without --keep-raw"
@@ -132,6 +132,6 @@ class Fetching:
 
 
 def not_all_came(seconds: float, why: str = "") -> HostError:
-    """The failure of a host that took too long for all of its results."""
-    reason = f"{why}it did not send all that it had recorded within {seconds:.0f} s"
-    return HostError("fetch", reason, "" if why else f"give it more time with --timeout, or {_FEWER}")
+    """The failure of a host that was too slow to send its results."""
+    reason = f"{why}it did not send all its recordings within {seconds:.0f} s"
+    return HostError("fetch", reason, "" if why else f"raise --timeout, or {_FEWER}")

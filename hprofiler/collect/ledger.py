@@ -1,4 +1,4 @@
-"""What became of each process of one host: every one that was found ends up with exactly one line."""
+"""Outcomes of one host: every process that was found has exactly one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from hprofiler.agent import Ended, Found, ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
-_LOST = "lost with its host: "
+_LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
 
 
 class Ledger:
-    """Filled in the order in which things happen; `lines` closes it. `events` are those asked for."""
+    """Filled as things happen; `lines` closes it. `events` are the requested ones."""
 
     def __init__(self, host: str, events: Sequence[str]) -> None:
         self._host = host
@@ -24,9 +24,9 @@ class Ledger:
         self._recordings: dict[tuple[int, str], Recording] = {}
 
     def as_it_is(self) -> Ledger:
-        """A copy of what stands in it. The worker of a visit that nobody waits for may go on to fill it."""
+        """A copy: the worker of an abandoned visit may still fill it."""
         now = Ledger(self._host, self._events)
-        # An outcome comes after the recordings that it is of, and so is read before them.
+        # Read before the recordings, because an outcome arrives after its recordings.
         now._outcomes = dict(self._outcomes)
         now._problems = {pid: list(lines) for pid, lines in dict(self._problems).items()}
         now._recordings = dict(self._recordings)
@@ -48,22 +48,22 @@ class Ledger:
         return tuple(self._processes.values())
 
     def recorded(self, recording: Recording) -> None:
-        """A profile has come whole and is kept."""
+        """A profile was received and stored."""
         self._recordings[recording.process.pid, recording.event] = recording
 
     def problem(self, pid: int, reason: str, remedy: str = "") -> None:
-        """Something that the agent sent of a process (an event's profile, a file) could not be kept."""
+        """A profile or file of a process could not be stored."""
         line = self._made(self._processes[pid], Status.FAILED, "fetch", reason, remedy, "profile-unusable")
         self._problems.setdefault(pid, []).append(line)
 
     def outcome(self, outcome: ProcessOutcome) -> Outcome | None:
-        """Note what the agent says; gives the line back where it speaks of the whole host."""
+        """Note an outcome of the agent; returns it if it concerns the whole host."""
         pid, status = outcome.pid, outcome.status
         if pid is None:
             line = Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
             return replace(line, code=outcome.code, parameters=outcome.parameters, notes=outcome.notes)
         earlier = self._outcomes.get(pid)
-        if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
+        if not earlier or earlier.status is not Status.FAILED:  # the first failure is the cause
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
             gone = outcome.ended is Ended.PROCESS and status is not Status.OK
             self._outcomes[pid] = replace(
@@ -77,7 +77,7 @@ class Ledger:
         return None
 
     def lines(self, host_failure: Outcome | None) -> tuple[Outcome, ...]:
-        """One line a process; `host_failure` explains those that were never heard of again."""
+        """One outcome per process; `host_failure` is the reason for those without one."""
         return tuple(self._closed(process, host_failure) for process in self._processes.values())
 
     def _closed(self, process: Process, host_failure: Outcome | None) -> Outcome:
@@ -102,7 +102,7 @@ class Ledger:
         )
 
     def _missing(self, process: Process, said: Outcome | None, host_failure: Outcome | None) -> list[Outcome]:
-        """A problem where profiles are missing without a word."""
+        """A problem if profiles are missing without a reason."""
         missing = [event for event in self._events if (process.pid, event) not in self._recordings]
         if not missing:
             return []
@@ -111,7 +111,7 @@ class Ledger:
             line = self._made(process, Status.FAILED, host_failure.stage, reason)
             return [replace(line, lost=True, code=host_failure.code)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
-        reason = f"the agent sent no profile of it{what}"
+        reason = f"the agent sent no profile{what}"
         return [self._made(process, Status.FAILED, "fetch", reason, code="profile-missing")]
 
     def _made(
@@ -126,16 +126,16 @@ def _seconds_of_cut(outcome: ProcessOutcome) -> float | None:
 
 
 def first_failure(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The line that says why a host failed as a whole."""
+    """The outcome of a failed host."""
     failures: list[Outcome] = [line for line in outcomes if line.status is Status.FAILED and line.pid is None]
     return failures[0] if failures else None
 
 
 def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """A host's lines with what the target's manager says became of it, or of a process (by `label`).
+    """Outcomes with the causes that the target's manager reports, of the host or a process (by `label`).
 
-    Where that explains a line it goes before the line's own reason, so that each thing is told once.
-    The cause's first note is what became of the process, without its name.
+    A cause precedes the outcome's own reason. Its first note says what happened, without the name of the
+    process.
     """
     lines = tuple(outcomes)
     for cause in causes:
@@ -164,7 +164,7 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
 
 
 def doubts(host: str, found: Found) -> Iterator[Outcome]:
-    """One line for all of whom nobody knows whether they are meant: anybody may have many of them."""
+    """One outcome for all doubtful matches, because there may be many."""
     doubtful = [one for one in found.ignored if one.doubtful]
     if doubtful:
         more = f", and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
@@ -173,6 +173,6 @@ def doubts(host: str, found: Found) -> Iterator[Outcome]:
             Status.DEGRADED,
             "find",
             f"pid {doubtful[0].pid} ({doubtful[0].reason}){more}",
-            "`hprofiler ps` lists it; if it is meant, ask for it with -j pid:N",
+            "`hprofiler ps` lists it; to record it, use -j pid:N",
             code="doubtful-match",
         )

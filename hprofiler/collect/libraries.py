@@ -1,4 +1,4 @@
-"""Which libraries a host needs for what is to be recorded."""
+"""Libraries that a host needs for a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hprofiler.agent import AgentBinaries, Blob
 from hprofiler.base.errors import HostError
 
-# What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
+# Libraries of the engines: protocol name -> file name and engines.
 _LIBRARIES = {
     "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
     "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
@@ -28,9 +28,9 @@ class Library(NamedTuple):
 
 
 def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
-    """What an engine needs on a host of this architecture; perf manages without ours.
+    """Libraries of an engine for this architecture; perf works without ours.
 
-    Raises HostError where there is none that it cannot do without.
+    Raises HostError if a required one is missing.
     """
     found: list[Library] = []
     for name, (file_name, engines) in _LIBRARIES.items():
@@ -53,7 +53,7 @@ def hashes(libraries: list[Library]) -> dict[str, str]:
 
 
 def versions(libraries: list[Library]) -> Mapping[str, str]:
-    """async-profiler's release, as the library says it; nothing where it does not."""
+    """async-profiler's release, from the library, if it says so."""
     releases = {
         library.name: _release(library.blob.path) for library in libraries if library.name == "async-profiler"
     }

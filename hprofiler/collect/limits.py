@@ -1,4 +1,4 @@
-"""Safety limits: what is asked of a host at most, and which hosts are left alone."""
+"""Safety limits: what hosts are asked for at most, and which hosts are skipped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LITTLE_MEMORY = 64 << 20
 
 AGENT_CPU = 1.0
 """Processors that an agent uses on average by default."""
-_ATTACH = 0.5  # seconds per process, if none answers: more than agents give them
-_STEPS_TO_FETCH = 10  # a link of 1 Mbit/s carries 75 MB in the 10 minutes that these usually are
+_ATTACH = 0.5  # seconds per process that does not answer; longer than the agent waits
+_STEPS_TO_FETCH = 10  # 1 Mbit/s carries 75 MB in 10 minutes
 _STEPS_AFTER_STOP = 2
 _AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a busy host
 
@@ -61,8 +61,8 @@ USUAL = Care()
 
 
 def refuse_busy(facts: HostFacts) -> None:
-    """Raises HostError for a host that has neither time nor memory to spare."""
-    anyway = "or record all the same with --force-busy"
+    """Raises HostError for a host without free memory or with a very high load."""
+    anyway = "or record anyway with --force-busy"
     if facts.load > BUSY * facts.cpus:
         busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
         raise HostError("find", busy, f"wait until it has less to do, {anyway}", code="host-busy")
@@ -75,12 +75,12 @@ def refuse_busy(facts: HostFacts) -> None:
 def first_processes(
     processes: Sequence[Process],
 ) -> tuple[Sequence[Process], Sequence[ProcessOutcome]]:
-    """As many processes as one session records, and a failure for each of the others.
+    """As many processes as a session records, and a failure for each of the others.
 
-    Agents list users in turn, so that one who starts thousands keeps out only their own.
+    Agents list users in turn, so one user with thousands of processes displaces nobody else.
     """
-    reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
-    remedy = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
+    reason = f"{len(processes)} processes exceed the limit of {MAX_RECORDED} per host"
+    remedy = "use a narrower selector, or name processes: -j pid:PID"
     return processes[:MAX_RECORDED], tuple(
         ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy, code="too-many-processes")
         for one in processes[MAX_RECORDED:]
@@ -88,7 +88,7 @@ def first_processes(
 
 
 def allow_many_open_files() -> None:
-    """Raise the soft limit towards the hard one, if it is lower than what very many hosts need."""
+    """Raise the soft limit of open files, for very many hosts."""
     with contextlib.suppress(ValueError, OSError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)

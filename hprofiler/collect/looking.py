@@ -1,9 +1,9 @@
-"""Visits that record nothing: what would be profiled (`ps`)."""
+"""Visits that only list what would be profiled (`ps`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hprofiler.agent import Found, Ignored
 from hprofiler.collect.reach import Listener, Reach, silent
@@ -11,20 +11,17 @@ from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import VisitGroup
-from hprofiler.model import Host, HostFacts, Outcome, Process, Selector
+from hprofiler.model import Host, Outcome, Process, Selector
 
 
 @dataclass(frozen=True)
 class HostFound:
-    """What a selector means on one host. `outcomes` says idle or failed, and what is left to other names."""
+    """Matches of a selector on one host."""
 
     host: Host
-    facts: HostFacts | None
-    searched: int
     processes: tuple[Process, ...]
     ignored: tuple[Ignored, ...]
     outcomes: tuple[Outcome, ...]
-    timings: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_only(
@@ -34,7 +31,7 @@ def find_only(
     listener: Listener = silent,
     stop: Stop | None = None,
 ) -> list[HostFound]:
-    """Look, and touch nothing; one result a host, in their order."""
+    """List the matches; one result per host, in order."""
     group = VisitGroup(reach, listener, stop)
     visits = [_FindingVisit(host, group, selector) for host in hosts]
     group.run(visits)
@@ -57,10 +54,7 @@ class _FindingVisit(Visit):
         found = self._found
         return HostFound(
             host=self.host,
-            facts=self.facts,
-            searched=found.searched,
             processes=found.processes,
             ignored=found.ignored,
             outcomes=(*left_to_others(self.host.name, self.left), *self.outcomes),
-            timings=dict(self.timings),
         )

@@ -47,7 +47,7 @@ class Reconnect:
             return outcome
         what = f"the connection was lost: {self._interrupted.reason}"
         if self._away is not None:
-            what = f"the connection was lost, and what there was fetched {self._away:.0f} s later"
+            what = f"the connection was lost; the recording was fetched {self._away:.0f} s later"
         reason = f"ended after {self._interrupted.seconds:.0f} s: {what}"
         reason = "; ".join(filter(None, (reason, outcome.reason)))
         if not outcome.ended:
@@ -88,11 +88,11 @@ class Reconnect:
             limit, pause = limit + _FIRST_LIMIT, min(2 * pause, _LONGEST_PAUSE)
         away = time.monotonic() - lost
         self._away = (self._away or 0.0) + away
-        self._visit.report(self._visit.stage, f"connected again after {away:.0f} s")
+        self._visit.report(self._visit.stage, f"reconnected after {away:.0f} s")
 
     def _attempt(self, session: AgentSession, why: HostError, limit: float) -> None:
         if not self._group.turns.acquire(timeout=limit):
-            raise _Failed(HostError("connect", "other hosts were connected to first"))
+            raise _Failed(HostError("connect", "waiting for its turn to connect"))
         other: AgentSession | None = None
         try:
             transport = self._visit.renew_transport()
@@ -116,15 +116,15 @@ class Reconnect:
         if not found:
             with contextlib.suppress(HostError):
                 self._visit.note_left(other.bye())
-            reason = f"{why.reason}; what was not fetched before is lost with its agent"
-            remedies = (why.remedy, "run `hprofiler cleanup` for what may be left, then record again")
+            reason = f"{why.reason}; the agent ended, and what was not fetched before is lost"
+            remedies = (why.remedy, "run `hprofiler cleanup`, then record again")
             raise HostError(why.stage, reason, "; ".join(filter(None, remedies)))
 
     def _given_up(self, why: HostError, waited: float, last: HostError) -> HostError:
-        reason = f"{why.reason}, and could not be made again within {waited:.0f} s: {last.reason}"
-        remedy = "see whether the host is up; its agent ends within a minute, or by `hprofiler cleanup`"
+        reason = f"{why.reason}, and could not be restored within {waited:.0f} s: {last.reason}"
+        remedy = "check that the host is up; its agent ends within a minute"
         if self._enough.is_set():
-            reason = f"{why.reason}, and was not waited for any longer: interrupted"
+            reason = f"{why.reason}; you interrupted the wait for it"
         return ConnectionLost(why.stage, reason, remedy)
 
 

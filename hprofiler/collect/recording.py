@@ -1,4 +1,4 @@
-"""The main job: connect, push, find, prepare, wait for the others, start, record, fetch, clean."""
+"""Recording: connect, push, find, prepare, wait for the others, start, record, fetch, clean."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from hprofiler.model import Host, HostFacts, HostResult, Process, Sampling, Sele
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
-_STOPPING = "stopping: what was recorded is fetched; once more ends at once"
-_FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
+_STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
+_FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
 
 
 def collect(
@@ -48,10 +48,10 @@ def collect(
     stop: Stop | None = None,
     care: Care = USUAL,
 ) -> list[HostResult]:
-    """Record the selector's processes on all hosts at the same time; one result a host, in their order.
+    """Record the selector's processes on all hosts at the same time; one result per host, in order.
 
-    `listener` is called on this thread. The first `stop.request()` ends the recording and keeps what there
-    is, the second ends everything at once.
+    `listener` is called on this thread. The first `stop.request()` ends the recording and keeps the results,
+    the second ends everything at once.
     """
     gate = StartGate(len(hosts), 2 * reach.timeout)
     group = VisitGroup(reach, listener, stop, gate.connecting)
@@ -67,7 +67,7 @@ def collect(
 
 
 class _RecordingVisit(Visit):
-    """One host of the main job."""
+    """The recording of one host."""
 
     interrupted = "interrupted before anything was recorded"
 
@@ -109,7 +109,7 @@ class _RecordingVisit(Visit):
             self.report("done")
 
     def _get_ready(self) -> AgentSession | None:
-        """A session with something prepared; None when there is nothing to record here."""
+        """A prepared session; None if there is nothing to record."""
         session = self.open_session()
         self._note_cpu_without_effect()
         found = self.find(session, self._selector)
@@ -142,11 +142,12 @@ class _RecordingVisit(Visit):
 
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
-            reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
-            self.note(Status.DEGRADED, "prepare", reason, "ask for fewer processors", "option-ignored")
+            asked = self._care.agent_cpu
+            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
+            self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
 
     def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
-        """Whether the host is busy: then the session ends, in good order."""
+        """Whether the host is busy; then the session ends regularly."""
         try:
             refuse_busy(facts)
         except HostError as why:
@@ -157,7 +158,7 @@ class _RecordingVisit(Visit):
         return False
 
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
-        """Send what the engine may load and the host has not; gives all of it."""
+        """Send the libraries that the host lacks; returns all."""
         needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
@@ -172,13 +173,13 @@ class _RecordingVisit(Visit):
         versions: Mapping[str, str],
         processes: Sequence[Process],
     ) -> Cleared:
-        """Who may be recorded; with canaries the first of each kind anywhere is recorded alone before."""
+        """Processes that may be recorded, after their canaries."""
         if self._canaries is None:
             return Cleared(list(processes))
         self.enter("prepare", self.reach.timeout)
         cores = self._care.agent_cpu
         checked = session.check(self._sampling, hashes, versions, processes, cores).processes
-        self.limit(None)  # each step that follows has a time limit of its own
+        self.limit(None)  # each following step has its own time limit
 
         def record(process: Process, engine: str) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
@@ -195,7 +196,7 @@ class _RecordingVisit(Visit):
 
     def _canary_is_well(self, process: Process, engine: str) -> None:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
-        text = f"canary: {who} was recorded alone for {CANARY_SECONDS:g} s by {engine}: fine"
+        text = f"canary: {who} was recorded for {CANARY_SECONDS:g} s by {engine}: fine"
         self.note(Status.OK, "prepare", text, code="canary-passed")
         self.report("canary", text)
 
@@ -205,7 +206,7 @@ class _RecordingVisit(Visit):
         self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
         self.check()
         session.on_loss(self._lost)
-        with contextlib.suppress(HostError):  # reading fails as well, and reconnects
+        with contextlib.suppress(HostError):  # reading fails too, and reconnects
             session.start()
         with self._lock:
             self._phase = "sampling"
@@ -231,7 +232,7 @@ class _RecordingVisit(Visit):
                 self.outcomes += self._reconnect.lines()
 
     def _lost(self, why: HostError) -> None:
-        """The connection is lost in the middle: reconnect, or HostError says why not."""
+        """The connection was lost: reconnect, or raise HostError."""
         assert self.session is not None
         with self._lock:
             self._reconnecting = True
@@ -247,7 +248,7 @@ class _RecordingVisit(Visit):
 
     def _note(self, outcome: ProcessOutcome) -> None:
         inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
-        if inside and outcome.status is Status.FAILED:  # images seldom have perf
+        if inside and outcome.status is Status.FAILED:  # images rarely have perf
             remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
             outcome = outcome.replace(remedy=remedy)
         line = self._ledger.outcome(outcome)
@@ -265,13 +266,13 @@ class _RecordingVisit(Visit):
         super().leave_out(why)
 
     def stop(self, level: int) -> None:
-        """The first time keep what was recorded, the second time let go."""
+        """First request: keep the recording. Second: let go."""
         if level >= AT_ONCE:
             self._reconnect.give_up()
         with self._lock:
             phase = self._phase
             if phase == "sampling":
-                if not self._reconnecting:  # that takes as long as the agent keeps what it recorded
+                if not self._reconnecting:  # as long as the agent keeps its results
                     self.limit(self._patience())
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
                 self.limit_all(seconds, not_all_came(seconds, "interrupted; "))
@@ -284,14 +285,14 @@ class _RecordingVisit(Visit):
 
     def _ask_to_stop(self, session: AgentSession) -> None:
         def ask() -> None:
-            with contextlib.suppress(HostError):  # reading fails as well
+            with contextlib.suppress(HostError):  # reading fails too
                 session.stop()
 
         self._group.in_background(ask)
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
-            raise HostError("record", "the agent began to record twice")
+            raise HostError("record", "the agent started recording twice")
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
         seconds = self._care.fetching(self.reach.timeout, processes)
@@ -299,17 +300,17 @@ class _RecordingVisit(Visit):
         self._go_on()
 
     def _go_on(self) -> None:
-        """Record until it is over; a profile that came before is that of a process that ended by itself."""
+        """Record until the end; an earlier profile belongs to a process that ended."""
         left = self._over - time.monotonic()
         if left <= 0:
             self.limit(self._patience())
             return
         self.enter("record", left + self._patience())
-        if self._group.stop.level:  # it came in between; its time limit is the short one
+        if self._group.stop.level:  # an early profile has the short time limit
             self.limit(self._patience())
 
     def _patience(self) -> float:
-        """Seconds in which something has to come of what is over."""
+        """Seconds until the next result after the recording."""
         return self._care.folding(self.reach.timeout, self.processes)
 
     def result(self) -> HostResult:

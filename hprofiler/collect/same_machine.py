@@ -1,4 +1,4 @@
-"""A machine may be visited under several names: which of its visits has a process."""
+"""Machines with several names: which visit records a process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hprofiler.model import HostFacts, Outcome, Process, Status
 
 
 class Machines:
-    """The visit that finds a process first has it.
+    """The visit that finds a process first records it.
 
-    Pids mean something within one pid namespace of one boot only: containers do not share their node's. Of a
-    machine that reports neither nothing is known. Machines that were cloned while they ran share a boot id.
+    A pid is unique only within a pid namespace and a boot. Without these, nothing is known. Machines that
+    were cloned while running share a boot id.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,8 @@ class Machines:
         self._holders: dict[tuple[str, str, str, int, int, int], str] = {}
 
     def claim(self, facts: HostFacts | None, host: str, processes: Sequence[Process]) -> dict[int, str]:
-        """A visit to `host` found these processes: the hosts whose visits have them, where it is another."""
+        """Register the processes that a visit found; returns the hosts of those that another visit
+        records."""
         if facts is None or not facts.boot_id or not facts.pid_namespace:
             return {}
         machine = facts.boot_id, facts.pid_namespace, facts.name
@@ -34,13 +35,13 @@ class Machines:
 
 
 def left_to_others(host: str, elsewhere: Mapping[int, str]) -> list[Outcome]:
-    """A ledger line for each other name of the machine, with the number of processes left to it."""
+    """An outcome for each other name of the machine, with its number of processes."""
     return [
         Outcome(
             host,
             Status.DEGRADED,
             "find",
-            f"{'1 process is' if count == 1 else f'{count} processes are'} left to {other}, "
+            f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
             "which is the same machine",
             "if that is not meant, name the machine once",
             code="recorded-elsewhere",

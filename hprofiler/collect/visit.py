@@ -1,4 +1,4 @@
-"""What all visits to hosts have in common: a turn to connect, stages with time limits, an agent, an end."""
+"""Common parts of visits: the queue to connect, stages with time limits, an agent, the end."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
-_PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
+_PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
 
 
 class Visit(ABC):
-    """One host's visit. Its own thread runs it; the group's thread may abort it."""
+    """The visit of one host. Its own thread runs it; the group's thread may abort it."""
 
     interrupted = "interrupted"
     """The reason for a host if the user ends the run before its work is done."""
@@ -90,7 +90,7 @@ class Visit(ABC):
 
     @contextmanager
     def without_limits(self) -> Iterator[None]:
-        """In the block this machine works, not the host: that time counts for no limit."""
+        """Suspends the limits while this machine works, not the host."""
         began = time.monotonic()
         with self._lock:
             last, self._last_deadline, self._deadline = self._last_deadline, inf, inf
@@ -108,7 +108,7 @@ class Visit(ABC):
                 return
             why = self._last_why if now >= self._last_deadline else None
             if why is None:
-                remedy = "give it more time with --timeout, or leave the host out"
+                remedy = "raise --timeout, or leave the host out"
                 reason = f"timed out after {self._seconds:.3g} s while {DOING[self.ledger_stage]}"
                 why = TimedOut(self.ledger_stage, reason, remedy)
             self._deadline = self._last_deadline = inf
@@ -159,7 +159,7 @@ class Visit(ABC):
         return self.audit.transport(self.reach.transport_for(self.host))
 
     def renew_transport(self) -> Transport:
-        """One that is not connected yet takes the place of the present one, which is closed."""
+        """A new connection replaces the present one, which is closed."""
         transport = self._transport()
         with self._lock:
             old, self.transport = self.transport, transport
@@ -176,7 +176,8 @@ class Visit(ABC):
         return self._moved[0] + self.transport.bytes_sent, self._moved[1] + self.transport.bytes_received
 
     def talk(self, transport: Transport, to_resume: bool = False) -> AgentSession:
-        """A session with an agent over a connected transport. One `to_resume` has no part in the stages."""
+        """A session with an agent over a connected transport. With `to_resume` it does not change the
+        stage."""
         return AgentSession.open(
             transport,
             self.reach.binaries,
@@ -186,7 +187,7 @@ class Visit(ABC):
         )
 
     def _push(self, stage: str) -> None:
-        """A push begins, or another mebibyte of it, which has a time limit of its own."""
+        """A push starts, or continues with another mebibyte; each has its own time limit."""
         if self.stage == stage:
             self.limit(self.reach.timeout)
         else:
@@ -210,14 +211,14 @@ class Visit(ABC):
         return self.session
 
     def find(self, session: AgentSession, selector: Selector) -> Found:
-        """The processes that the selector means on this host."""
+        """The processes of this host that the selector matches."""
         self.enter("find", self.reach.timeout)
         query: Mapping[str, Any] | None = None if selector.kind == "containers" else selector.query
         overlooked: tuple[Ignored, ...] = ()
         if selector.kind == "pipe":
             listing = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
-            self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
+            self.limit(2 * self.reach.timeout)  # the pipe has its own time limit, with a better message
             query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listing.processes)}
             overlooked = listing.ignored
         found = session.find(
@@ -239,7 +240,9 @@ class Visit(ABC):
         ignored = tuple(Ignored(one.pid, self._contained.named(one.reason), one.doubtful) for one in ignored)
         # Processes that another visit has: the machine is known under several names.
         self.left = self._group.machines.claim(self.facts, self.host.name, processes)
-        others = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())
+        others = (
+            Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
+        )
         processes = tuple(one for one in processes if one.pid not in self.left)
         found = replace(found, processes=processes, ignored=(*others, *ignored))
         self.processes = len(processes)
@@ -250,7 +253,7 @@ class Visit(ABC):
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
             return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
-        # An image may have no grep, and the pipe is our user's own, as is this machine.
+        # An image may have no grep; the pipe is the user's own text and runs on this machine.
         here = LocalTransport(self.host)
         with self._lock:
             self._local_pipe = here
@@ -273,7 +276,7 @@ class Visit(ABC):
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, remedy, code=code))
 
     def failed(self, why: HprofilerError) -> None:
-        """The ledger line of a host that could not do its part: the first word is the one that explains."""
+        """The outcome of a failed host; the first failure is the cause."""
         with self._lock:
             if self._failed or self.ended:
                 return
@@ -282,7 +285,7 @@ class Visit(ABC):
         self.report("failed", why.reason)
 
     def leave_behind(self) -> None:
-        """Nobody waits for it any longer. Its worker may go on, and is ignored."""
+        """The visit is abandoned; its worker may continue and is ignored."""
         with self._lock:
             self.failed(HostError(self.ledger_stage, "interrupted", code="interrupted"))
             self.ended = True
@@ -295,17 +298,16 @@ class Visit(ABC):
         self.note(status, stage, reason, why.remedy, why.code)
 
     def unseen(self) -> tuple[str, ...]:
-        """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
+        """Names of the host's containers (or pods), before anything was searched.
 
-        Of a selector that narrows them it is not known whom it means; of containers that nobody named
-        not whether there is anybody.
+        Empty if a selector narrows them, or if nobody named the containers.
         """
         if self._looked or self.needless or not self._all_meant:
             return ()
         return self._contained.pods()
 
     def finish(self, session: AgentSession) -> None:
-        """Say goodbye. What goes wrong here takes nothing away from what was done."""
+        """End the session. A failure here does not affect the results."""
         self.enter("clean", self.reach.timeout)
         try:
             self.note_left(session.bye())
@@ -322,7 +324,7 @@ class Visit(ABC):
 
     @property
     def ledger_stage(self) -> str:
-        """The stage in the words of an outcome: who waits for the others is about to start."""
+        """The stage of an outcome; while waiting for the others it is `start`."""
         return "start" if self.stage == "wait" else self.stage
 
     @abstractmethod
@@ -330,7 +332,7 @@ class Visit(ABC):
         """All of the visit, step by step; HostError ends it."""
 
     def run(self) -> None:
-        """Do the work; whatever goes wrong becomes a line of the ledger."""
+        """Do the work; every failure becomes an outcome."""
         try:
             self.work()
         except HprofilerError as error:
@@ -352,7 +354,7 @@ class Visit(ABC):
                 self._end_it()
 
     def _failed_unexpectedly(self, error: Exception) -> None:
-        """A defect of ours must not lose the other hosts."""
+        """A bug must not affect the other hosts."""
         _log.exception("visiting %s", self.host.name)
         self.failed(
             HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}", code="internal-error")
@@ -373,7 +375,7 @@ class Visit(ABC):
         try:
             if self.session:
                 with _without_thread():
-                    if self._failed and self.reach.audit:  # to hear what the agent cleans up
+                    if self._failed and self.reach.audit:  # to receive the agent's last events
                         self.session.last_words(_LAST_WORDS)
                     self.session.let_go(0.0)
             self.transport.close()
@@ -383,7 +385,7 @@ class Visit(ABC):
 
 @contextmanager
 def _without_thread() -> Iterator[None]:
-    """Saying goodbye to an agent takes a thread; without one it sees its stdin close."""
+    """Ending a session takes a thread; without one, the agent sees its stdin close."""
     try:
         yield
     except RuntimeError as error:
@@ -391,11 +393,11 @@ def _without_thread() -> Iterator[None]:
 
 
 def idle_reason(found: Found, host: Host) -> str:
-    """Why a host has nothing to offer, with the first process that nearly was something."""
+    """Why nothing on a host matches, with the first process that was left out."""
     count = len(host.containers)
     where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
     looked = f"{found.searched} {'process' if found.searched == 1 else 'processes'} searched"
     if not found.searched:
-        looked = "there are none to be seen but those of this connection"
+        looked = "it has no other processes than those of this connection"
     return f"no process matches{where} ({looked}{ignored})"

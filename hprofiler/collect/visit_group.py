@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TICK = 0.1
 _LAST_STEPS = 3.0
 _REMEDY = (
-    "allow this user more of them (`ulimit -u`, the limits `pids.max` and TasksMax of the control group), "
+    "raise the limits (`ulimit -u`; `pids.max` and TasksMax of the control group), "
     "or visit fewer hosts in one run"
 )
 
@@ -137,4 +137,4 @@ def no_thread(error: RuntimeError, stage: str) -> HostError:
     """The failure of a host for which this machine has no thread. An error of a subclass is raised again."""
     if type(error) is not RuntimeError:
         raise error
-    return HostError(stage, f"no more threads can be started on this machine: {error}", _REMEDY)
+    return HostError(stage, f"this machine cannot start more threads: {error}", _REMEDY)

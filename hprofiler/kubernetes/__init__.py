@@ -1,6 +1,6 @@
-"""The Kubernetes API: where the cluster is and who we are there, questions to it, commands in its containers.
+"""The Kubernetes API: configuration, requests, and commands in containers.
 
-Who wants a cluster calls `connect`; the libraries behind it are imported then, and not before.
+`connect` imports the libraries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Access", "BadRequest", "Forbidden", "KubernetesError", "Need", "conn
 
 @dataclass(frozen=True)
 class Access:
-    """Which cluster. None means what kubectl would take: `$KUBECONFIG`, the file's current context."""
+    """Which cluster. None as for kubectl: `$KUBECONFIG`, the current context."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -26,7 +26,7 @@ class Access:
 
 
 def connect(access: Access) -> Cluster:
-    """The API server that the configuration names; nothing is asked of it yet. Raises HprofilerError."""
+    """The API server of the configuration; sends no request yet. Raises HprofilerError."""
     try:
         from hprofiler.kubernetes.cluster import Cluster
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""One API server: bounded questions and answers, and commands in containers."""
+"""An API server: bounded requests, and commands in containers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ LIST_SECONDS = 120.0
 PAGE = 500
 MAX_PAGES = 100
 CONNECT_SECONDS = 10.0
-_REACHABLE = "check the address, the VPN and $HTTPS_PROXY; see whether kubectl works"
-_ADDRESSES = "see the kubeconfig's server and proxy-url, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
+_REACHABLE = "check the address, the VPN and $HTTPS_PROXY, and whether kubectl works"
+_ADDRESSES = "check server and proxy-url in the kubeconfig, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
 
 Params = Mapping[str, str]
 
 
 class Cluster:
-    """Asks and commands; from any thread.
+    """Thread-safe.
 
     `namespace` and `user` (a name or None) are the context's, `server` its address for messages.
     """
 
     def __init__(self, access: Access) -> None:
-        """Raises HprofilerError for a configuration that makes no sense, and a login that fails."""
+        """Raises HprofilerError for a bad configuration and a failed login."""
         configuration = configured(access.kubeconfig, access.context)
         self.namespace: str = configuration.single.namespace
         self.server = _shown(configuration.single.cluster.server)
@@ -65,7 +65,7 @@ class Cluster:
         return self._parsed(self._body("PATCH", path, {}, need, change))
 
     def list(self, path: str, parameters: Params, need: Need) -> builtins.list[dict[str, Any]]:
-        """The objects of a list, asked for in pages. Raises KubernetesError."""
+        """The objects of a list, fetched in pages. Raises KubernetesError."""
         items: list[dict[str, Any]] = []
         page: dict[str, str] = {**parameters, "limit": str(PAGE)}
         size, end = 0, time.monotonic() + LIST_SECONDS
@@ -76,7 +76,7 @@ class Cluster:
             answer = self._parsed(body)
             found = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(found, list):
-                raise KubernetesError(f"{self.server} answered with no list", _REACHABLE)
+                raise KubernetesError(f"{self.server} answered with something that is not a list", _REACHABLE)
             items += [item for item in found if isinstance(item, dict)]
             metadata = answer.get("metadata")
             more = metadata.get("continue") if isinstance(metadata, dict) else None
@@ -88,7 +88,7 @@ class Cluster:
         )
 
     def websocket(self, path: str, parameters: Sequence[tuple[str, str]], need: Need) -> WebSocket:
-        """A connection that speaks the protocol of commands in containers. Raises KubernetesError."""
+        """A connection for commands in containers. Raises KubernetesError."""
         bounds = Bounds(MAX_REFUSAL, self._timeout)
         with self._translated(bounds):
             request = self._request("GET", path, list(parameters), headers=opening_headers())
@@ -98,7 +98,7 @@ class Cluster:
         raise refusal(said(body, response.status_code), self.server, need)
 
     def _check_list(self, size: int, end: float) -> None:
-        """Its pages are bounded one by one, and may be many."""
+        """Pages are bounded one by one, but there may be many."""
         if size > MAX_LIST:
             reason = f"{self.server} lists more than {MAX_LIST >> 10} KiB"
             raise KubernetesError(reason, "narrow the selector")
@@ -126,7 +126,9 @@ class Cluster:
         try:
             return foreign_json.read(body)
         except ValueError as error:
-            raise KubernetesError(f"{self.server} answered with no JSON", _REACHABLE) from error
+            raise KubernetesError(
+                f"{self.server} answered with something that is not JSON", _REACHABLE
+            ) from error
 
     def _request(self, verb: str, path: str, parameters: Any, **more: Any) -> httpx.Request:
         extensions: dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
@@ -141,16 +143,20 @@ class Cluster:
             reason = f"{self.server} answered with more than {bounds.size >> 10} KiB"
             raise KubernetesError(reason, "narrow the selector") from None
         except Packed:
-            reason = f"{self.server} packs its answers, though it was asked not to"
-            raise KubernetesError(reason, "see what stands between here and the API server") from None
+            reason = f"{self.server} compresses its answers, although hprofiler asked it not to"
+            raise KubernetesError(
+                reason, "check the proxies between this machine and the API server"
+            ) from None
         except httpx.ConnectTimeout as error:
             reason = f"{self.server} cannot be reached within {CONNECT_SECONDS:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
         except (TooLate, httpx.TimeoutException) as error:
             reason = f"{self.server} did not answer within {bounds.seconds:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
-        except (httpx.InvalidURL, httpx.LocalProtocolError):  # their words may have part of a secret
-            raise KubernetesError(f"{self.server}: its address or the credentials cannot be sent") from None
+        except (httpx.InvalidURL, httpx.LocalProtocolError):  # the message may contain part of a secret
+            raise KubernetesError(
+                f"{self.server}: its address or the credentials contain characters that cannot be sent"
+            ) from None
         except (httpx.HTTPError, ConfigError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 
@@ -171,17 +177,17 @@ class Cluster:
 
 
 def _client(configuration: Configuration, timeout: float) -> httpx.Client:
-    """The connections of a context: TLS, login and proxy as the kubeconfig says."""
+    """The HTTP client of a context: TLS, login and proxy from the kubeconfig."""
     parameters = _credentials(configuration, timeout)
-    # As many connections as there are containers: each command has its own for as long as it runs.
+    # One connection per container: each command keeps its own.
     unlimited = httpx.Limits(max_connections=None)
     try:
         return httpx.Client(**parameters, limits=unlimited, headers={"Accept-Encoding": "identity"})
     except ImportError as error:
-        reason = "a proxy that speaks SOCKS needs a library that is not installed (socksio)"
-        raise UsageError(reason, "pip install socksio, or name an http:// proxy") from error
-    except (httpx.InvalidURL, ValueError, TypeError):  # their words may have part of a password
-        raise UsageError("the address of the API server or of its proxy is none", _ADDRESSES) from None
+        reason = "a SOCKS proxy needs a library that is not installed (socksio)"
+        raise UsageError(reason, "pip install socksio, or use an http:// proxy") from error
+    except (httpx.InvalidURL, ValueError, TypeError):  # the message may contain part of a password
+        raise UsageError("the address of the API server or of its proxy is not valid", _ADDRESSES) from None
 
 
 def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]:
@@ -198,14 +204,14 @@ def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]
         return parameters
     except ConfigError as error:
         raise UsageError(f"the kubeconfig cannot be used: {in_short(str(error))}") from error
-    except (OSError, ValueError, TypeError) as error:  # certificates and keys that are none, or not there
+    except (OSError, ValueError, TypeError) as error:  # bad or missing certificates and keys
         where = getattr(error, "filename", None)
         why = in_short(f"{where}: {error.strerror}" if isinstance(error, OSError) and where else str(error))
         raise UsageError(
-            f"the kubeconfig's credentials cannot be used: {why}", "see whether kubectl works"
+            f"the kubeconfig's credentials cannot be used: {why}", "check whether kubectl works"
         ) from error
 
 
 def _shown(server: str) -> str:
-    """An address for people: without what may be a password, and without its query."""
+    """An address for messages: without password and query."""
     return in_short(re.split("[?#]", hide_logins(server).replace(HIDDEN, ""))[0].rstrip("/"))

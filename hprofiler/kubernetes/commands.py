@@ -1,4 +1,4 @@
-"""Commands in containers: one connection each, on which a byte before every message says what it is of."""
+"""Commands in containers: one connection each; the first byte of a message is its channel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_STATUS = 64 << 10
 
 
 class Command:
-    """A command that runs in a container. Raises Lost, from any call, when the connection is no more."""
+    """A command in a container. Any call may raise Lost if the connection breaks."""
 
     def __init__(self, socket: WebSocket, stderr_kept: int) -> None:
         self._socket = socket
@@ -39,11 +39,11 @@ class Command:
             self._socket.send(bytes((_STDIN,)) + data[start : start + _PIECE])
 
     def end_input(self) -> None:
-        """Close its stdin, where the API server can (`can_end_input`)."""
+        """Close its stdin, if the API server can (`can_end_input`)."""
         self._socket.send(bytes((_CLOSE, _STDIN)))
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes of its stdout; b"" when it has ended."""
+        """Up to `size` bytes of its stdout; b"" at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._stdout or self._ended)
             if not self._stdout and self._lost:
@@ -54,24 +54,24 @@ class Command:
             return data
 
     def stderr(self, timeout: float) -> bytes:
-        """What is kept of its stderr; waits up to `timeout` seconds for its end."""
+        """The end of its stderr; waits up to `timeout` seconds for the command to end."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended, timeout)
             return bytes(self._stderr)
 
     def exit_status(self, timeout: float) -> int | None:
-        """None where it has not ended by then, was never begun, or nobody knows."""
+        """The exit status; None if unknown or still running."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended, timeout)
             return exit_status(bytes(self._status))[0]
 
     def failure(self) -> Said | None:
-        """Why it was not begun, once that is known."""
+        """Why it did not start, if known."""
         with self._changed:
             return exit_status(bytes(self._status))[1]
 
     def close(self) -> None:
-        """Let go of it: its stdin ends. From any thread, more than once."""
+        """Close the connection, which ends its stdin. Thread-safe, repeatable."""
         self._socket.close()
 
     def _receive(self) -> None:
@@ -96,7 +96,7 @@ class Command:
     def _keep(self, channel: int | None, piece: bytes) -> None:
         with self._changed:
             if channel == _STDOUT:
-                # Whoever writes more than is read is made to wait; `close` ends that.
+                # A command that writes more than is read has to wait; `close` ends that.
                 while len(self._stdout) > _MOST_WAITING and not self._socket.closed:
                     self._changed.wait(1.0)
                 self._stdout += piece
@@ -119,7 +119,7 @@ def start(cluster: Cluster, where: tuple[str, str, str], command: list[str], std
 
 
 def exit_status(status: bytes) -> tuple[int | None, Said | None]:
-    """What the last message says: the command's exit status, or why it has none."""
+    """The last message: the command's exit status, or why there is none."""
     try:
         words: Any = foreign_json.read(status)
         if words.get("status") == "Success":

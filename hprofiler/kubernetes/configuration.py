@@ -1,4 +1,4 @@
-"""Which cluster, and as whom: kubeconfig files as kubectl reads them, or a pod's service account."""
+"""Cluster and user: kubeconfig files, read as by kubectl, or a pod's service account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hprofiler.base.paths import at_home, is_file, usual
 MAX_FILE = 8 << 20
 _LISTS = ("clusters", "contexts", "users")
 _REMEDY = "name a file with --kubeconfig or $KUBECONFIG, and a context with --context"
-# What may be a path beside the file that names it: section -> member -> keys.
+# Keys with paths relative to the file: section -> member -> keys.
 _PATHS = {
     "clusters": ("cluster", ("certificate-authority",)),
     "users": ("user", ("client-certificate", "client-key", "tokenFile")),
@@ -26,7 +26,7 @@ _PATHS = {
 
 
 class Configuration(NamedTuple):
-    """One context. `cluster` and `user` are as the file has them, for what `single` does not know."""
+    """One context. `cluster` and `user` are raw, for members that `single` does not know."""
 
     single: SingleConfig
     cluster: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Configuration(NamedTuple):
 def configured(
     kubeconfig: str | None, context: str | None, environment: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """The context that is meant. Raises UsageError."""
+    """The chosen context. Raises UsageError."""
     files = _files(kubeconfig, environment)
     if not files:
         return _service_account(context, environment)
@@ -46,9 +46,9 @@ def configured(
     except ConfigError as error:
         raise UsageError(f"{_named(files)}: {error}{_known(merged, context)}", _REMEDY) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{_named(files)} makes no sense: {error!r}", _REMEDY) from error
+        raise UsageError(f"{_named(files)} is not valid: {error!r}", _REMEDY) from error
     if single is None:
-        raise UsageError(f"{_named(files)} names no current context", _REMEDY)
+        raise UsageError(f"{_named(files)} has no current context", _REMEDY)
     return Configuration(
         single._replace(user=single.user or User()),
         _entry(merged, "clusters", "cluster", single.context.cluster),
@@ -57,7 +57,7 @@ def configured(
 
 
 def _files(kubeconfig: str | None, environment: Mapping[str, str]) -> list[Path]:
-    """The files to read, the first of which wins; none where only the pod's own account is left."""
+    """The files to read, the first has priority; none for the pod's service account."""
     if kubeconfig is not None:
         return [at_home(kubeconfig)]
     named = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
@@ -80,7 +80,7 @@ def _service_account(context: str | None, environment: Mapping[str, str]) -> Con
 
 
 def _merged(files: list[Path]) -> dict[str, Any]:
-    """All files as one: of entries with the same name, and of current contexts, the first counts."""
+    """Merge all files; the first entry of a name and the first current context count."""
     merged: dict[str, Any] = {name: {} for name in _LISTS}
     for file in files:
         read = _read(file)
@@ -101,18 +101,18 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}", _REMEDY) from error
     if len(content) > MAX_FILE:
-        raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB, which no kubeconfig is", _REMEDY)
+        raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB: not a kubeconfig", _REMEDY)
     try:
         read = yaml.safe_load(content)
     except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
-        raise UsageError(f"{file} is no YAML: {' '.join(str(error).split())}", _REMEDY) from error
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", _REMEDY) from error
     if not isinstance(read, dict) or not all(isinstance(read.get(name) or [], list) for name in _LISTS):
-        raise UsageError(f"{file} is no kubeconfig", _REMEDY)
+        raise UsageError(f"{file} is not a kubeconfig", _REMEDY)
     return read
 
 
 def _absolute(section: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """An entry whose relative paths are relative to nothing any more."""
+    """An entry with absolute paths."""
     member, keys = _PATHS.get(section, ("", ()))
     inner = entry.get(member)
     if not isinstance(inner, dict):

@@ -1,8 +1,7 @@
-"""Debug containers: put beside a container that has no shell, so that there is one in the same pid namespace.
+"""Debug containers: added to a container without a shell, in its pid namespace.
 
-Kubernetes keeps them in the pod's list until the pod ends. They run until they are told to end, or (where
-their image has sleep) until their time is over. None can be told before it runs: one whose image takes
-longer than we wait is on its own.
+Kubernetes lists them until the pod is deleted. They run until hprofiler ends them or (if the image has
+sleep) until their time is over. One whose image takes too long to pull ends only by its own time limit.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from hprofiler.kubernetes.commands import start
 from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, in_short
 
 END = "HPROFILER_END"
-"""The variable that names the file with the process to be ended when the work is done."""
+"""Variable with the file that has the pid of the process to end."""
 _END_FILE = "/tmp/.hprofiler-end"
 LAST = f'read -r p <"${END}" && kill "$p"'
 """The command that ends a debug container from within."""
 _LOOK = 0.3
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
-# Where there is no sleep it waits for input, which never comes. In a pod's command $$ stands for one $.
+# Without sleep it waits for input that never comes. In a pod's command, $$ is one $.
 _WAIT = "echo $$$$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
-# What a pod's rules may insist on, and what makes both the same user: a JVM lets no other one attach.
+# What pod security may require, and the same user, because a JVM refuses others.
 _SECURITY = (
     "runAsUser",
     "runAsGroup",
@@ -42,9 +41,9 @@ _SECURITY = (
 def add_debug_container(
     cluster: Cluster, where: tuple[str, str, str], image: str, seconds: int, unwanted: threading.Event
 ) -> str:
-    """Put one beside the container (namespace, pod, name), for so many seconds; its name, when it runs.
+    """Add one to the container (namespace, pod, name) for some seconds; returns its name when it is running.
 
-    Raises KubernetesError, also as soon as it is `unwanted`; the debug container is told to end then.
+    Raises KubernetesError, also as soon as `unwanted` is set; then the debug container is ended.
     """
     namespace, pod, container = where
     name = f"hprofiler-{secrets.token_hex(4)}"
@@ -71,7 +70,7 @@ def add_debug_container(
 
 
 def _end(cluster: Cluster, where: tuple[str, str, str]) -> None:
-    """Tell it to end, where it runs."""
+    """End it if it is running."""
     with contextlib.suppress(KubernetesError, OSError):
         command = start(cluster, where, ["sh", "-c", LAST], 0)
         command.exit_status(_END_SECONDS)
@@ -87,7 +86,7 @@ def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
 
 
 def _security(pod: Mapping[str, Any], container: str) -> dict[str, Any]:
-    """The same rights as the container's."""
+    """The same user and rights as the container."""
     spec, status = _object(pod, "spec"), _object(pod, "status")
     own = _named(container, spec.get("containers"), spec.get("initContainers"))
     merged = {**_object(spec, "securityContext"), **_object(own, "securityContext")}
@@ -113,15 +112,15 @@ def _await(cluster: Cluster, where: tuple[str, str, str], unwanted: threading.Ev
             said = ended or waiting
             words = in_short(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
             raise KubernetesError(
-                f"the debug container does not run: {words or 'it was not begun'}",
-                "see whether the node can fetch its image, and that it has sh",
+                f"the debug container does not run: {words or 'it was not started'}",
+                "check that the node can pull its image, and that the image has sh",
             )
         if unwanted.wait(_LOOK):
-            raise KubernetesError("the debug container is not wanted any more")
+            raise KubernetesError("the run ended before the debug container started")
 
 
 def _named(name: str, *lists: object) -> Mapping[str, Any]:
-    """The object of that name in any of the lists. (Sidecars are kept among the init containers.)"""
+    """The object of that name in any of the lists. (Sidecars are among the init containers.)"""
     found = [one for items in lists if isinstance(items, list) for one in items]
     return next((one for one in found if isinstance(one, dict) and one.get("name") == name), {})
 

@@ -1,4 +1,4 @@
-"""Requests and answers: bounded in bytes and in time, whatever a server does."""
+"""Requests with bounds in bytes and time."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ SWITCHING = 101
 
 
 class TooLong(Exception):
-    """The answer has more bytes than it may."""
+    """The answer is too long."""
 
 
 class Bounds(NamedTuple):
-    """What an answer may be at most: bytes, and seconds from the first to the last of the request."""
+    """Limits of an answer: bytes, and seconds for the whole request."""
 
     size: int
     seconds: float
 
 
 class Packed(Exception):
-    """The answer is packed: how long it is shows only when it has been unpacked."""
+    """The answer is compressed, so its length is not known."""
 
 
 Answer = tuple[httpx.Response, bytes]
 
 
 class Exchange:
-    """Sends requests with the client's login; from any thread.
+    """Sends requests with the client's login. Thread-safe.
 
-    The library reads all of an answer that asks for another login; here that is bounded like any other.
+    The library would read the whole body of a refused login; here it is bounded.
     """
 
     def __init__(self, client: httpx.Client) -> None:
@@ -43,7 +43,7 @@ class Exchange:
         self._no_login: Any = httpx.Auth() if client.auth else httpx.USE_CLIENT_DEFAULT
 
     def send(self, request: httpx.Request, bounds: Bounds) -> Answer:
-        """An answer and its body. One that changes the protocol is open, every other is closed.
+        """An answer and its body. An upgraded connection stays open, others are closed.
 
         Raises TooLate, TooLong, Packed, and what the library and the login raise.
         """
@@ -80,6 +80,6 @@ def _bounded(answer: httpx.Response, most: int, end: float) -> Iterator[bytes]:
         size += len(piece)
         if size > most:
             raise TooLong
-        if time.monotonic() > end:  # nobody waits for it any more
+        if time.monotonic() > end:  # the deadline has passed
             raise TooLate
         yield piece

@@ -1,4 +1,4 @@
-"""The HTTP libraries that lightkube brings: their names changed when it gave up Python 3.9."""
+"""The HTTP libraries of lightkube, whose names differ between its versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credential plugins: programs that a kubeconfig names, which log in and print a token or a certificate."""
+"""Credential plugins: programs in a kubeconfig that print a token or a certificate."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _GROUP = "client.authentication.k8s.io"
 _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 MAX_ANSWER = 1 << 20
 MAX_SECONDS = 300.0
-"""Enough for people to log in with a browser."""
+"""Enough for a login in a browser."""
 
 
 class PluginLogin(httpx.Auth):
-    """Runs the plugin at once, and again when the API server does not know its token any more."""
+    """Runs the plugin at once, and again when the token expires."""
 
     def __init__(self, plugin: Mapping[str, Any], cluster: Mapping[str, Any], server: str) -> None:
-        """`plugin` and `cluster` are as the kubeconfig has them. Raises HprofilerError."""
+        """`plugin` and `cluster` as in the kubeconfig. Raises HprofilerError."""
         self._command, self._environment = _command(plugin, cluster, server)
         self._hint = plugin.get("installHint")
         self._lock = threading.Lock()
@@ -35,20 +35,22 @@ class PluginLogin(httpx.Auth):
         self._status = self._log_in()
 
     def certify(self, context: ssl.SSLContext) -> None:
-        """Give the connection the certificate that the plugin printed, if it did."""
+        """Load the certificate that the plugin printed, if any."""
         certificate, key = (self._status.get(f"client{name}Data") for name in ("Certificate", "Key"))
         if not isinstance(certificate, str) or not isinstance(key, str):
             return
-        with tempfile.NamedTemporaryFile() as file:  # it is for the owner alone
+        with tempfile.NamedTemporaryFile() as file:  # readable by the owner only
             file.write(f"{certificate}\n{key}\n".encode())
             file.flush()
             try:
                 context.load_cert_chain(file.name)
             except (ssl.SSLError, OSError) as error:
-                raise KubernetesError(f"{self._command[0]} gave no usable certificate: {error}") from error
+                raise KubernetesError(
+                    f"{self._command[0]} returned no usable certificate: {error}"
+                ) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """For httpx: the request with the token, and once more with a new one where that is refused."""
+        """For httpx: sends the token, and once more a new one if it is refused."""
         token = self._token()
         if token is None:
             yield request
@@ -73,9 +75,9 @@ class PluginLogin(httpx.Auth):
                     self._status = self._log_in()
                     if self._token() is None:
                         reason = (
-                            f"{self._command[0]}, by which the kubeconfig logs in, printed no token this time"
+                            f"{self._command[0]}, the kubeconfig's login program, printed no token this time"
                         )
-                        raise KubernetesError(reason, "see whether kubectl works")
+                        raise KubernetesError(reason, "check whether kubectl works")
                 except KubernetesError as error:
                     self._failure = error
                     raise
@@ -91,18 +93,18 @@ class PluginLogin(httpx.Auth):
                 check=False,
                 timeout=MAX_SECONDS,
             )
-        except subprocess.TimeoutExpired:  # which has the arguments, and what was printed
-            reason = f"{program}, by which the kubeconfig logs in, took over {MAX_SECONDS:g} s"
-            raise KubernetesError(reason, "see whether kubectl works") from None
+        except subprocess.TimeoutExpired:  # which contains the arguments and the output
+            reason = f"{program}, the login program of the kubeconfig, took over {MAX_SECONDS:g} s"
+            raise KubernetesError(reason, "check whether kubectl works") from None
         except OSError as error:
             hint = f": {in_short(self._hint)}" if isinstance(self._hint, str) else ""
             raise KubernetesError(
-                f"cannot run {program}, by which the kubeconfig logs in: {error.strerror}",
+                f"cannot run {program}, the login program of the kubeconfig: {error.strerror}",
                 f"install it{hint}",
             ) from error
         if done.returncode:
-            reason = f"{program}, by which the kubeconfig logs in, ended with status {done.returncode}"
-            raise KubernetesError(reason, f"see what {program} wrote, and whether kubectl works")
+            reason = f"{program}, the login program of the kubeconfig, ended with status {done.returncode}"
+            raise KubernetesError(reason, f"read what {program} wrote, and check whether kubectl works")
         return _status(done.stdout, program)
 
 
@@ -114,7 +116,7 @@ def _command(
     arguments = plugin.get("args") or []
     if version not in _VERSIONS or not isinstance(program, str) or not isinstance(arguments, list):
         known = ", ".join(_VERSIONS)
-        raise UsageError(f"the kubeconfig's exec plugin is of the version {version!r} (known: {known})")
+        raise UsageError(f"the kubeconfig's exec plugin has the version {version!r} (known: {known})")
     environment = dict(os.environ)
     for variable in plugin.get("env") or []:
         if isinstance(variable, dict):
@@ -131,8 +133,8 @@ def _status(answer: bytes, program: str) -> dict[str, Any]:
     try:
         status = foreign_json.read(answer[:MAX_ANSWER])["status"]
     except (ValueError, KeyError, TypeError) as error:
-        reason = f"{program}, by which the kubeconfig logs in, printed no credentials"
-        raise KubernetesError(reason, "see whether kubectl works") from error
+        reason = f"{program}, the login program of the kubeconfig, printed no credentials"
+        raise KubernetesError(reason, "check whether kubectl works") from error
     if not isinstance(status, dict):
-        raise KubernetesError(f"{program} printed no credentials", "see whether kubectl works")
+        raise KubernetesError(f"{program} printed no credentials", "check whether kubectl works")
     return status

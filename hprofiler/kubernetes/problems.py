@@ -1,4 +1,4 @@
-"""What an API server refuses, in words that say what to do about it."""
+"""Refusals of an API server, with remedies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 
 _LONGEST = 500
-# What the API server says of roles, but for whom it means and what comes after is what we say ourselves.
+# The API server's message about roles; only the user and the rest are shown.
 _DENIED = re.compile(
     r'.*User "(?P<who>[^"]+)" cannot (?P<verb>[a-z]+) resource "[^"]*" in API group "[^"]*"'
     r'( in the namespace "[^"]*"| at the cluster scope)?(?P<more>.*)'
@@ -18,23 +18,23 @@ _DENIED = re.compile(
 
 
 class KubernetesError(HprofilerError):
-    """The API server cannot be reached, refuses, or answers nonsense."""
+    """The API server cannot be reached, refuses, or gives a bad answer."""
 
 
 class Forbidden(KubernetesError):
-    """The API server knows us, and we may not do this."""
+    """The login is valid, but not permitted to do this."""
 
 
 class Gone(KubernetesError):
-    """What was asked for does not exist (any more)."""
+    """The object does not exist."""
 
 
 class BadRequest(KubernetesError):
-    """What was asked makes no sense to the API server."""
+    """The API server rejects the request."""
 
 
 class Need(NamedTuple):
-    """What a request asks of the cluster's roles. `verbs` have commas; no `namespace` is all of them."""
+    """Rights that a request needs. `verbs` are separated by commas; without `namespace`, in all of them."""
 
     verbs: str
     resource: str
@@ -43,7 +43,7 @@ class Need(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The line of a role that allows it."""
+        """The rule of a role that allows it."""
         return f'- {{apiGroups: ["{self.group}"], resources: ["{self.resource}"], verbs: [{self.verbs}]}}'
 
     @property
@@ -52,7 +52,7 @@ class Need(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A `Status` object: the API server's own words."""
+    """A `Status` object: the API server's message."""
 
     code: int
     reason: str
@@ -60,7 +60,7 @@ class Said(NamedTuple):
 
 
 def said(body: bytes, code: int = 0) -> Said:
-    """The words in an answer's body, whatever that is."""
+    """The message in an answer's body."""
     try:
         status: Any = foreign_json.read(body)
     except ValueError:
@@ -76,18 +76,18 @@ def said(body: bytes, code: int = 0) -> Said:
 
 
 def in_short(text: str) -> str:
-    """A server's or a library's words, as many as can be told."""
+    """A server's or a library's message, shortened."""
     return printable(text[:_LONGEST]).strip()
 
 
 def refusal(words: Said, server: str, need: Need) -> KubernetesError:
-    """The error for an answer that is none."""
+    """The error for a failed request."""
     message = words.message or words.reason or "no reason given"
     if words.code == 400:
-        return BadRequest(f"{server} answered 400: {message}", "see whether `kubectl get pods` works")
+        return BadRequest(f"{server} answered 400: {message}", "check whether `kubectl get pods` works")
     if words.code == 401:
         return KubernetesError(
-            f"{server} does not accept our credentials: {message}",
+            f"{server} does not accept the credentials: {message}",
             "log in again (the token may have expired), or choose another --context",
         )
     if words.code == 403:
@@ -96,20 +96,20 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
         verb = verb or need.verbs.replace(",", " or")
         return Forbidden(
             f"{server} forbids{who} to {verb} {need.resource} {need.where}{more}",
-            f"the smallest {kind} has the rule  {need.rule}",
+            f"the smallest {kind} that allows it has the rule  {need.rule}",
         )
     if words.code == 404:
         return Gone(f"{server}: {message}", "check the name, and the namespace (-n)")
     if words.code == 410:
-        return KubernetesError(f"{server}: the list grew old while it was read: {message}", "try again")
+        return KubernetesError(f"{server}: the list expired while it was read: {message}", "try again")
     if words.code == 429:
-        return KubernetesError(f"{server} has too much to do: {message}", "try again in a minute")
+        return KubernetesError(f"{server} is overloaded: {message}", "try again in a minute")
     return KubernetesError(
-        f"{server} answered {words.code}: {message}", "see whether `kubectl get pods` works"
+        f"{server} answered {words.code}: {message}", "check whether `kubectl get pods` works"
     )
 
 
 def _denied(message: str) -> tuple[str, str, str]:
-    """Whom it is forbidden, to do what, and what else there is to say of it."""
+    """Who must not do what, and a remedy."""
     found = _DENIED.fullmatch(message)
     return (f" {found['who']}", found["verb"], found["more"]) if found else ("", "", f": {message}")

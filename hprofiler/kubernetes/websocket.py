@@ -1,4 +1,4 @@
-"""WebSockets as the API server has them: one that reads, others that write, and anybody may close it."""
+"""WebSockets of the API server: one reader, several writers; any thread may close."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ from hprofiler.kubernetes.http import httpcore, httpx
 from hprofiler.kubernetes.problems import KubernetesError
 
 HALF_CLOSE = "v5.channel.k8s.io"
-"""The one protocol in which a command's input can end before its output does."""
+"""Only this protocol can close a command's stdin."""
 PROTOCOLS = (HALF_CLOSE, "v4.channel.k8s.io")
-_GUID = (
-    "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of RFC 6455: what the server's answer to the key is made with
-)
+_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of RFC 6455, for the answer to the key
 _READ = 256 << 10
 _LOOK = 1.0
 
 
 class Lost(OSError):
-    """The connection is no more."""
+    """The connection was lost."""
 
 
 class WebSocket:
-    """Messages over a connection. The libraries of TLS allow one call at a time, so that each is short: the
-    socket never blocks, and is waited for outside the lock."""
+    """Messages over a connection. TLS libraries allow one call at a time, so the socket never blocks, and
+    waiting happens outside the lock."""
 
     def __init__(
         self, response: httpx.Response, connection: socket.socket, leading: bytes, protocol: str
@@ -59,7 +57,7 @@ class WebSocket:
         self._send(BytesMessage(data=data))
 
     def messages(self) -> Iterator[tuple[bytes, bool]]:
-        """What comes, in pieces, each with whether its message ends there; until the end. Raises Lost."""
+        """Pieces of messages, each with whether its message ends there. Raises Lost."""
         while piece := self._read():
             try:
                 self._frames.receive_data(piece)
@@ -73,26 +71,26 @@ class WebSocket:
                             self._send(event.response())
                         return
             except (RemoteProtocolError, LocalProtocolError) as error:
-                raise Lost(f"the API server does not keep to the protocol: {error}") from error
+                raise Lost(f"the API server broke the protocol: {error}") from error
 
     def close(self) -> None:
-        """Let go, and free whoever reads or writes. From any thread, more than once."""
-        if self._sending.acquire(blocking=False):  # else there is half a message before it
+        """Close, and wake readers and writers. Thread-safe, repeatable."""
+        if self._sending.acquire(blocking=False):  # otherwise it would follow half a message
             self._say_goodbye()
             self._sending.release()
         with self._calling:
             self._closed = True
-            with contextlib.suppress(OSError):  # it may not be connected any more
+            with contextlib.suppress(OSError):  # it may be disconnected already
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def release(self) -> None:
-        """Give the descriptor back; by the one that read, when it has done so."""
+        """Close the descriptor; called by the reader when it is done."""
         self.close()
         with self._calling:
             self._response.close()
 
     def _say_goodbye(self) -> None:
-        """Without waiting: where there is no room it is not said."""
+        """Without waiting: it is skipped if the buffer is full."""
         with self._calling, contextlib.suppress(OSError, LocalProtocolError):
             if not self._closed:
                 self._socket.send(self._frames.send(CloseConnection(code=1000)))
@@ -143,7 +141,7 @@ class WebSocket:
             raise Lost("the connection is closed")
 
     def _wait(self, wanted: int) -> None:
-        """Until the socket is ready or closed; the look in between is for a lost wake-up only."""
+        """Wait until the socket is ready or closed; polling guards against a lost wake-up."""
         poll = select.poll()
         with self._calling:
             if self._closed:
@@ -163,7 +161,7 @@ def opening_headers() -> dict[str, str]:
 
 
 def upgraded(response: httpx.Response) -> WebSocket:
-    """The connection of an answer that agrees to change the protocol. Raises KubernetesError."""
+    """The connection of an upgraded answer. Raises KubernetesError."""
     stream = response.extensions.get("network_stream")
     protocol = response.headers.get("sec-websocket-protocol", "")
     connection: socket.socket | None = stream.get_extra_info("socket") if stream else None
@@ -172,25 +170,23 @@ def upgraded(response: httpx.Response) -> WebSocket:
     if stream is None or connection is None or protocol not in PROTOCOLS or not agreed:
         response.close()
         raise KubernetesError(
-            f"the API server speaks no protocol for commands that we know ({protocol[:50]!r})",
-            "go by SSH to the nodes: --via ssh",
+            f"the API server uses an unknown protocol for exec ({protocol[:50]!r})",
+            "use SSH to the nodes: --via ssh",
         )
     if encrypted and not isinstance(connection, ssl.SSLSocket):
         response.close()
-        raise KubernetesError(
-            "commands cannot go through a proxy that is spoken to by TLS", "use an http:// proxy"
-        )
+        raise KubernetesError("exec does not work through an https:// proxy", "use an http:// proxy")
     return WebSocket(response, connection, _leading(stream), protocol)
 
 
 def _accepted(request: httpx.Request) -> str:
-    """What a server answers that means a WebSocket, and no other protocol or a copy of an old answer."""
+    """The expected answer of a WebSocket server to this key."""
     key = request.headers["sec-websocket-key"] + _GUID
     return base64.b64encode(hashlib.sha1(key.encode(), usedforsecurity=False).digest()).decode()
 
 
 def _leading(stream: httpcore.NetworkStream) -> bytes:
-    """What came together with the answer's headers."""
+    """Data that arrived together with the headers."""
     try:
         return stream.read(_READ, timeout=0.001)
     except httpcore.TimeoutException:

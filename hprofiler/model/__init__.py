@@ -1,6 +1,6 @@
 """The core types: target, sampling, recording, outcome. Frozen, no I/O.
 
-The same names stand in `agents/PROTOCOL.md`, in `run.json` and in the documentation.
+`agents/PROTOCOL.md`, `run.json` and the documentation use the same names.
 """
 
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status

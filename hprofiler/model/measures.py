@@ -1,6 +1,6 @@
-"""What the profile of each event counts, and how such amounts are written for people.
+"""The values of each event, and how amounts are written.
 
-The value columns are part of the wire (`agents/PROTOCOL.md`): a profile with others is not the event's.
+The value columns are part of the protocol (`agents/PROTOCOL.md`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SMALL_TIMES = ((1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 class Measure:
     """One event's profile.
 
-    `columns` are (name, unit); `words` is what stands after each one's amount ("samples", "of CPU time"),
-    `heads` above it in tables; `shown` is the index of the one in the pictures. The other texts belong
-    into "37 % of {share_of} {verb} Foo.bar" and "2 processes {none}"; `every` stands before the interval.
+    `columns` are (name, unit); `words` follow each amount ("samples", "of CPU time"), `heads` are table
+    heads; `shown` is the index of the column in pictures. The other texts are used in "37 % of {share_of}
+    {verb} Foo.bar" and "2 processes {none}"; `every` precedes the interval.
     """
 
     columns: tuple[Column, ...]
@@ -42,12 +42,12 @@ class Measure:
 
     @property
     def wider(self) -> str:
-        """What a wider frame has more of."""
+        """What the width of a frame means."""
         return self.share_of.removeprefix("the ")
 
     @property
     def shown_first(self) -> list[str]:
-        """All value names, that of the pictures first."""
+        """All value names, the one in pictures first."""
         names = [name for name, _ in self.columns]
         return [names[self.shown], *names[: self.shown], *names[self.shown + 1 :]]
 
@@ -61,7 +61,7 @@ _MEASURES: dict[str, Measure] = {
         title="CPU time",
         share_of="CPU time",
         verb="is spent in",
-        none="ran the whole time without using the CPU once",
+        none="used no CPU",
     ),
     "wall": Measure(
         columns=(("wall_samples", "count"), ("wall", "nanoseconds")),
@@ -71,7 +71,7 @@ _MEASURES: dict[str, Measure] = {
         title="wall-clock time",
         share_of="wall-clock time",
         verb="is spent in",
-        none="ran the whole time without one sample of wall-clock time",
+        none="had no sample of wall-clock time",
         every="every",
     ),
     "offcpu": Measure(
@@ -82,7 +82,7 @@ _MEASURES: dict[str, Measure] = {
         title="off-CPU time",
         share_of="off-CPU time",
         verb="is spent in",
-        none="ran the whole time without waiting once",
+        none="never waited",
         every="every",
     ),
     "lock": Measure(
@@ -93,7 +93,7 @@ _MEASURES: dict[str, Measure] = {
         title="lock waits",
         share_of="the time waited for locks",
         verb="goes to",
-        none="ran the whole time without waiting for a contended lock",
+        none="never waited for a contended lock",
         every="every",
     ),
     "alloc": Measure(
@@ -115,7 +115,7 @@ _MEASURES: dict[str, Measure] = {
         title="live objects",
         share_of="allocated memory not collected by the end",
         verb="goes to",
-        none="kept too little of what they allocated for one sample",
+        none="kept too little memory for one sample",
         every="every",
     ),
     "nativemem": Measure(
@@ -132,7 +132,7 @@ _MEASURES: dict[str, Measure] = {
 }
 
 
-# What the counts of the known events are called.
+# Names of the counts of known events.
 _COUNTED = {
     name: words
     for measure in _MEASURES.values()
@@ -141,12 +141,12 @@ _COUNTED = {
 }
 
 
-# Counts that are made of samples' sizes: their last digits mean nothing.
+# Counts that are estimated from samples.
 _ESTIMATED = ("alloc_objects", "inuse_objects")
 
 
 def measure_of(event: str) -> Measure:
-    """The measure of an event; any that is none of the known ones is counted."""
+    """The measure of an event; an unknown event is a count."""
     return _MEASURES.get(event) or (_calls(event) if is_method(event) else _other(event))
 
 
@@ -159,7 +159,7 @@ def _calls(event: str) -> Measure:
         title=event,
         share_of=f"the calls of {event}",
         verb="come from",
-        none=f"ran the whole time without one call of {event}: nobody called it, or there is no such method",
+        none=f"made no call of {event}: it was not called, or there is no such method",
     )
 
 
@@ -173,7 +173,7 @@ def _other(event: str) -> Measure:
         title=event,
         share_of=f"{event} events" if is_tracepoint(event) else event,
         verb="happen in",
-        none=f"ran the whole time without one {words.removesuffix('s')} of {event}",
+        none=f"had no {words.removesuffix('s')} of {event}",
     )
 
 
@@ -183,7 +183,7 @@ def ends_in_classes(event: str) -> bool:
 
 
 def named_by(event: str) -> str:
-    """What the hottest of the event are, in the singular."""
+    """The kind of the event's hottest items, in the singular."""
     return "class" if ends_in_classes(event) else "method"
 
 
@@ -196,7 +196,7 @@ def amount(value: float, column: Column) -> str:
 
 
 def counted_in(column: Column) -> str:
-    """What a value counts, "" for time and bytes; the values of a file may have any names."""
+    """What a value counts; "" for time and bytes."""
     name, unit = column
     if unit in ("nanoseconds", "bytes"):
         return ""
@@ -204,14 +204,14 @@ def counted_in(column: Column) -> str:
 
 
 def _count(value: float, name: str, what: str) -> str:
-    """ "1,234 samples"; "about 670,000,000 objects" where samples only let them be estimated."""
+    """ "1,234 samples", or "about 670,000,000 objects" for an estimate."""
     rounded = figures(value, name)
     about = "about " if rounded != value else ""
     return about + counted(rounded, what)
 
 
 def figures(value: float, name: str) -> float:
-    """The value of a column as it is told: an estimate has three figures."""
+    """The value of a column; an estimate is rounded to three digits."""
     return float(f"{value:.3g}") if name in _ESTIMATED and value >= 1000 else value
 
 
@@ -222,7 +222,8 @@ def counted(value: float, what: str) -> str:
 
 
 def no_samples(event: str, processes: int, expected: int) -> str:
-    """Why recorded processes have no samples of an event; `expected`: what their CPU time stands for."""
+    """Why recorded processes have no samples of an event; `expected`: samples expected from their CPU
+    time."""
     recorded = counted(processes, "processes")
     if expected:
         samples = counted(expected, "samples")
@@ -231,7 +232,7 @@ def no_samples(event: str, processes: int, expected: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that suits them: "2.0 h", "60 s", "1.5 s", "20 ms"."""
+    """Seconds with a suitable unit: "2.0 h", "60 s", "1.5 s", "20 ms"."""
     if seconds >= 7200:
         return f"{seconds / 3600:.1f} h"
     if seconds >= 120:
@@ -244,7 +245,7 @@ def duration(seconds: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in the unit that suits them: "100 bytes", "512 KiB", "1.3 GiB"; 1 KiB is 1024 bytes."""
+    """Bytes with a suitable unit: "100 bytes", "512 KiB", "1.3 GiB"; 1 KiB is 1024 bytes."""
     unit = 0
     while round(value, 1) >= 1024 and unit < len(_BYTE_UNITS) - 1:
         value /= 1024
@@ -254,7 +255,7 @@ def size(value: float) -> str:
 
 
 def in_words(event: str, totals: Mapping[str, int]) -> str:
-    """What a profile of the event adds up to: "1,234 samples, 4.1 s of CPU time"."""
+    """The totals of a profile: "1,234 samples, 4.1 s of CPU time"."""
     measure = measure_of(event)
     told = []
     for (name, unit), words in zip(measure.columns, measure.words, strict=False):
@@ -267,7 +268,7 @@ def in_words(event: str, totals: Mapping[str, int]) -> str:
 
 
 def interval_in_words(event: str, intervals: Iterable[int]) -> str:
-    """How often samples were taken: "every 512 KiB to 4 MiB"; "" where that means nothing."""
+    """The sampling interval: "every 512 KiB to 4 MiB"; "" if it has no meaning."""
     measure = measure_of(event)
     known = sorted({interval for interval in intervals if interval > 0})
     if not known or not measure.every:

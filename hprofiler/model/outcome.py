@@ -1,4 +1,4 @@
-"""How it went for a host or a process: one line of the ledger."""
+"""What happened to a host or a process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 Params = Mapping[str, str | int | float]
-"""The figures and names of an outcome, typed: what a program reads instead of the sentence."""
+"""Typed parameters of an outcome, for programs."""
 
 
 class Status(str, Enum):
-    """How it went for a host or a process."""
-
     OK = "ok"
     DEGRADED = "degraded"
     FAILED = "failed"
@@ -21,7 +19,7 @@ class Status(str, Enum):
 
 DOING: Mapping[str, str] = {
     "connect": "connecting",
-    "push": "pushing what is not there yet",
+    "push": "copying the agent",
     "find": "looking for processes",
     "prepare": "preparing",
     "start": "starting",
@@ -29,7 +27,7 @@ DOING: Mapping[str, str] = {
     "fetch": "fetching profiles",
     "clean": "cleaning up",
 }
-"""What goes on at a host at each stage of `Outcome`."""
+"""Progress text of each stage."""
 
 VAGUE_CODES = frozenset({"", "failed", "unknown", *(f"{stage}-failed" for stage in DOING)})
 """Codes of many causes: two outcomes with the same one need not be alike."""
@@ -37,7 +35,7 @@ VAGUE_CODES = frozenset({"", "failed", "unknown", *(f"{stage}-failed" for stage 
 
 @dataclass(frozen=True)
 class Note:
-    """One reason: a code of docs/reference/outcomes.md, its parameters, and the sentence made of them."""
+    """One reason: a code of docs/reference/outcomes.md, its parameters, and a sentence."""
 
     code: str
     reason: str
@@ -47,14 +45,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One line of the ledger. Data, not an exception: one dead host never ends a run.
+    """What happened to a host or a process. Data, not an exception: one dead host never ends a run.
 
-    `code` and `parameters` are for programs, `reason` and `remedy` for people.
-    Where an outcome has several reasons, `notes` are all of them, and the code is that of the worst.
-    `pid` is None when the line speaks of the whole host. `stage` is how far it came: connect, push, find,
-    prepare, start, record, fetch, clean, report. A process that is `lost` was so with its host, whose
-    own line says why. A process that is `gone` had ended before all of it was recorded. `seconds` is how long
-    its recording lasted where that was cut short while the process went on: by us, or by a lost connection.
+    `code` and `parameters` are for programs, `reason` and `remedy` for people. If there are several reasons,
+    `notes` has all of them, and the code is that of the worst. `pid` is None for the whole host. `stage` is
+    the last stage: connect, push, find, prepare, start, record, fetch, clean, report. `lost`: the connection
+    to the host was lost. `gone`: the process ended before its recording did. `seconds` is the length of a
+    recording that ended early although the process continued.
     """
 
     host: str
@@ -73,7 +70,7 @@ class Outcome:
 
     @property
     def every_note(self) -> tuple[Note, ...]:
-        """Its reasons one by one."""
+        """All reasons."""
         return self.notes or (Note(self.code, self.reason, self.remedy, self.parameters),)
 
     @property

@@ -1,4 +1,4 @@
-"""What was recorded: one event of one process, and everything of one host."""
+"""Recordings of a process, and results of a host."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ class Samples:
 
 @dataclass(frozen=True)
 class Recording:
-    """A process x an event: what was really used and how much it yielded.
+    """One event of one process.
 
-    `event` is as it was asked for, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
-    `interval` is what one sample stands for, in the event's own unit (nanoseconds or bytes), 0 where that
-    means nothing. `timeline` counts the samples of each second; `totals` are the profile's sums by name.
-    `attach_seconds` is how long the process was attached to for it, None where nothing was;
-    `bytes_received` is the size of the profile as it came.
+    `event` is the name in the request, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
+    `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `timeline` has
+    the number of samples in each second; `totals` are the profile's sums by name. `attach_seconds` is the
+    time of the attach, None without one; `bytes_received` is the size of the profile on the wire.
     """
 
     process: Process
@@ -59,10 +58,10 @@ class Recording:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What the agent says of its machine when it greets.
+    """The machine, as its agent describes it.
 
-    A pid means the same process where `boot_id` and `pid_namespace` are the same. `load` is the number of
-    tasks that want to run (-1 where it is not known), `memory_available` in bytes.
+    A pid means the same process if `boot_id` and `pid_namespace` are equal. `load` is the number of runnable
+    tasks (-1 if unknown), `memory_available` is in bytes.
     """
 
     name: str
@@ -80,9 +79,9 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class HostResult:
-    """All that came back from one host: facts, recordings, ledger lines, timings in seconds by stage.
+    """Results of one host: facts, recordings, outcomes, timings in seconds by stage.
 
-    `unseen` are the names of processes that the resolver knows there, and that nobody could look for.
+    `unseen`: names of processes that the resolver knows there, but that could not be searched.
     """
 
     host: Host
@@ -96,10 +95,10 @@ class HostResult:
 
     @property
     def idle(self) -> bool:
-        """The host had nothing to offer."""
+        """No process matched."""
         return any(line.pid is None and line.status is Status.IDLE for line in self.outcomes)
 
     @property
     def found_nothing(self) -> bool:
-        """It was searched to the end, and no process there was meant. One that timed out, say, was not."""
+        """The host was searched completely and has no match."""
         return self.facts is not None and self.idle

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sampling:
-    """What to record and how, for `duration` seconds. `events` are at least one, no two alike.
+    """What to record and how, for `duration` seconds. `events` has at least one, without duplicates.
 
-    `frequency` is in Hz of CPU time. None leaves an interval to the agent: `alloc_interval` in bytes,
-    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` asks for the engine's own recordings too.
+    `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
+    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files.
     """
 
     events: tuple[str, ...]

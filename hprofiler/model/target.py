@@ -1,4 +1,4 @@
-"""What the user asked for, and what it leads to: target, host, selector, process."""
+"""Target, host, selector, process."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 Labels = Mapping[str, str]
 PROCESS = "process"
-"""The label that is a process's short name."""
+"""The label with a process's short name."""
 OWNER = "owner"
-"""Of a container that is not certain: whose processes are its. Others' are not believed to be."""
+"""Label of a container: the user whose processes belong to it."""
 RUN_FOR = "run_for"
-"""Of a container: its application's user, whose word that a process is in it goes before other users'."""
+"""Label of a container: its application's user, who is trusted before other users."""
 MANAGER_PORT = "manager_port"
-"""Of a container: where its node's manager listens, as whose user it may run."""
+"""Label of a container: the port of its node's manager."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the user asked for: `kind` is local, hosts, yarn or kubernetes; `name` is what they typed."""
+    """What the user asked for: `kind` is local, hosts, yarn or kubernetes; `name` as typed."""
 
     kind: str
     name: str
@@ -27,14 +27,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Host:
-    """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect.
+    """A machine found by a resolver. `name` is shown in reports; `address` is where to connect.
 
-    `containers` is what the resolver knows of the processes there: labels by container id. Where there are
-    any, only their processes are meant. An `optional` host is one that nobody named: where it has no
-    shell nothing is missing.
-
-    One that is `inside` is a container that is visited through the API server of Kubernetes; its address is
-    NAMESPACE/POD/CONTAINER.
+    `containers` are labels by container id; if there are any, only their processes match. An `optional` host
+    was not named by the user: if it has no shell, nothing is missing. `inside`: the host is a container,
+    reached through the Kubernetes API server; its address is NAMESPACE/POD/CONTAINER.
     """
 
     name: str
@@ -49,12 +46,12 @@ class Host:
 
 @dataclass(frozen=True)
 class Selector:
-    """Which processes are meant. `text` is what the user typed; `query` is the protocol's selector object.
+    """Which processes match. `text` is as typed; `query` is the protocol's selector object.
 
-    `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list),
-    `text` (a substring of the command line), `regex`, `pids` and `containers` (everything in the hosts'
-    containers). With `native` processes that are no JVMs may match too. `roots` are the frames at which the
-    job's own stacks begin, as `report.facts` reads them; none where they are not known.
+    `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list), `text` (a
+    substring of the command line), `regex`, `pids` and `containers` (everything in the hosts' containers).
+    With `native`, processes other than JVMs may match too. `roots` are the frames at which the job's own
+    stacks start; none if they are not known.
     """
 
     text: str
@@ -68,7 +65,7 @@ class Selector:
 class Process:
     """One process on one host. `start_time` (clock ticks since boot) guards against a reused pid.
 
-    Of some JVMs the version is not known ("").
+    The version of a JVM may be unknown ("").
     """
 
     host: str

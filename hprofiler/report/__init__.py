@@ -56,9 +56,9 @@ class Report:
 def make_report(folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False) -> Report:
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `profiles.Names`.
 
-    With `trim` they hold only what is below the roots that the run's selector names.
-    Raises RunFolderError when it is no run folder, or cannot be written; PicturesError when its profiles are
-    more than pictures have room for.
+    With `trim`, stacks start at the roots that the run's selector names.
+    Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if profiles are too
+    large for pictures.
     """
     run_folder, facts = open_facts(folder, trim)
     names = Names(raw_names, threads)

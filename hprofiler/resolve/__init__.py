@@ -1,7 +1,7 @@
-"""From what the user named to hosts: `resolve(options) -> Located`.
+"""What the user named → hosts: `resolve(options) -> Located`.
 
-A resolver is one file with a `RESOLVER`, and one line in `RESOLVERS`. A new kind of target also adds
-its own member to `TargetOptions`.
+A resolver is one file with a `RESOLVER`, and one line in `RESOLVERS`. A new kind of target also has a member
+in `TargetOptions`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ RESOLVERS: tuple[Resolver, ...] = (
 
 
 def resolve(options: TargetOptions) -> Located:
-    """The hosts of the one target the options name; this machine where they name none.
+    """The hosts of the target; this machine if the options name none.
 
-    Hosts come in the order given, without repetition, each with a name of its own. UsageError says
-    which option, or which line of which file, makes no sense.
+    Hosts keep their order, without duplicates, and have unique names. UsageError names the wrong option, or
+    the line of the file.
     """
     asked = [resolver for resolver in RESOLVERS if resolver.is_asked(options)]
     if len(asked) > 1:
         both = " and ".join(resolver.option for resolver in asked)
-        raise UsageError(f"{both} name two targets", "give one of them")
+        raise UsageError(f"{both} exclude each other", "give one of them")
     return (asked[0] if asked else host_list.LOCAL).resolve(options)

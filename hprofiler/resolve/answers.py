@@ -1,4 +1,4 @@
-"""Members of JSON answers, of the type that was expected or nothing: servers are not believed."""
+"""Members of JSON answers, with a type check: servers are not trusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LARGEST = 2**53
 
 
 def member(value: object, *path: str) -> Any:
-    """What lies below these keys; None where something on the way is missing or no object."""
+    """The value below these keys; None if one is missing or not an object."""
     for key in path:
         if not isinstance(value, dict):
             return None
@@ -19,20 +19,20 @@ def member(value: object, *path: str) -> Any:
 
 
 def text(value: object, *path: str, limit: int = 1000) -> str:
-    """Printable text below these keys, cut at `limit` characters; "" where there is none."""
+    """Printable text below these keys, cut at `limit` characters, or ""."""
     found = member(value, *path)
     return printable(found[:limit]) if isinstance(found, str) else ""
 
 
 def number(value: object, *path: str) -> int:
-    """A whole number not below zero that JavaScript would count by as well, else 0."""
+    """A whole number from 0 to 2^53, else 0."""
     found = member(value, *path)
     whole = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= LARGEST
     return found if whole else 0
 
 
 def objects(value: object, *path: str) -> list[dict[str, Any]]:
-    """The objects of a list, or the one object that old versions write in place of a list of one."""
+    """The objects of a list; old versions write a single object instead of a list of one."""
     found = member(value, *path)
     if isinstance(found, dict):
         found = [found]

@@ -19,24 +19,24 @@ from hprofiler.resolve.host_names import (
 from hprofiler.resolve.options import Located, Resolver, TargetOptions
 
 MAX_FILE_BYTES = 1024 * 1024
-_PAIRS = "write --host-map cluster-name=ssh-name,…, or name a file with one such pair a line"
+_PAIRS = "write --host-map cluster-name=ssh-name,…, or a file with one such pair per line"
 
 
 def _listed(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
     entries: list[HostEntry] = parse_entries(text, "-h")
     if not entries:
-        raise UsageError("-h names no host", "write -h host1,host2")
+        raise UsageError("-h has no host", "write -h host1,host2")
     return Located(Target("hosts", text), named_hosts(entries, "-h"))
 
 
 def _in_file(options: TargetOptions) -> Located:
     path = options.hosts_file or ""
-    lines = _lines(path, "--hosts-file", "write one host a line")
+    lines = _lines(path, "--hosts-file", "write one host per line")
     entries = [entry for where, line in lines for entry in parse_entries(line, where)]
     shown = "standard input" if path == "-" else path
     if not entries:
-        raise UsageError(f"{shown}: names no host", "write one host a line")
+        raise UsageError(f"{shown}: names no host", "write one host per line")
     return Located(Target("hosts", path), named_hosts(entries, shown))
 
 
@@ -63,7 +63,7 @@ def parse_host_map(text: str) -> dict[str, HostEntry]:
     for where, pair in pairs:
         name, equals, entry = (word.strip() for word in pair.partition("="))
         if not equals or not is_host(name):
-            raise UsageError(f"{where}: {pair.strip()[:200]!r} is no pair of hosts", _PAIRS)
+            raise UsageError(f"{where}: {pair.strip()[:200]!r} is not a pair of hosts", _PAIRS)
         mapped[name.lower()] = parse_entry(entry, where)
     if not mapped or len(mapped) > MAX_HOSTS:
         raise UsageError(f"--host-map holds {len(mapped)} pairs, not 1 to {MAX_HOSTS}", _PAIRS)
@@ -79,7 +79,7 @@ def _lines(path: str, option: str, remedy: str) -> list[tuple[str, str]]:
     except OSError as error:
         raise UsageError(f"{option} {shown}: cannot be read: {error.strerror}", remedy) from error
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{shown}: larger than {MAX_FILE_BYTES // 1024} KiB, which no list of hosts is")
+        raise UsageError(f"{shown}: larger than {MAX_FILE_BYTES // 1024} KiB: not a list of hosts")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

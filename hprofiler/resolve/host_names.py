@@ -1,7 +1,7 @@
 """The host notation: `[user@]host[:port]`, `[IPv6]`, and ranges such as `node[01-12]` or `n[1,3,7-9]`.
 
-What a host is called ends up in ssh's arguments and in folder names, so only the characters of host
-names and addresses are let through, and nothing may start with `-`.
+Host names become arguments of ssh and folder names, so only characters of host names and addresses are
+allowed, and nothing may start with `-`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hprofiler.model import Host
 MAX_HOSTS = 5000
 LONGEST = 1000
 
-_NOTATION = "write [user@]host[:port], an IPv6 address in brackets, a range as node[01-12]"
+_NOTATION = "write [user@]host[:port], an IPv6 address in brackets, or a range such as node[01-12]"
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._@\\+$-]{0,127}")
 _RANGE = re.compile(r"\[([0-9,-]+)\]")
-_ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^,])+")  # no comma but between brackets
+_ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^,])+")  # commas only in brackets
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 class HostEntry(NamedTuple):
-    """One host as it was named; two equal entries are one host."""
+    """A host as named; equal entries are one host."""
 
     address: str
     user: str | None
@@ -35,7 +35,8 @@ class HostEntry(NamedTuple):
 
 
 def parse_entries(text: str, where: str) -> list[HostEntry]:
-    """The entries of a comma list, ranges expanded. UsageError starts with `where` (option or file:line)."""
+    """The entries of a comma-separated list, ranges expanded. UsageError starts with `where` (option or
+    file:line)."""
     entries: list[HostEntry] = []
     for item in map(str.strip, _ITEM.findall(text)):
         if len(item) > LONGEST:
@@ -48,7 +49,7 @@ def parse_entries(text: str, where: str) -> list[HostEntry]:
 
 
 def named_hosts(entries: Sequence[HostEntry], where: str) -> list[Host]:
-    """Hosts without repetition, in order. The shortest notation that no other entry has is the name."""
+    """Hosts without duplicates, in order. The shortest unique notation is the name."""
     unique = list(dict.fromkeys(entries))
     if len(unique) > MAX_HOSTS:
         raise _too_many(where)
@@ -66,7 +67,7 @@ def named_hosts(entries: Sequence[HostEntry], where: str) -> list[Host]:
 
 
 def is_host(text: str) -> bool:
-    """Whether it is a name or an address of a host, and nothing that ssh or a folder would take for more."""
+    """Whether it is a host name or address that is safe for ssh and as a folder name."""
     return _HOST.fullmatch(text) is not None or _is_ipv6(text)
 
 
@@ -98,7 +99,9 @@ def _numbers(spans: str, item: str, where: str) -> list[str]:
         if int(first) > int(last):
             raise UsageError(f"{where}: {item!r}: the range {span} runs backwards", _NOTATION)
         if len(first) != len(last) and (first[0] == "0" or last[0] == "0"):
-            raise UsageError(f"{where}: {item!r}: {span} mixes numbers of unlike width", "write node[08-12]")
+            raise UsageError(
+                f"{where}: {item!r}: {span} mixes numbers of different widths", "write node[08-12]"
+            )
         if int(last) - int(first) + len(numbers) >= MAX_HOSTS:
             raise _too_many(where)
         numbers += [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]

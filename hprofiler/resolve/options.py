@@ -1,4 +1,4 @@
-"""What the command line says of the target, what a resolver is, and what it finds."""
+"""Options of the target, the type of a resolver, and its result."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class TooMany(UsageError):
-    """More containers run than the limit. Nothing was asked of them yet."""
+    """More containers are running than the limit allows."""
 
 
 @dataclass(frozen=True)
 class YarnOptions:
-    """Where the ResourceManagers are, and what names SSH has for the cluster's hosts.
+    """Options for YARN.
 
-    `urls` is the text of -c (None: what HADOOP_CONF_DIR says), `ca_file` the CAs to trust. With `limit` more
-    running containers than that are a `TooMany`, where not one application was named.
+    `urls` is the text of -c (None: from HADOOP_CONF_DIR), `ca_file` the trusted CAs. More running containers
+    than `limit` are a `TooMany`, unless one application is named.
     """
 
     urls: str | None = None
@@ -53,11 +53,10 @@ class KubernetesOptions:
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """`hosts` is the text of -h; `hosts_file` the path of --hosts-file (`-` is standard input).
+    """`hosts` is the text of -h; `hosts_file` the path of --hosts-file (`-` is stdin).
 
-    `application` asks `yarn` for an application by its id, for those that filters mean
-    (`name=nightly*,user=etl`), or for all that run (""). `pods` asks `kubernetes` for pods, once or
-    several times: by a label selector, `KIND/NAME`, or for all ("").
+    `application` is an id, filters (`name=nightly*,user=etl`), or "" for all running applications. `pods`
+    are label selectors, `KIND/NAME`, or "" for all.
     """
 
     hosts: str | None = None
@@ -74,11 +73,11 @@ def _none_new() -> Sequence[Outcome]:
 
 @dataclass(frozen=True)
 class Located:
-    """The hosts of a target. `notes` say what could not be learnt of it.
+    """The hosts of a target. `notes` say what is not known.
 
-    `new_processes` returns ledger lines for what joined the target since it was located. It raises
-    HprofilerError where that cannot be learnt, and is called on another thread, which nobody waits for long.
-    `absent` are those of what belongs to it and cannot be visited. With a `cluster` the hosts are containers.
+    `new_processes` returns outcomes for processes that joined the target since. It may raise HprofilerError
+    and is called on another thread, with a short deadline. `absent` are outcomes for parts that cannot be
+    visited. With a `cluster` the hosts are containers.
     """
 
     target: Target
@@ -91,7 +90,7 @@ class Located:
 
 @dataclass(frozen=True)
 class Resolver:
-    """`option` is the command line's word for it; `is_asked` says whether the options name its target."""
+    """`option` is its option on the command line; `is_asked`: whether the options name its target."""
 
     option: str
     is_asked: Callable[[TargetOptions], bool]

@@ -1,13 +1,13 @@
-"""The run folder: what a run leaves on disk, and how it is read again.
+"""The run folder: the files of a run.
 
     DIR/run.json                            command, versions, target, every host and process with its outcome
     DIR/report.html                         the page of all events
     DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
     DIR/hosts/HOST/EVENT.*                  one host
-    DIR/hosts/HOST/PID/EVENT.pb.gz          one process, as its agent measured it; threads are labels
-    DIR/hosts/HOST/PID/recording.jfr        what the engine wrote, where it was asked for
+    DIR/hosts/HOST/PID/EVENT.pb.gz          one process; threads are labels
+    DIR/hosts/HOST/PID/recording.jfr        the engine's own file, with --keep-raw
 
-Names on disk are made from names of hosts and events, which nobody vouches for: they cannot leave the folder.
+Names on disk are made from names of hosts and events, which are not trusted: they cannot leave the folder.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _log = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 PAGE_FILE = "report.html"
-# What stands for the run folder that it is in where one is asked for.
+# Files and folders that stand for the run folder they are in.
 _STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
-# How far below its run folder a profile is at most.
+# Depth of a profile below its run folder.
 _DEEPEST = 4
 
 
@@ -54,11 +54,11 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> RunFolder:
-        """Make the folder of a new run; one that is there already is kept, and the new one goes beside it.
+        """Make the folder of a new run; if it holds a run already, a number is added to the name.
 
-        With `force` the old run is replaced. No other run gets the folder before `release`, or the end
-        of this process. Raises RunFolderError for a folder with other things in it, for a run that is
-        to be replaced while it goes on, and where nothing can be written.
+        With `force` the old run is replaced. The folder is locked until `release`, or until this process
+        ends. Raises RunFolderError for a folder with other files, for a run that is still active, and if
+        nothing can be written.
         """
         try:
             folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
@@ -72,9 +72,9 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run folder, which its page, run.json and own folders stand for as well.
+        """An existing run folder, named directly or by its page, run.json or subfolders.
 
-        Raises RunFolderError when it is none or its format is unknown.
+        Raises RunFolderError if it is not a run folder, or its format is unknown.
         """
         folder = cls(_run_of(path))
         folder._record = folder._read()
@@ -95,18 +95,18 @@ class RunFolder:
             return read(file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             raise RunFolderError(
-                f"{self.path} is no run folder: it has no {RUN_FILE}", _near(self.path)
+                f"{self.path} is not a run folder: it has no {RUN_FILE}", _near(self.path)
             ) from None
         except UnknownFormat as error:
             raise RunFolderError(
-                f"{self.path} has run format {error.format}, this hprofiler reads 2 and {FORMAT}",
+                f"{self.path} has run format {error.format}, but this hprofiler reads 2 and {FORMAT}",
                 "use the hprofiler version that made it",
             ) from error
         except (OSError, ValueError) as error:
             raise RunFolderError(f"cannot read {file}: {error}") from error
 
     def write(self, record: RunRecord) -> None:
-        """Replace run.json at once: a reader sees the old or the new one. RunFolderError where that fails."""
+        """Replace run.json atomically. Raises RunFolderError."""
         self._free_room()
         try:
             with replacing(self.path / RUN_FILE) as file:
@@ -123,11 +123,11 @@ class RunFolder:
         return self.path / "cluster"
 
     def host_dir(self, host: str) -> Path:
-        """The host's folder; inside `hosts/` whatever the host is called.
+        """The host's folder, always inside `hosts/`.
 
-        Runs of earlier versions keep the names that they gave to containers.
+        Runs of earlier versions keep their names of containers.
         """
-        host = printable(host)  # as run.json has it
+        host = printable(host)
         hosts = self.path / "hosts"
         folder, old = hosts / safe_name(host), hosts / _hashed(host)
         return old if "/" in host and not is_there(folder) and is_folder(old) else folder
@@ -143,28 +143,28 @@ class RunFolder:
         return self.path / PAGE_FILE
 
     def how_to_read_profiles(self) -> str:
-        """Where profiles of processes are, of which run.json does not tell; "" where there are none."""
+        """Where the profiles are if run.json is missing, or ""."""
         hosts = self.path / "hosts"
         names = sorted({path.name for path in hosts.glob("*/*/*.pb.gz")})
         if not names:
             return ""
         name = "cpu.pb.gz" if "cpu.pb.gz" in names else names[0]
         files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
-        return f"profiles of processes are in {hosts}: `hprofiler convert {files} -o out.html` reads them"
+        return f"the profiles are in {hosts}; `hprofiler convert {files} -o out.html` reads them"
 
     def old_pages(self, events: Iterable[str]) -> list[Path]:
-        """The pages that earlier versions wrote beside it, one an event."""
+        """The pages of earlier versions, one per event."""
         return [self.path / f"report-{safe_name(event)}.html" for event in events]
 
     def release(self) -> None:
-        """Let other runs have the folder."""
+        """Unlock the folder."""
         self._free_room()
         if self._hold is not None:
             os.close(self._hold)
             self._hold = None
 
     def remove(self) -> None:
-        """Delete the run, and the folder if nothing else is in it."""
+        """Delete the run, and the folder if it is empty then."""
         self._free_room()
         self._remove_run()
         with suppress(OSError):
@@ -175,7 +175,7 @@ class RunFolder:
             self._room.free()
 
     def _claim(self, force: bool) -> bool:
-        """Hold the folder, unless a run is in it that is to be kept."""
+        """Lock the folder, unless it holds a run to keep."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._hold = os.open(self.path, os.O_RDONLY)
         claimed = False
@@ -187,7 +187,7 @@ class RunFolder:
         return claimed
 
     def _is_alone(self, force: bool) -> bool:
-        """Whether no other run goes on in the folder that is held."""
+        """Whether no other run uses the folder."""
         assert self._hold is not None
         try:
             fcntl.flock(self._hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -197,17 +197,17 @@ class RunFolder:
                     f"another run is writing to {self.path}", "wait for it, or choose another folder with -o"
                 ) from None
             return False
-        except OSError as error:  # some file systems have no locks; runs seldom begin at the same moment
+        except OSError as error:  # some file systems have no locks
             _log.info("%s cannot be locked: %s", self.path, error.strerror)
         return True
 
     def _is_empty(self, force: bool) -> bool:
-        """Whether no run is in the folder, with `force` any more."""
+        """Whether the folder holds no run; `force` deletes it."""
         if not any(self.path.iterdir()):
             return True
         if not is_file(self.path / RUN_FILE):
             raise RunFolderError(
-                f"{self.path} exists and is no run folder: nothing in it will be touched",
+                f"{self.path} exists and is not a run folder; it was not changed",
                 "choose a new or empty folder with -o",
             )
         if force:
@@ -215,7 +215,7 @@ class RunFolder:
         return force
 
     def _remove_run(self) -> None:
-        """Remove what a run writes and nothing else: a file the user put beside it stays."""
+        """Remove the files of a run only; files of the user stay."""
         for folder in (self.cluster_dir, self.path / "hosts"):
             if folder.is_symlink():
                 folder.unlink()
@@ -227,9 +227,9 @@ class RunFolder:
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A file that takes `path`'s place when the block ends well, and is gone when it does not.
+    """A file that replaces `path` if the block succeeds, and is deleted if it fails.
 
-    It has the `mode` less what the user's umask forbids.
+    It has the `mode`, reduced by the umask.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -242,9 +242,9 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def safe_name(name: str) -> str:
-    """A file name for any text: the text where it is harmless, else its harmless part and a hash.
+    """A file name for any text: the text if it is safe, else its safe part and a hash.
 
-    Containers are called POD/CONTAINER: no harmless text has the ~ that stands for the slash.
+    In POD/CONTAINER the slash becomes ~, which no safe text contains.
     """
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
         return name
@@ -260,35 +260,35 @@ def _hashed(name: str) -> str:
 
 
 def _beside(path: Path) -> Iterator[Path]:
-    """The path, and those that are as good where it is taken."""
+    """The path, then the same with a number."""
     yield path
     named = path.resolve() if path.name in ("", "..") else path  # `.` has no name
     if not named.name:
-        raise RunFolderError(f"{path} has a run in it", "choose another folder with -o")
+        raise RunFolderError(f"{path} contains a run", "choose another folder with -o")
     for number in itertools.count(2):
         yield named.with_name(f"{named.name}-{number}")
 
 
 def is_run_file(path: Path) -> bool:
-    """Whether this is no profile of a run folder, and stands for the folder: its page, or run.json."""
+    """Whether the path stands for its run folder: the page, or run.json."""
     return path.name in (RUN_FILE, PAGE_FILE) and is_file(path) and is_file(path.with_name(RUN_FILE))
 
 
 def _run_of(path: Path) -> Path:
-    """The run folder that is meant by the path."""
+    """The run folder that a path stands for."""
     own = path.name in _STANDS_FOR_ALL and is_there(path) and not is_file(path / RUN_FILE)
     return path.parent if own and is_file(path.parent / RUN_FILE) else path
 
 
 def _near(path: Path) -> str:
-    """What to name in place of something inside a run folder; "" for all else."""
+    """A remedy if the path is inside a run folder, or ""."""
     above = list(path.parents)[:_DEEPEST] if is_there(path) else []
     found = next((folder for folder in above if is_file(folder / RUN_FILE)), None)
-    return f"it is in one: name {found}" if found else ""
+    return f"it is in a run folder: name {found}" if found else ""
 
 
 def _events_of(folder: RunFolder) -> tuple[str, ...]:
     try:
         return folder.record.sampling.events
-    except RunFolderError:  # a damaged one is replaced all the same
+    except RunFolderError:  # a damaged run can be replaced too
         return ()

@@ -1,4 +1,4 @@
-"""Room on the disk that is kept for run.json: hosts' profiles may take all the rest."""
+"""Reserves disk space for run.json, because profiles may take all the rest."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import BinaryIO
 
 _ROOM = 8 << 20
 _SHARE = 8
-"""So many times as much has to be free, or nothing is taken from a disk that has hardly any room."""
+"""Reserve only if this many times as much is free."""
 _BLOCK = bytes(1 << 20)
 
 _log = logging.getLogger(__name__)
 
 
 class Room:
-    """Taken in a folder until `free`. It has no name, so nobody finds it, and it goes with the process."""
+    """An unnamed file that holds the space until `free`, or until the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._file: BinaryIO | None = None
         try:
             if _free_in(folder) >= _SHARE * _ROOM:
                 self._take(folder)
-        except OSError as error:  # the run may well do without it
-            _log.info("no room is kept in %s: %s", folder, error.strerror)
+        except OSError as error:  # the run works without it
+            _log.info("cannot reserve space in %s: %s", folder, error.strerror)
             self.free()
 
     def _take(self, folder: Path) -> None:

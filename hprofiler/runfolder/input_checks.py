@@ -1,4 +1,4 @@
-"""What hprofiler writes and people take for profiles: pages, run.json, run folders. What to name instead."""
+"""Files that users mistake for profiles (pages, run.json, run folders), and what to name instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.runfolder import RUN_FILE
 
-# run.json begins with its format, and no profile in JSON does.
+# run.json starts with its format; no profile in JSON does.
 _RUN = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*[,}]')
 _PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _BEGINNING = 1024
@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def refuse_no_profile(path: Path) -> None:
-    """UsageError for a page, and for a run's run.json, by how they begin. Raises OSError."""
+    """Raises UsageError for a page or a run.json, recognised by its beginning. Raises OSError."""
     if not is_file(path):
         return
     with path.open("rb") as file:
@@ -25,14 +25,18 @@ def refuse_no_profile(path: Path) -> None:
     for looks, what in ((_PAGE, "a page"), (_RUN, f"the {RUN_FILE} of a run")):
         if looks.match(beginning):
             raise UsageError(
-                f"cannot read {path}: it is {what}, and no profile", where_profiles_are(path.parent)
+                f"cannot read {path}: it is {what}, not a profile", where_profiles_are(path.parent)
             )
 
 
 def where_profiles_are(folder: Path) -> str:
-    """What of a run folder can be read as a profile."""
+    """Files of a run folder that can be read as a profile."""
     if not is_file(folder / RUN_FILE):
-        return "name the profile that it was made of"
+        return "name the profile it was made from"
     kept = [one for one in (folder / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
     kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
-    return f"all its processes are in {kept[0]}" if kept else f"its profiles are in {folder / 'hosts'}"
+    return (
+        f"the profile of all its processes is {kept[0]}"
+        if kept
+        else f"its profiles are in {folder / 'hosts'}"
+    )

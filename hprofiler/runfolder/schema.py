@@ -1,4 +1,4 @@
-"""run.json: what a run says of itself, written and read by the same types."""
+"""run.json: the description of a run, written and read with the same types."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hprofiler.model import (
 
 FORMAT = 3
 MOST_BYTES = 2 << 30
-"""Of a run.json that is read. A day of a thousand processes has half of that."""
+"""Longest run.json that is read; a day of a thousand processes has half of that."""
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One host of the run. `inside` is a container that was visited through the API server."""
+    """A host of the run. `inside`: a container, reached through the API server."""
 
     name: str
     address: str = ""
@@ -49,22 +49,22 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found(self) -> frozenset[int]:
-        """The pids of its processes: recorded, or failed on the way."""
+        """The pids of its processes, recorded or failed."""
         return self.recorded | {one.pid for one in self.outcomes if one.pid is not None}
 
     @property
     def short(self) -> frozenset[int]:
-        """The pids of processes that were recorded, and not for all of the time."""
+        """The pids of processes whose recording ended early."""
         return self.recorded & {one.pid for one in self.outcomes if one.seconds is not None}
 
     @property
     def idle(self) -> bool:
-        """Reached, and nothing there matched the selector."""
+        """Reached, without a match."""
         return any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
 
     @property
     def failed(self) -> bool:
-        """A ledger line of its own says so."""
+        """It has a failed outcome of its own."""
         return any(one.pid is None and one.status is Status.FAILED for one in self.outcomes)
 
 
@@ -92,10 +92,10 @@ class RecordingCoverage:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of what was meant was recorded: "37 of 40 processes on 9 of 10 hosts".
+    """Coverage of the run: "37 of 40 processes on 9 of 10 hosts".
 
-    A recording is a process x an event; a process counts as recorded when one of its events was. Those that
-    are `short` were recorded, and not for all of the time for which they could have been.
+    A recording is a process x an event; a process counts as recorded if one of its events was. `short`
+    recordings ended early.
     """
 
     hosts: HostCoverage = HostCoverage()
@@ -123,13 +123,13 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """No event of a process that was found, no host, and no time is missing."""
+        """No host, process, event or time is missing."""
         whole = self.recordings.made == self.recordings.expected and not self.processes.short
         return self.hosts.failed == 0 and whole
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed content of run.json. `roots` are the frames at which the job's own stacks begin."""
+    """The typed content of run.json. `roots` are the frames at which the job's own stacks start."""
 
     format: int = FORMAT
     hprofiler: str = ""
@@ -148,7 +148,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def host_record(result: HostResult) -> HostRecord:
-    """What run.json says of a host. Command lines stay out of it: they may hold secrets."""
+    """A host in run.json, without command lines, which may contain secrets."""
     recordings = (replace(one, process=replace(one.process, command="")) for one in result.recordings)
     return HostRecord(
         name=result.host.name,
@@ -166,13 +166,13 @@ def host_record(result: HostResult) -> HostRecord:
 
 
 def read(text: bytes) -> RunRecord:
-    """The record in a run.json of this or an earlier format. ValueError says what is wrong with it.
+    """Decode a run.json of this or an earlier format. Raises ValueError.
 
-    It may come from elsewhere: control characters are taken out of its texts.
+    It may come from elsewhere, so control characters are removed.
     """
     if len(text) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 30} GiB")
-    # Without a bound of values: a day's recordings have a second each in their timelines.
+    # Without a bound of values: timelines have one value per second.
     content = bounded_json.read(text, len(text))
     if not isinstance(content, dict):
         raise ValueError("not a JSON object")
@@ -187,7 +187,7 @@ def read(text: bytes) -> RunRecord:
 
 
 class UnknownFormat(ValueError):
-    """A run.json of a version that is not read. `format` is what it says."""
+    """A run.json of an unknown format."""
 
     def __init__(self, found: object) -> None:
         super().__init__(f"format {found}")
@@ -195,7 +195,7 @@ class UnknownFormat(ValueError):
 
 
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 2 as format 3: there outcomes had no code, and containers were known by their addresses."""
+    """Converts format 2 to 3: outcomes had no code, and containers were identified by their addresses."""
     hosts = content.get("hosts")
     target = content.get("target")
     in_pods = isinstance(target, dict) and target.get("kind") == "kubernetes"
@@ -210,7 +210,7 @@ def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def pieces(record: RunRecord) -> Iterator[bytes]:
-    """The record as JSON, with a line for each member and each host."""
+    """The record as JSON, one line per member and host."""
     for number, name in enumerate(RunRecord.__struct_fields__):
         yield b",\n" if number else b"{\n"
         yield b'"%s": ' % name.encode()
@@ -229,7 +229,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _printable(value: Any) -> Any:
-    """A JSON value with texts and names that can be shown anywhere."""
+    """A JSON value without control characters."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):

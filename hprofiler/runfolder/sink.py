@@ -1,4 +1,4 @@
-"""What arrives from agents, checked and put into the run folder while the run goes on."""
+"""Checks what arrives from agents and writes it to the run folder."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from hprofiler.model import Host, Process, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder, replacing
 
-# Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
+# Hosts send in parallel, but few profiles are decoded at a time, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
 
 
 class _Size(NamedTuple):
-    """What a profile may come to once it is taken apart, which bounds the memory that it takes.
+    """Limits of a decoded profile.
 
-    `cells` are nodes times values; there are no more names than nodes. `bytes` are those of the file before
-    it was compressed, and those of all names.
+    `cells` are nodes times values; there are at most as many names as nodes. `bytes` limits the uncompressed
+    file and all names.
     """
 
     cells: int
     bytes: int
 
 
-# A few kilobytes can stand for millions of nodes, or for long names: large ones have their turn alone.
+# A few kilobytes can hold millions of nodes or long names, so large profiles are decoded one at a time.
 _USUAL = _Size(1 << 19, 8 << 20)
-# An agent makes no larger ones (MOST_OF_EVENT, MOST_NAMES).
+# The largest that an agent makes (MOST_OF_EVENT, MOST_NAMES).
 _MOST = _Size(1 << 23, 128 << 20)
-# Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads
-# where what waits counts as well. Sums of all hosts have 63 bits.
+# Sum over a host's profiles: a day of four hundred processors in nanoseconds. Sums over all hosts have 63
+# bits.
 _MOST_OF_HOST = 1 << 55
 _MOST_OF_THREADS = 1 << 58
 _AGAIN = "record again, for a shorter time or with fewer events if the profile is too large"
@@ -44,7 +44,7 @@ _OF_THREADS = frozenset({"wall", "offcpu", "delay"})
 
 
 class FolderSink:
-    """Writes what comes to the run folder: profiles as gzipped pprof with the thread as a label."""
+    """Writes to the run folder: profiles as gzipped pprof with the thread as a label."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class FolderSink:
         self._sums: dict[tuple[str, str], int] = {}
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
-        """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
+        """`collect.ProfileSink.profile`. Raises ProfileError for a profile with other values."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
@@ -62,11 +62,11 @@ class FolderSink:
                 self._write(arrived, pieces)
                 return self._convert(arrived, path, host, recording)
         finally:
-            with contextlib.suppress(OSError):  # what went wrong before is the better word
+            with contextlib.suppress(OSError):  # the earlier error is more useful
                 arrived.unlink(missing_ok=True)
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        """`collect.ProfileSink.raw`. What an engine wrote is not masked: only its owner may read it."""
+        """`collect.ProfileSink.raw`. Raw files are not masked, so only the owner may read them."""
         path = self._folder.raw_path(host.name, process.pid, name)
         with _writing(path):
             self._write(path, pieces, mode=0o600)
@@ -75,7 +75,7 @@ class FolderSink:
         with self._turns:
             try:
                 return self._converted(arrived, path, host, recording, _USUAL)
-            except _Unreadable:  # perhaps it is only too large for the usual bounds
+            except _Unreadable:  # it may just exceed the usual bounds
                 pass
         with self._large:
             return self._converted(arrived, path, host, recording, _MOST)
@@ -83,7 +83,7 @@ class FolderSink:
     def _converted(
         self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
     ) -> dict[str, int]:
-        """The compact profile as the run folder's pprof; gives its totals."""
+        """Writes the compact profile as pprof; returns its totals."""
         profile = _read(arrived, recording, most)
         totals = {name: profile.total(name) for name, _ in profile.values}
         process = recording.process
@@ -94,16 +94,16 @@ class FolderSink:
 
     @contextmanager
     def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:
-        """ProfileError for amounts that nobody can have used, which would spoil the sums of all hosts.
+        """Raises ProfileError for impossible amounts, which would spoil the sums over all hosts.
 
-        Counted is what the block, which writes it, comes to an end with.
+        Amounts count only if the block, which writes the profile, succeeds.
         """
         what = f"the {recording.event} profile of process {recording.process.pid}"
         with self._counting:
             sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
             for name, total in sums.items():
                 if total > (_MOST_OF_THREADS if name in _OF_THREADS else _MOST_OF_HOST):
-                    raise ProfileError(f"{what} cannot be: {totals[name]} {name}", "record again")
+                    raise ProfileError(f"{what} is impossible: {totals[name]} {name}", "record again")
             self._count(host, totals, 1)
         try:
             yield
@@ -126,16 +126,18 @@ class FolderSink:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """The operating system's refusals in words of ours."""
+    """Translates errors of the operating system."""
     try:
         yield
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
-        raise HostError("fetch", reason, "free some space, or choose another -o", code="disk-full") from error
+        raise HostError(
+            "fetch", reason, "free some space, or choose another folder with -o", code="disk-full"
+        ) from error
 
 
 class _Unreadable(ProfileError):
-    """The profile is broken, or has more of something than the bounds allow."""
+    """The profile is damaged or exceeds the bounds."""
 
 
 def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
@@ -146,5 +148,5 @@ def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
         reason = str(error).replace(f"{arrived}: ", "")
         raise _Unreadable(f"{what} cannot be read: {reason}", _AGAIN) from error
     if tuple(profile.values) != measure_of(recording.event).columns:
-        raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
+        raise ProfileError(f"{what} has other values: {profile.values}", "record again")
     return profile

@@ -1,1 +1,1 @@
-"""What `-j` means: a Selector, from a name, a file, or what the user typed."""
+"""`-j` → Selector, from a name, a file, or an expression."""

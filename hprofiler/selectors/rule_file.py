@@ -1,8 +1,7 @@
-"""One selector file: YAML in, the protocol's rule query out, every mistake explained.
+"""Reads a selector file (YAML) into the protocol's rule query.
 
-The keys are the words of `agents/PROTOCOL.md` ("Selectors"). A file is refused rather than half
-understood: an unknown key, a wrong type or a regular expression that the agent could not compile is
-a `SelectorError` that names the file and the key.
+The keys are those of `agents/PROTOCOL.md` ("Selectors"). An unknown key, a wrong type or a regular
+expression that the agent cannot compile is a `SelectorError` that names the file and the key.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class"
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
-# What Python's `re` knows and the agent's Rust `regex` does not. Escaped punctuation is taken out first.
+# Supported by Python's `re`, but not by Rust's `regex`. Escaped punctuation is removed first.
 _ESCAPED = re.compile(r"\\[^A-Za-z0-9]")
 _NOT_IN_RUST = (
     (re.compile(r"\(\?(?:=|!|<=|<!)"), "look-around such as (?=…) or (?!…) is not supported"),
@@ -34,7 +33,7 @@ _NOT_IN_RUST = (
     (re.compile(r"\(\?\(|\(\?>|\(\?#"), "conditional, atomic and comment groups are not supported"),
     (re.compile(r"\\Z"), "\\Z is not supported; the end of the text is \\z"),
 )
-# And what Rust knows and Python (3.9) does not: put into Python's words for the sanity check alone.
+# Supported by Rust, but not by Python: translated for the check only.
 _TO_PYTHON = (
     (re.compile(r"\\z"), r"\\Z"),
     (re.compile(r"\\[pP](?:\{[^}]*\}|[A-Z])"), r"\\w"),
@@ -49,7 +48,7 @@ _TO_PYTHON = (
 class NamedSelector:
     """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
 
-    `roots` are the frames at which the job's own stacks begin: whole names, `*` is any text.
+    `roots` are the frames at which the job's own stacks start: whole names, `*` is any text.
     """
 
     name: str
@@ -62,7 +61,7 @@ class NamedSelector:
 def check_regex(regex: str) -> int:
     """Number of groups of a regular expression in Rust's `regex` syntax; ValueError says what is wrong.
 
-    A sanity check with Python's `re`: the agent compiles the expression again and has the last word.
+    A check with Python's `re`; the agent compiles the expression again.
     """
     bare = _ESCAPED.sub("_", regex)
     for pattern, problem in _NOT_IN_RUST:
@@ -79,7 +78,7 @@ def check_regex(regex: str) -> int:
 
 
 def read_selector_file(path: Path) -> NamedSelector:
-    """Read and check one file; SelectorError names the file, the key and the way out."""
+    """Read and check one file; SelectorError names the file, the key and a remedy."""
     document = _Node(path, "", _load_yaml(path))
     keys = document.mapping(FILE_KEYS)
     document.require("name", "summary", "any")
@@ -115,7 +114,7 @@ def _capture(node: _Node) -> dict[str, str]:
     node.require("from", "regex")
     source = keys["from"].text()
     if source not in CAPTURE_SOURCES:
-        raise keys["from"].error(f"{source!r} is none of: {', '.join(CAPTURE_SOURCES)}")
+        raise keys["from"].error(f"{source!r} is not one of: {', '.join(CAPTURE_SOURCES)}")
     if (source == "environment") != ("name" in keys):
         raise node.error("'name' is the variable's name: needed with 'from: environment', and only there")
     if keys["regex"].regex_groups() != 1:
@@ -127,15 +126,15 @@ def _template(node: _Node, labels: Mapping[str, Any]) -> str:
     template = node.text()
     for field in _FIELD.findall(template):
         if field not in labels:
-            raise node.error(f"{{{field}}} is none of the labels: {', '.join(labels) or 'there are none'}")
+            raise node.error(f"{{{field}}} is not one of the labels: {', '.join(labels) or 'there are none'}")
     if "{" in _FIELD.sub("", template) or "}" in _FIELD.sub("", template):
-        raise node.error("has a brace without its partner")
+        raise node.error("has an unmatched brace")
     return template
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A value of the file and where it stands, so that every error can say so."""
+    """A value and its place in the file, for errors."""
 
     path: Path
     key: str
@@ -143,10 +142,10 @@ class _Node:
 
     def error(self, problem: str) -> SelectorError:
         where = f"{self.path}: {self.key}: " if self.key else f"{self.path}: "
-        return SelectorError(where + problem, "see docs/selectors.md for the keys of a selector file")
+        return SelectorError(where + problem, "docs/selectors.md explains the keys")
 
     def mapping(self, known: tuple[str, ...] | None) -> dict[str, _Node]:
-        """Members by name; a key that is not in `known` (None: any) is an error that lists them."""
+        """Members by name; a key outside `known` (None: any) is an error."""
         if not isinstance(self.value, dict):
             raise self.error(f"must be a mapping of keys to values, not {_kind(self.value)}")
         for key in self.value:
@@ -172,7 +171,7 @@ class _Node:
         return self.value
 
     def texts(self) -> list[str]:
-        """A list of texts; one text alone is a list of one."""
+        """A list of texts; a single text is a list of one."""
         return [self.text()] if isinstance(self.value, str) else [node.text() for node in self.items()]
 
     def regex_groups(self) -> int:
@@ -195,7 +194,7 @@ class _Node:
         return f"{self.key}.{key}" if self.key else key
 
 
-# The members of an alternative, in the protocol's words, and how each is read.
+# Members of an alternative, and their readers.
 _ALTERNATIVE: dict[str, Callable[[_Node], Any]] = {
     "main_class": _Node.texts,
     "program": _Node.texts,
@@ -215,33 +214,33 @@ def _kind(value: Any) -> str:
 
 
 def _load_yaml(path: Path) -> Any:
-    """The file's one document. PyYAML is imported here, so that `--help` does not wait for it."""
+    """The document of the file. PyYAML is imported here to keep `--help` fast."""
     import yaml
 
     if is_there(path) and not is_file(path):
-        raise SelectorError(f"{path}: is no regular file")
+        raise SelectorError(f"{path}: is not a regular file")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise SelectorError(f"{path}: cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB, which no selector is")
+        raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB: not a selector")
     try:
         root = yaml.compose(content, Loader=yaml.SafeLoader)
         _refuse_repeated_keys(path, root)
         return yaml.safe_load(content)
     except SelectorError:
         raise
-    except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
+    except Exception as error:  # a value with a wrong tag (`!!bool maybe`) raises various exceptions
         problem = " ".join(str(error).split())
         raise SelectorError(f"{path}: not valid YAML: {problem}") from error
 
 
 def _refuse_repeated_keys(path: Path, root: Any) -> None:
-    """YAML readers keep the last of two equal keys without a word: half the rule would be lost.
+    """Refuse duplicate keys: YAML readers silently keep the last one, and half the rule would be lost.
 
-    A value may stand for itself many times over (`*alias`), or be a part of itself: all are counted.
+    Values behind aliases are counted too, because they may multiply or be recursive.
     """
     pending = [root]
     values = 0
@@ -249,7 +248,7 @@ def _refuse_repeated_keys(path: Path, root: Any) -> None:
         node = pending.pop()
         values += 1
         if values > MAX_VALUES:
-            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values, which no selector does")
+            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values: not a selector")
         if node is None or node.id == "scalar":
             continue
         if node.id == "sequence":

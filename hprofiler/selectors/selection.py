@@ -1,14 +1,14 @@
-"""What `-j` means: a name, a pid list, a regular expression, a shell pipe, or plain text.
+"""The forms of `-j`: a name, a list of pids, a regular expression, a shell pipe, or plain text.
 
-The choice is made in this order; the first that fits wins:
+The first form that fits wins:
 
 1. `pid:123,456`: these processes, JVMs or not.
 2. `re:EXPRESSION`: a regular expression (Rust's `regex` syntax) searched in the whole command line.
 3. `text:ANYTHING`: plain text, whatever it looks like.
 4. The exact name of a selector.
 5. A shell pipe: it holds a `|`, or its first word is a filter such as `grep` or `awk`.
-6. A bare word of a-z, 0-9 and - that is near a selector's name: an error that lists those names,
-   because a misspelt name that silently matched as text would find nothing, or the wrong thing.
+6. A bare word of a-z, 0-9 and - that is similar to a selector's name is an error that lists those names,
+   because a misspelt name would match nothing, or the wrong thing.
 7. Everything else is plain text: a substring of the command line.
 """
 
@@ -36,7 +36,7 @@ _PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
 
 
 def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> list[Path]:
-    """Where selectors are looked for, earliest first: shipped, the user's own (if any), `--selectors`."""
+    """Folders of selectors, in this order: shipped, the user's own, `--selectors`."""
     own = usual(f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/hprofiler/selectors")
     return [shipped, *([own] if own and is_folder(own) else []), *extra]
 
@@ -44,8 +44,7 @@ def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> list[Path
 def load_selectors(directories: Sequence[Path]) -> dict[str, NamedSelector]:
     """Every selector of the directories by name, sorted; a later directory overrides an earlier one.
 
-    SelectorError when a directory cannot be listed, a file breaks the rules, or one directory holds
-    a name twice.
+    SelectorError if a directory cannot be listed, a file is invalid, or a directory has a name twice.
     """
     selectors: dict[str, NamedSelector] = {}
     for directory in directories:
@@ -54,11 +53,11 @@ def load_selectors(directories: Sequence[Path]) -> dict[str, NamedSelector]:
 
 
 def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
-    """Turn what the user typed after `-j` into a Selector (order of choice: see the module).
+    """Parse the value of `-j` (for the order, see the module).
 
-    `query` is the protocol's selector object, except for a pipe: {"kind": "pipe", "pipe": text
-    without a leading `|`}, which the agent's client evaluates on the host into pids. SelectorError
-    says what is wrong; it lists near names for an unknown one.
+    `query` is the protocol's selector object, except for a pipe: {"kind": "pipe", "pipe": text without a
+    leading `|`}, which the client evaluates on the host into pids. SelectorError lists similar names for an
+    unknown one.
     """
     typed = text.strip()
     _check_typed(typed)
@@ -76,7 +75,7 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
 
 
 def job_roots(directories: Sequence[Path]) -> tuple[str, ...]:
-    """The roots of whatever an application of YARN may be: Spark, MapReduce, Tez, Flink."""
+    """The roots of all kinds of YARN applications: Spark, MapReduce, Tez, Flink."""
     named = load_selectors(directories)
     roots = (root for name in _JOBS if name in named for root in named[name].roots)
     return tuple(dict.fromkeys(roots))
@@ -93,7 +92,7 @@ def _load_directory(directory: Path) -> dict[str, NamedSelector]:
         selector = read_selector_file(file)
         if selector.name in selectors:
             twin = selectors[selector.name].source.name
-            raise SelectorError(f"{file}: name: {selector.name!r} is the name of {twin} too", "rename one")
+            raise SelectorError(f"{file}: name: {selector.name!r} is also the name of {twin}", "rename one")
         selectors[selector.name] = selector
     return selectors
 
@@ -104,7 +103,9 @@ def _check_typed(typed: str) -> None:
     if len(typed) > MAX_TEXT:
         raise SelectorError(f"the selector is longer than {MAX_TEXT} characters")
     if not typed.replace("\t", " ").isprintable():
-        raise SelectorError("the selector holds a line break or a control character", "give it on one line")
+        raise SelectorError(
+            "the selector contains a line break or a control character", "write it on one line"
+        )
 
 
 def _pids(typed: str) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def _pids(typed: str) -> dict[str, Any]:
 
 def _regex(typed: str) -> dict[str, Any]:
     if not typed:
-        raise SelectorError("re: has no expression", "write re:EXPRESSION, or `java` for every JVM")
+        raise SelectorError("re: is empty", "write re:EXPRESSION, or `java` for every JVM")
     try:
         check_regex(typed)
     except ValueError as error:
@@ -134,7 +135,7 @@ def _regex(typed: str) -> dict[str, Any]:
 
 def _text(typed: str) -> dict[str, Any]:
     if not typed:
-        raise SelectorError("text: has no text", "write text:WORDS, or `java` for every JVM")
+        raise SelectorError("text: is empty", "write text:WORDS, or `java` for every JVM")
     return {"kind": "text", "text": typed}
 
 
@@ -146,13 +147,15 @@ def _is_pipe(typed: str) -> bool:
 
 
 def _pipe(typed: str) -> str:
-    """The pipe as the shell gets it. Process lines are fed to it, so a `ps` of its own would be a mistake."""
+    """The pipe for the shell. It reads process lines from stdin, so it must not start with `ps`."""
     pipe = typed.lstrip("|").strip()
     if not pipe or pipe.endswith("|"):
-        raise SelectorError(f"{typed!r} is not a whole shell pipe", "write it as 'grep one | grep -v other'")
+        raise SelectorError(
+            f"{typed!r} is not a complete shell pipe", "write it as 'grep one | grep -v other'"
+        )
     if pipe.split()[0] == "ps":
         raise SelectorError(
-            "a pipe selector is fed with the process list", "leave out `ps`: 'grep one | grep -v other'"
+            "a pipe selector reads the process list by itself", "leave out `ps`: 'grep one | grep -v other'"
         )
     return pipe
 
@@ -166,11 +169,11 @@ def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
     near += [name for name in known if name not in near and _near_a_word(typed, name)]
     if near:
         raise SelectorError(
-            f"no selector is called {typed!r}; near it: {', '.join(near)}",
+            f"no selector is named {typed!r}; near it: {', '.join(near)}",
             f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
         )
 
 
 def _near_a_word(typed: str, name: str) -> bool:
-    """Whether it is a misspelling of one of the words of a name: `sprk` of spark-executor."""
+    """Whether it is a misspelt word of a name: `sprk` for spark-executor."""
     return bool(difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85))

@@ -19,7 +19,7 @@ _LAST_SECONDS = 5.0
 
 CONTAINER_TOOLS = ("cat", "chmod", "head", "rm", "uname", "wc")
 """Programs that a container's image needs beside `sh`, so that the agent can be sent there and run."""
-OTHER_WAYS_IN = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
+OTHER_WAYS_IN = "use --debug-container IMAGE, or SSH to the node with --via ssh"
 """What to do about an image that lacks them."""
 
 
@@ -185,5 +185,5 @@ def _read_bounded(channel: Channel) -> bytes:
     while piece := channel.read(_PIECE):
         collected += piece
         if len(collected) > RUN_OUTPUT:
-            raise HostError("connect", f"the command wrote more than {RUN_OUTPUT >> 20} MiB")
+            raise HostError("connect", f"the output of the command is larger than {RUN_OUTPUT >> 20} MiB")
     return bytes(collected)

@@ -64,7 +64,7 @@ def arguments(
     small = ["-Xmx48m", "-XX:+UseSerialGC"]
     program = [main, "--role", role, "--load", str(load)]
     timer = ["--seconds", str(seconds)] if seconds else []
-    # the class path is no part of the command line: a pipe such as `grep -v root` would judge by it
+    # the class path is not a part of the command line: a pipe such as `grep -v root` would judge by it
     return ["env", f"CLASSPATH={build.classes()}", java, *small, *options, *program, *timer, *extra]
 
 

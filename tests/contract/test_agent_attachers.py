@@ -63,7 +63,7 @@ def test_an_agent_stays_until_the_jvm_that_it_signalled_goes_on(agent, signalled
     burner, trigger, socket = signalled(agent)
     agent.send("start")
     (line,) = agent.collect().left
-    assert line.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
+    assert line.startswith(f"{trigger}: process {burner.outer.pid} has not read it yet")
     agent.send("bye")
     assert agent.expect("left")["left"] == []
     agent.expect_end()

@@ -49,7 +49,7 @@ def test_another_users_word_counts_for_less(agent, burn):
             found = find(agent, ONE, **vouched)
             assert pids(found) == [mine.outer.pid]
             (ignored,) = found["ignored"]
-            assert ignored["pid"] == stranger.outer.pid and "only says that it is in" in ignored["reason"]
+            assert ignored["pid"] == stranger.outer.pid and "claims to be in" in ignored["reason"]
     assert pids(find(agent, ONE)) == sorted([mine.outer.pid, stranger.outer.pid])
 
 

@@ -121,7 +121,9 @@ def test_into_a_jvm_that_somebody_else_profiles_nothing_is_loaded(agent, burn, t
     attach.execute(pid, "load", str(theirs), "true", f"start,event=ctimer,file={tmp_path}/out")
     checked = agree(agent, burner)
     assert checked["engine"] == "perf", checked
-    assert "is at work in process" in checked["reason"] and "so nothing else is" in checked["reason"], checked
+    assert (
+        "is active in process" in checked["reason"] and "so hprofiler loads no library" in checked["reason"]
+    ), checked
     assert "stop it first (asprof stop)" in checked["remedy"], checked
     maps = Path(f"/proc/{pid}/maps").read_text()
     assert str(theirs) in maps and "/.hprofiler-" not in maps
@@ -175,7 +177,7 @@ def test_by_capabilities_alone_nothing_has_a_name(new_agent, plain):
     """The kernel would have it sampled: that it would not is no reason."""
     agent = new_agent(user=OTHER_USER, rights=["--inh-caps=+perfmon", "--ambient-caps=+perfmon"])
     told = check(agent, plain, engine="perf")
-    assert "the agent has CAP_PERFMON" in texts(told, "user"), told
+    assert "the agent has the capabilities CAP_PERFMON" in texts(told, "user"), told
     (checked,) = told["processes"]
     assert checked["status"] == "failed" and "nothing of it would have a name" in checked["reason"], checked
 

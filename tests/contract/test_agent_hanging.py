@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="this kernel has no FUSE"),
 ]
 
-HANGS = "it hangs: it could not be read in time (ps would wait for it as well)"
+HANGS = "it hangs: it could not be read in time (ps would hang as well)"
 SOURCE = Path(__file__).with_name("hanging.c")
 
 
@@ -61,7 +61,7 @@ def test_the_others_are_found_and_that_it_hangs_is_reported(agent, burn, hanging
     assert hanging in [process["pid"] for process in listing["ignored"]]
     ignored = agent.find(kind="text", text="no command line has this")["ignored"]
     (left_out,) = [one for one in ignored if one["pid"] == hanging]
-    assert left_out["doubtful"] and left_out["reason"] == f"{HANGS}: it may be one that is meant"
+    assert left_out["doubtful"] and left_out["reason"] == f"{HANGS}: it may match"
 
 
 def test_one_whose_user_the_agent_cannot_become_is_passed_over(new_agent, hanging):
@@ -81,5 +81,5 @@ def test_what_may_be_in_it_is_not_cleaned(agent, hanging):
     finally:
         library.rmdir()
     entry = at(told["entries"], library)
-    assert entry["state"] == "used" and "could not be looked at may have" in entry["reason"], entry
+    assert entry["state"] == "used" and "could not be checked may have" in entry["reason"], entry
     assert {"what": f"process {hanging}", "reason": HANGS} in told["failed"]

@@ -186,7 +186,7 @@ def test_a_folder_without_room_is_refused(agent, burn_contained):
 def is_cut_short(done):
     """A recording in memory that was ended before its time."""
     assert done.outcome["status"] == "degraded" and done.outcome["remedy"], done.outcome
-    assert "the part that it may take of the memory" in done.outcome["reason"], done.outcome
+    assert "its part of the memory" in done.outcome["reason"], done.outcome
     return done.head("alloc")["seconds"] < 110
 
 

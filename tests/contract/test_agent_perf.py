@@ -62,7 +62,7 @@ def test_a_jvm_that_takes_no_agents_writes_its_map_itself(agent, burn, jdk):
     assert not usual_map(burner).exists()
 
 
-@pytest.mark.parametrize(("owner", "why"), [(0, "would write over it"), (OTHER_USER, "have no names")])
+@pytest.mark.parametrize(("owner", "why"), [(0, "would overwrite it"), (OTHER_USER, "have no names")])
 def test_a_map_that_was_there_is_not_written_over_and_only_its_users_is_read(agent, burn, owner, why):
     burner = burn(jdk=17, options=[FRAME_POINTERS, NO_LOADING])
     before = "0 7fffffffffff Everything.everywhere\n"

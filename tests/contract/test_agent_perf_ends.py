@@ -55,7 +55,7 @@ def test_a_perf_that_does_not_begin_is_given_up_and_ended(new_agent, burn, tmp_p
     assert ready, refused
     agent.send("start")
     outcome = agent.expect("outcome")
-    assert "perf did not begin within" in outcome["reason"] and "processors" in outcome["remedy"], outcome
+    assert "perf did not start within" in outcome["reason"] and "processors" in outcome["remedy"], outcome
     procs.wait_for("perf's end", lambda: not procs.children(agent.process.pid))
     assert agent.expect("recording")["processes"] == 0
 

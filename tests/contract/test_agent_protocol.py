@@ -57,8 +57,8 @@ def test_the_arm64_binary_greets(tmp_path):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b'{"type":"list"}\n', "begins with one hello"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2 and not 9"),
+        (b'{"type":"list"}\n', "starts with one hello"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9"),
         (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease"),
     ],
 )
@@ -261,4 +261,4 @@ def test_a_jvm_that_does_not_match_is_mentioned_only_where_it_may_be_meant(new_a
         ignored = new_agent(user=user).find(kind="text", text="no command line has this")["ignored"]
         doubtful = {one["pid"]: one["reason"] for one in ignored if one["pid"] in (unread, known)}
         assert doubtful.keys() == expected
-        assert all("it may be one that is meant" in reason for reason in doubtful.values()), doubtful
+        assert all("it may match" in reason for reason in doubtful.values()), doubtful

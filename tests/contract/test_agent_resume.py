@@ -114,7 +114,7 @@ def test_nobody_comes_back(keep):
     kept.agent.close_stdin()
     assert kept.agent.wait() == 1
     assert time.monotonic() - began >= SHORT
-    assert "did not come back" in kept.agent.stderr() and kept.is_let_go()
+    assert "did not reconnect" in kept.agent.stderr() and kept.is_let_go()
 
 
 @pytest.mark.parametrize("how", ["received", "bye", "SIGTERM", "SIGTERM while it keeps"])

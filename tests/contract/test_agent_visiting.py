@@ -102,7 +102,7 @@ def test_folders_that_nothing_runs_from_are_passed_over(binaries):
         )
         return Visited(lambda command: f"exec unshare -m sh -c {shlex.quote(script + shlex.quote(command))}")
 
-    with pytest.raises(HostError, match="no folder in the container") as caught:
+    with pytest.raises(HostError, match="no writable folder without noexec") as caught:
         AgentSession.open(sealed("-o noexec"), binaries)
     assert "emptyDir at /tmp" in caught.value.remedy
     with AgentSession.open(sealed("-o exec"), binaries) as session:

@@ -118,7 +118,7 @@ def test_a_machine_under_two_names_is_recorded_once(site, burner):
     assert_good(results[first], burner)
     note, idle = results[other].outcomes
     assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
-    assert note.reason == f"1 process is left to {first}, which is the same machine"
+    assert note.reason == f"1 process is recorded as {first}, which is the same machine"
 
 
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
@@ -165,7 +165,7 @@ def interrupted(site, burner):
 def assert_fetched(run, burner):
     result = run.result()
     (line,) = of_processes(result)
-    reason = r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later"
+    reason = r"ended after \d+ s: the connection was lost; the recording was fetched \d+ s later"
     assert line.status is Status.DEGRADED and re.search(reason, line.reason), line
     assert not of_host(result), result.outcomes
     assert line.seconds is not None and not coverage_of(result).complete, "time is missing"
@@ -207,8 +207,8 @@ def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(interrupted
         os.close(agent)
     (line,) = of_host(run.result())
     assert (line.status, line.stage) == (Status.FAILED, "record")
-    assert line.reason.startswith("the agent was ended by a signal") and "connection was fine" in line.reason
-    assert "lost with its agent" in line.reason
+    assert line.reason.startswith("the agent was killed by a signal while the connection was up")
+    assert "what was not fetched before is lost" in line.reason
     assert "dmesg" in line.remedy and "hprofiler cleanup" in line.remedy
     assert [one.lost for one in of_processes(run.result())] == [True]
     assert burner.pid in new_agent().clean()["stopped"]
@@ -220,7 +220,7 @@ def test_a_host_that_stays_away_is_given_up(interrupted, monkeypatch):
     server.kill_sessions(and_stop=True)
     (line,) = of_host(run.result())
     assert line.status is Status.FAILED and "refused" in line.reason
-    assert re.search(r"could not be made again within \d+ s: ", line.reason), line
+    assert re.search(r"could not be restored within \d+ s: ", line.reason), line
 
 
 @pytest.mark.nightly

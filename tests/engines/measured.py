@@ -189,7 +189,7 @@ class Run:
 
     def profile(self, program: Program, event: str = "cpu", threads: bool = True) -> Profile:
         """The process's profile; with `threads` the outermost frame of each stack is its thread group."""
-        # the file of an event whose name is no file's has another one, and a hash
+        # the file of an event whose name is not a file's has another one, and a hash
         path = self.path(program, re.sub(r"[^\w.-]", "_", event) + ("*" if ":" in event else "") + ".pb.gz")
         return Profile.open(path, threads="groups") if threads else Profile.open(path)
 

@@ -61,7 +61,7 @@ def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
 
 @pytest.fixture(scope="module")
 def program(zoo: Zoo) -> Native:
-    """One that is no JVM."""
+    """One that is not a JVM."""
     return zoo.native("c", 0.2)
 
 

@@ -33,7 +33,7 @@ def test_the_stream_is_what_the_file_is(kind: str, tmp_path: Path) -> None:
 
 
 def depths_and_leaves(stacks: dict[str, int], period: int) -> Counter:
-    """How often each leaf was seen at each depth; the thread's group is no frame of the sample."""
+    """How often each leaf was seen at each depth; the thread's group is not a frame of the sample."""
     counts: Counter = Counter()
     for stack, total in stacks.items():
         _, *frames = stack.split(";")

@@ -62,7 +62,7 @@ def test_a_consistent_palette_is_kept_in_the_working_folder(folder: Path) -> Non
 
 def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
     done = convert(folder, "in.folded", "-o", "x.svg", "--total", "5")
-    assert "--total 5 is less than there is" in done.stderr
+    assert "--total 5 is less than the total of the profile" in done.stderr
 
 
 def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:

@@ -331,7 +331,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     assert result.code == 3, str(result)
     what = {
         "deleted": "was deleted during",
-        "crashed": "was started anew during|has ended|is between two starts",
+        "crashed": "was restarted during|has ended|is restarting",
     }
     for name, why in what.items():
         assert re.match(f"failed: the (pod|container) ({why})", ledger(result)[name]), str(result)
@@ -351,7 +351,7 @@ def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starti
     assert cut(running.process.pid, SERVER_PORT)
     result = running.result(timeout=240)
     (line,) = result.outcomes("plain", "degraded")
-    assert "the connection was lost, and what there was fetched" in line["reason"], str(result)
+    assert "the connection was lost; the recording was fetched" in line["reason"], str(result)
     check_shares(stacks_of(result, "plain/main"), "alpha")
     before.check()
 

@@ -236,7 +236,7 @@ def test_executors_that_go_and_come(yarn: YarnCluster, coordinator: Coordinator,
     line = result.line(victim["host"], victim["pid"])
     assert line["label"] == victim["label"] and "ended during the recording" in line["reason"], line
     reasons = [outcome["reason"] for host in result.run["hosts"] for outcome in host["outcomes"]]
-    came = [reason for reason in reasons if "began during the recording and is not in it" in reason]
+    came = [reason for reason in reasons if "started during the recording and is not in it" in reason]
     # Its JVM may not be far enough yet for the driver to know it as an executor.
     assert len(came) == 1 and re.match(rf"(executor {new}|container_\w+) on host", came[0]), reasons
     assert result.run["coverage"]["processes"]["found"] == 4

@@ -15,7 +15,7 @@ from hprofiler.transport.base import SOME_SIGNAL
     [
         (None, "the connection was lost", False),
         (1, "the agent ended with status 1", False),
-        (SOME_SIGNAL, "the agent was ended by a signal, without a word, while the connection was fine", True),
+        (SOME_SIGNAL, "the agent was killed by a signal while the connection was up", True),
         (-signal.SIGKILL, "the agent ended with status -9 (SIGKILL)", True),
         (128 + signal.SIGKILL, "the agent ended with status 137 (SIGKILL)", True),
         (128 + signal.SIGTERM, "the agent ended with status 143 (SIGTERM)", False),

@@ -38,7 +38,7 @@ def test_more_processors_than_there_are_are_told_to_be_no_limit(stand_ins, cores
     fleet = Fleet(stand_ins, 60.0, {"a": body})
     (result,) = collect(fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, care=Care(agent_cpu=cores))
     reasons = [line.reason for line in result.outcomes if line.status is Status.DEGRADED]
-    assert reasons == (["--agent-cpu 99 limits nothing: the host has 2"] if told else [])
+    assert reasons == (["--agent-cpu 99 has no effect: the host has 2 processors"] if told else [])
 
 
 def test_the_agent_is_told(stand_ins):

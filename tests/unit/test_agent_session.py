@@ -47,7 +47,7 @@ def talk(stand_ins):
         ("read(); out(b'garbage\\n'); read()", "not a JSON line"),
         ("read(); out(b'{}\\n'); read()", "missing required field `type`"),
         ("hello(protocol=1); read()", "another version"),
-        ("read(); say('ready', processes=[]); read()", "'ready' where hello was due"),
+        ("read(); say('ready', processes=[]); read()", "'ready' instead of hello"),
         ("read(); say('error', reason='no lease', remedy='pay'); sys.exit(1)", "no lease"),
         ("read(); say('error'); sys.exit(1)", "gave up"),
         ("read(); out(b'x' * (17 << 20))", "more than 16777216 bytes"),
@@ -63,7 +63,7 @@ def test_a_greeting_gone_wrong(talk, body, says):
     ("answer", "says"),
     [
         ("say('found', searched=1, processes=[process(5), process(5)], ignored=[])", "twice"),
-        ("say('ready', processes=[])", "where found was due"),
+        ("say('ready', processes=[])", "instead of found"),
         ("sys.exit(0)", "ended with status 0"),
         ("out(b'[' * 1000000 + b'\\n')", "got `array`"),
     ],
@@ -103,7 +103,7 @@ def test_preparing_gone_wrong(talk, body, says):
         ("profile(7, b'x', event='lock')", "'lock' was not asked for"),
         ("profile(7, b'x'); profile(7, b'x')", "'cpu' of process 7 came twice"),
         ("raw(7, b'x')", "'recording.jfr' was not asked for"),
-        ("profile(7, b'x', timeline=[1] * 100)", "a timeline longer than the recording"),
+        ("profile(7, b'x', timeline=[1] * 100)", "the timeline is longer than the recording"),
         ("profile(8, b'x')", "not asked for"),
         ("say('surprise')", "Invalid value 'surprise'"),
         ("say('ready', processes=[])", "unexpected event 'ready'"),
@@ -145,7 +145,7 @@ def test_a_profile_that_breaks_off(talk):
 
 def test_a_library_that_does_not_arrive_whole(talk, stand_ins):
     session = talk("hello(); read(); say('stored', sha256='0' * 64); read()")
-    with pytest.raises(HostError, match="arrive whole"):
+    with pytest.raises(HostError, match="arrived incomplete"):
         session.put("lib", stand_ins.binaries("").blobs["async-profiler"]["x86_64"])
 
 

@@ -100,6 +100,12 @@ def test_imports_stay_in_their_rooms(path):
             assert name in libraries, f"{path}:{line}: {room} may not import {name}"
 
 
+def test_every_room_is_a_package():
+    """A folder without __init__.py is imported in a checkout, and missing in a wheel."""
+    folders = {path.parent for path in MODULES}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
 def test_every_permission_is_used():
     used = {(room_of(path), name) for path in MODULES for name, _, _ in imports(path)}
     granted = {

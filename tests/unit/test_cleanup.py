@@ -78,15 +78,14 @@ def test_with_yes_it_is_removed_without_a_question(run):
     assert out.splitlines()[-3:] == [
         "a: stopped the profiler in pid 7",
         "a: removed /tmp/.hprofiler-0",
-        "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no session goes on there",
+        "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no run uses the host",
     ]
 
 
 def test_what_only_others_may_look_into(run):
     code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
     assert code is Exit.OK and out == (
-        "nothing is left on 2 hosts "
-        "(not looked into: JVMs of yarn 6, alice 1; --become sudo looks into all)\n"
+        "nothing is left on 2 hosts (not checked: JVMs of yarn 6, alice 1; --become sudo checks all)\n"
     )
 
 
@@ -123,11 +122,11 @@ def test_each_result_has_a_line(run):
     assert (code, err) == (Exit.PARTIAL, "a: cannot clean up /tmp/d: it is busy\n")
     assert out.splitlines()[len(first) :] == [
         "a: ended agent 8",
-        "a: removed what is ours in /tmp/b",
+        "a: removed our files in /tmp/b",
         "a: removed /tmp/c",
         "removed 3 of 4 things on 1 host (4 MiB); "
-        "2 things are in use: clean up again when no session goes on there; "
-        "1 host could not be looked at in full",
+        "2 things are in use: clean up again when no run uses the host; "
+        "1 host could not be checked completely",
     ]
 
 

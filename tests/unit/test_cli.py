@@ -73,14 +73,14 @@ def test_h_with_a_value_is_the_list_of_hosts():
         ),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
         (["-j", "spark-exector"], "spark-executor"),
-        (["-j", "java", "-H", "a", "--hosts-file", "b"], "two targets"),
+        (["-j", "java", "-H", "a", "--hosts-file", "b"], "exclude each other"),
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
         (["-j", "java", "--async-profiler", "/etc/hostname"], "shared library"),
         (["-j", "java", "--frequ", "9"], "unrecognized"),
         (["-j", "java", "-H", "a", ""], "unrecognized"),
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),
-        (["-j", "java", "-e", "cpu,,alloc"], "'' is no event; there are cpu, alloc, live, lock"),
+        (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; events are cpu, alloc, live, lock"),
         (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
         (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
@@ -122,12 +122,12 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     sudo, named = ["-j", "java", "--become", "sudo"], ["--async-profiler", str(other)]
     shipped = resources.blobs()["async-profiler"]["x86_64"]
     for words in ([*sudo, *named], ["doctor", *sudo, *named]):
-        with pytest.raises(UsageError, match="takes no library but its own package's"):
+        with pytest.raises(UsageError, match="accepts only the library of its package"):
             local_reach(parse(words))
     for words in (sudo, ["-j", "java", *named], [*sudo, *named, "--engine", "perf"]):
         local_reach(parse(words))
     monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(other))
-    with pytest.raises(UsageError, match="takes no library"):
+    with pytest.raises(UsageError, match="accepts only the library of its package"):
         local_reach(parse(sudo))
     local_reach(parse(["cleanup", "--become", "sudo"]))  # which sends none
     monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(shipped.path))
@@ -140,13 +140,13 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     [
         (
             ["--lock-threshold", "10us"],
-            "is for lock, and what is recorded is cpu\n  leave it out, or say -e cpu,lock",
+            "is for lock, but -e is cpu\n  leave it out, or use -e cpu,lock",
         ),
         (
             ["--alloc-interval", "1m", "-e", "cpu,lock"],
-            "is for alloc, live, nativemem, and what is recorded is",
+            "is for alloc, live, nativemem, but -e is",
         ),
-        (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, and what is recorded is alloc"),
+        (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, but -e is alloc"),
     ],
 )
 def test_an_interval_of_no_event_is_refused(verb, words, says):
@@ -203,7 +203,7 @@ def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
     folder.profile_path("small", 2, "cpu").unlink()
     done = hprofiler("report", folder.path)
     assert done.returncode == 4
-    assert b"nothing is left to show (0 of 2 processes" in done.stderr
+    assert b"no samples to show (0 of 2 processes" in done.stderr
     assert not list(folder.path.rglob("*.svg")) and not list(folder.path.rglob("*.folded"))
 
 
@@ -211,7 +211,7 @@ def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
     (tmp_path / "run.json").write_text('{"format": 2}')
     done = hprofiler("report", tmp_path)
     assert done.returncode == 4
-    assert b"the run was cut off before anything of it was kept: record it again" in done.stderr
+    assert b"the run ended before its samples were kept: record it again" in done.stderr
 
 
 @pytest.mark.parametrize("words", ["selectors", "convert --help"])

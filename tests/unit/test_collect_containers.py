@@ -97,8 +97,8 @@ def test_a_driver_of_another_user_is_not_believed(look):
     assert [found.pid for found in result.processes] == [5, 7]
     (line,) = result.outcomes
     assert (line.status, line.pid, line.label) == (Status.DEGRADED, 6, "SparkSubmit")
-    assert line.reason == "it runs as kim and the application as etl: it may be another application's"
-    assert line.remedy == "if it is this one's, name it: -j pid:6 -h n1"
+    assert line.reason == "it runs as kim, but the application as etl: it may belong to another application"
+    assert line.remedy == "if it belongs to this application, name it: -j pid:6 -h n1"
 
 
 def test_nothing_at_all_is_idle(look):
@@ -112,7 +112,7 @@ def test_nothing_at_all_is_idle(look):
 @pytest.mark.parametrize("labels", ["{}", "dict(container='container_1_0002_01_000001')"])
 def test_an_agent_that_finds_others(look, labels):
     (line,) = look([f"process(5, labels={labels})"]).outcomes
-    assert line.status is Status.FAILED and "no container that it was asked for" in line.reason
+    assert line.status is Status.FAILED and "outside the containers asked for" in line.reason
 
 
 def lost(tmp_path, selector):

@@ -26,7 +26,7 @@ def host_line(result: HostResult) -> Outcome:
 @pytest.mark.parametrize(
     ("of_a_part", "reason"),
     [
-        (69.0, "it did not send all that it had recorded within 1200 s"),
+        (69.0, "it did not send all its recordings within 1200 s"),
         (71.0, "timed out after 70 s while fetching"),
     ],
     ids=["each part comes in time", "one part is late"],

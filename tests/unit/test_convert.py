@@ -107,7 +107,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-o", "-"], "say which with --to"),
+        (["-o", "-"], "name it with --to"),
         (["-o", "x.png"], "end the name with one of"),
         (["-o", "x", "--to", "png"], "unknown format 'png' to write"),
         (["-o", "/no where/x.svg"], "cannot write /no where/x.svg: there is no folder /no where"),
@@ -115,15 +115,15 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--width", "0"], "width 0: it is 300 to 20000 pixels"),
         (["-o", "x.svg", "--from", "xml"], "unknown format 'xml' to read"),
         (["-o", "x.svg", "--absolute"], "--absolute needs --diff"),
-        (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune does not go with --diff"),
+        (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune cannot be combined with --diff"),
         (["-o", "x.svg", "--prune", "0"], "neither a number of frames nor a percentage"),
         (["-o", "x.svg", "--focus", "a", "--focus", "("], "--focus (: not a regular expression"),
         (["-o", "x.svg", "--trim", ""], "--trim: an empty expression"),
         (["-o", "x.svg", "--bgcolors", "pink"], "known are: yellow, blue, green, grey, #rrggbb"),
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
-        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune does not go with --flamechart"),
-        (["-o", "x.svg", "--flamechart", "--negate"], "--negate does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
         (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
         (["-o", "x.svg", "--notes=-->"], "notes cannot have"),
@@ -143,10 +143,14 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
         (["--threads"], 2, "no stack starts with a thread frame"),
         (["--time", "1-2"], 2, "the option time is for jfr only, and this is folded"),
         (["--kernel"], 2, "the option kernel is for perf-data and perf-script only, and this is folded"),
-        (["--negate"], 2, "--negate is for differences, and there is none"),
-        (["--include", "nowhere"], 4, "no stack has a frame that --include nowhere finds"),
-        (["--focus", "main", "--focus", "wait"], 4, "no stack has a frame that --focus wait finds"),
-        (["--exclude", "main", "--exclude", "i?le"], 4, "frame that --exclude main --exclude 'i?le' finds"),
+        (["--negate"], 2, "--negate is for differences, but nothing is compared"),
+        (["--include", "nowhere"], 4, "no stack matches --include nowhere"),
+        (["--focus", "main", "--focus", "wait"], 4, "no stack matches --focus wait"),
+        (
+            ["--exclude", "main", "--exclude", "i?le"],
+            4,
+            "every stack matches --exclude main --exclude 'i?le'",
+        ),
         (["--from", "pprof"], 4, "pprof: "),
     ],
 )
@@ -172,16 +176,16 @@ def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
     assert f"its profiles are in {run}/hosts" in says(run)
     for name in ("alloc-mean.pb.gz", "alloc.pb.gz", "cpu.pb.gz", "cpu.svg"):
         (run / "cluster" / name).write_bytes(b"")
-    assert f"all its processes are in {run}/cluster/cpu.pb.gz" in says(run)
+    assert f"the profile of all its processes is {run}/cluster/cpu.pb.gz" in says(run)
     (run / "cluster/cpu.pb.gz").unlink()
-    assert f"all its processes are in {run}/cluster/alloc.pb.gz" in says(run)
+    assert f"the profile of all its processes is {run}/cluster/alloc.pb.gz" in says(run)
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("- - -o x.svg", "- is named twice, and stdin can be read once"),
-        ("- --diff - -o x.svg", "- is named twice, and stdin can be read once"),
+        ("- - -o x.svg", "- (stdin) is given twice, but can be read only once"),
+        ("- --diff - -o x.svg", "- (stdin) is given twice, but can be read only once"),
         ("- -o x.svg <&-", "cannot read stdin: it is closed"),
         ("job.folded -o - --to folded >&-", "cannot write to stdout: it is closed"),
         ("job.folded -o - --to folded >/dev/full", "cannot write to stdout: No space left on device"),
@@ -216,14 +220,13 @@ def test_what_matched_nothing_is_said_with_what_there_is(job, tmp_path):
     assert (done.returncode, done.stderr.decode().splitlines()) == (
         4,
         [
-            f"hprofiler: nothing is left of {job}, nor of 1 more: "
-            "no stack has a frame that --include 'no where' finds",
-            "  what there was: samples 16, most of it in wait, match, read, main",
+            f"hprofiler: no samples of {job} and 1 more are left: no stack matches --include 'no where'",
+            "  it had samples 16, most of it in wait, match, read, main",
         ],
     )
     done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
-    assert done.stderr == b"hprofiler: --trim nowhere finds no frame: nothing was trimmed\n"
+    assert done.stderr == b"hprofiler: --trim nowhere matches no frame: nothing was trimmed\n"
 
 
 def test_what_matches_in_one_input_is_enough(job):
@@ -253,7 +256,7 @@ java 1 [000] 2.0: 9 cpu-clock:
 def test_which_of_several_events_is_written_is_told():
     done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
     assert (done.returncode, done.stdout) == (0, b"java;main 7\n")
-    note = b"hprofiler: of several events page-faults is written; another with --value: cpu-clock\n"
+    note = b"hprofiler: of several events page-faults is written; choose another with --value: cpu-clock\n"
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"

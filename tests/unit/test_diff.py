@@ -295,9 +295,9 @@ def test_the_page_has_both_runs(before, after, tmp_path):
     ("words", "code", "says"),
     [
         (["nowhere", "."], 2, "nowhere does not exist"),
-        ([".", "."], 2, "is no run folder: it has no run.json"),
+        ([".", "."], 2, "is not a run folder: it has no run.json"),
         ([".ci/run", ".ci/run"], 4, "cannot read: .ci/run"),
-        (["README.md", "README.md", "-o", "x.pdf"], 2, "ends with none of .svg .html"),
+        (["README.md", "README.md", "-o", "x.pdf"], 2, "must end with .svg or .html"),
         (["README.md", "README.md", "-o", "no/such/x.svg"], 2, "no such folder"),
         (["README.md", "README.md", "--fail-over", "much"], 2, "'much' is not a share"),
         (["README.md", "README.md", "--fail-over", "101"], 2, "'101' is not a share"),

@@ -82,7 +82,10 @@ def test_each_host_says_for_itself(stand_ins):
     good = checked["good"]
     assert [one.status for one in good.verdicts] == [Status.OK] and not good.outcomes
     assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
-    for name, words in (("lies", "checked other processes"), ("dead", "ended with status 3")):
+    for name, words in (
+        ("lies", "checked processes that were not asked for"),
+        ("dead", "ended with status 3"),
+    ):
         (line,) = checked[name].outcomes
         assert line.status is Status.FAILED and words in line.reason, line
     assert [line.status for line in checked["idle"].outcomes] == [Status.IDLE]
@@ -93,10 +96,10 @@ def test_each_host_says_for_itself(stand_ins):
 @pytest.mark.parametrize(
     ("engine", "event", "meant"),
     [
-        ("async-profiler", "aloc", "if you mean alloc"),
-        ("async-profiler", "nosuch", "choose of cpu"),
+        ("async-profiler", "aloc", "did you mean alloc"),
+        ("async-profiler", "nosuch", "choose one of cpu"),
         ("async-profiler", "sched:sched_switch", None),
-        ("async-profiler", "com.acme.Main.step", "another event where that matters"),
+        ("async-profiler", "com.acme.Main.step", "choose another event"),
         ("perf", "com.acme.Main.step", None),
         ("perf", "nosuch", None),
     ],
@@ -119,7 +122,7 @@ def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     (one,) = checked[0].verdicts
     assert one.engine == ("async-profiler" if forced else "")
     words = shown(*checked)
-    assert ("a: 0 of 1 processes would be recorded as asked, 1 not at all" in words) is not forced
+    assert ("a: 0 of 1 processes would be recorded as asked, 1 not" in words) is not forced
     assert ("--force-busy" in words) is not forced
 
 
@@ -167,17 +170,17 @@ def test_the_worst_comes_first_and_what_is_alike_is_told_once():
         host("bad", *[Status.OK, *[Status.FAILED] * 5], findings=[fine]),
     )
     lines = text.splitlines()
-    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not at all"
+    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not"
     first = "executor 11 (pid 11), executor 12 (pid 12), executor 13 (pid 13) and 2 more"
     assert lines[1].split(None, 2) == ["error", "run", f"{first}: the process was started with -XX:+X"]
     assert lines[2].split() == ["→", "restart", "it"]
     assert lines[3].split()[0] == "ok" and "cpu (ctimer) by async-profiler" in lines[3]
-    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not at all"
+    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not"
 
 
 def test_a_host_on_which_nothing_can_be_seen_says_so():
     nothing, one = Found(0, (), ()), Found(3, (), (Ignored(7, "of another"),))
-    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but those of this connection)")
+    assert idle_reason(nothing, Host("a", "a")).endswith("no other processes than those of this connection)")
     assert idle_reason(one, Host("a", "a")).endswith("(3 processes searched; left out: 7 (of another))")
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))

@@ -26,7 +26,7 @@ RECORDED = """hello(); found(7, 8); prepare_request()
 outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{{"pid": 7}}])
 recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[]); read()"""
 IDLE = "hello(); found(); read()"
-FULL = "cannot write the run folder {}: No space left on device: there is no report"
+FULL = "cannot write the run folder {}: No space left on device: the report was not made"
 Record = Callable[[str], int]
 
 
@@ -96,10 +96,10 @@ def test_the_ledger_is_told_all_the_same_and_where_the_profiles_are(
     assert told.endswith("recorded 1 of 2 processes on 1 of 1 hosts\n")
     assert caught.value.reason == FULL.format(folder)
     reads = f"hprofiler convert {folder}/hosts/*/*/cpu.pb.gz -o out.html"
-    assert caught.value.remedy == f"profiles of processes are in {folder}/hosts: `{reads}` reads them"
+    assert caught.value.remedy == f"the profiles are in {folder}/hosts; `{reads}` reads them"
     assert main(["report", str(folder)]) == 4
     told = capsys.readouterr().err
-    assert "the run was cut off before what became of it was written: profiles of processes are" in told
+    assert "the run ended before its outcome was written: the profiles are" in told
     (kept,) = folder.glob("hosts/*/*/cpu.pb.gz")
     assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
 

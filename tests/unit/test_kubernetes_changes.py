@@ -35,8 +35,8 @@ def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
     lines = [(line.host, line.reason) for line in found.new_processes()]
     assert lines == [
         ("web", "the pod was deleted during the recording"),
-        ("new", "new began during the recording and is not in it"),
-        ("c/web", "c/web began during the recording and is not in it"),
+        ("new", "new started during the recording and is not in it"),
+        ("c/web", "c/web started during the recording and is not in it"),
     ]
 
 
@@ -83,14 +83,14 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     deleted = "the pod was deleted during the recording"
     assert [(line.host, line.reason) for line in found.new_processes()] == [
         ("leaves", deleted),
-        ("restarts", "the container was started anew during the recording"),
-        ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
+        ("restarts", "the container was restarted during the recording"),
+        ("crashes", "the container is restarting: OOMKilled (exit code 137)"),
         ("going", deleted),
         ("ending", f"{deleted}; its container ended with OOMKilled (exit code 137)"),
         ("told", deleted),
         ("crash", f"{deleted}; its container ended with Error (exit code 3)"),
-        ("db-0", f"{deleted}, and another has its name by now"),
-        ("comes", "comes began during the recording and is not in it"),
+        ("db-0", f"{deleted}, and another pod now has its name"),
+        ("comes", "comes started during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):

@@ -67,10 +67,10 @@ def test_several_files_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("- a list", "is no kubeconfig"),
-        ("a: !!bool maybe", "is no YAML"),
+        ("- a list", "is not a kubeconfig"),
+        ("a: !!bool maybe", "is not YAML"),
         ("{}", "current context"),
-        ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "is not valid"),
         ("\xff\xfe", "is no"),
     ],
 )
@@ -150,9 +150,9 @@ def test_arguments_of_a_plugin_are_never_shown(
 @pytest.mark.parametrize(
     ("code", "reason", "said"),
     [
-        (401, "Unauthorized", "does not accept our credentials"),
+        (401, "Unauthorized", "does not accept the credentials"),
         (404, "NotFound", "the words"),
-        (429, "TooManyRequests", "too much to do"),
+        (429, "TooManyRequests", "is overloaded"),
         (500, "InternalError", "answered 500: the words"),
     ],
 )
@@ -169,7 +169,8 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     with pytest.raises(Forbidden, match=r"forbids eve to list pods in the namespace default$") as caught:
         connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
     assert caught.value.remedy == (
-        'the smallest Role has the rule  - {apiGroups: [""], resources: ["pods"], verbs: [list]}'
+        "the smallest Role that allows it has the rule  "
+        '- {apiGroups: [""], resources: ["pods"], verbs: [list]}'
     )
     everywhere = Need("list", "pods", None)
     with pytest.raises(Forbidden, match="in all namespaces") as caught:
@@ -180,9 +181,9 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"<html>", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
-        (b'{"items": 7}', "no list"),
+        (b"<html>", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"items": 7}', "not a list"),
         (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
     server.replies[path] = lambda _: (404, status(404, "NotFound", 'deployments.apps "web" not found'))
     with pytest.raises(KubernetesError, match=r'deployments\.apps "web" not found'):
         locate("deployment/web")
-    with pytest.raises(UsageError, match="it is in one namespace"):
+    with pytest.raises(UsageError, match="which is in one namespace"):
         locate("deployment/web", all_namespaces=True)
     with pytest.raises(KubernetesError, match="unknown selector 'Near'"):
         label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})

@@ -130,14 +130,14 @@ IDLE = [
         waiting("CrashLoopBackOff", "back-off 5m"),
         None,
         Status.FAILED,
-        "does not run: CrashLoopBackOff: back-off",
+        "is not running: CrashLoopBackOff: back-off",
     ),
     (waiting("ImagePullBackOff", "x"), None, Status.FAILED, "ImagePullBackOff"),
     ({"terminated": DONE}, "Never", Status.IDLE, r"has ended: Completed \(exit code 0\)"),
     ({"terminated": KILLED}, "Never", Status.IDLE, r"has ended: OOMKilled \(exit code 137\)"),
     ({"terminated": DONE}, "OnFailure", Status.IDLE, "has ended: Completed"),
-    ({"terminated": KILLED}, "OnFailure", Status.FAILED, "between two starts: OOMKilled"),
-    ({"terminated": KILLED}, None, Status.FAILED, "between two starts: OOMKilled"),
+    ({"terminated": KILLED}, "OnFailure", Status.FAILED, "is restarting: OOMKilled"),
+    ({"terminated": KILLED}, None, Status.FAILED, "is restarting: OOMKilled"),
 ]
 
 
@@ -153,7 +153,7 @@ def test_containers_that_do_not_run(
     (line,) = found.absent
     assert line.host == "down" and line.status is state_of and re.search(said, line.reason)
     server.pods = server.pods[1:]
-    with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*runs: down: .*{said}"):
+    with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*is running: down: .*{said}"):
         locate()
 
 
@@ -203,13 +203,13 @@ def test_nothing_there(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("a")]
     with pytest.raises(KubernetesError, match="in all namespaces has a container absent"):
         locate(containers=("absent",), all_namespaces=True)
-    with pytest.raises(UsageError, match="no name of a namespace"):
+    with pytest.raises(UsageError, match="not a valid name of a namespace"):
         locate(namespace="../kube-system")
 
 
 def test_too_many(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod(f"p{number}") for number in range(5)]
-    with pytest.raises(TooMany, match="means 5 containers, and the limit is 4"):
+    with pytest.raises(TooMany, match="selects 5 containers; the limit is 4"):
         locate(limit=4)
     assert len(locate(limit=5).hosts) == 5
 
@@ -224,7 +224,7 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
         server.pods = [pod("good"), strange]
         found = locate()
         assert [host.name for host in found.hosts] == ["good"]
-        assert found.notes == ("1 pods have names that no pod can have; they are left out",)
+        assert found.notes == ("1 pods have invalid names and are left out",)
     strange = pod("good-too", containers=["main", "other"])
     strange["status"]["containerStatuses"][1]["name"] = name
     strange["spec"]["nodeName"] = "n1"
@@ -235,5 +235,5 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
 @pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
 def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
     server.pods = [pod("a", node=node)]
-    with pytest.raises(KubernetesError, match="is no host"):
+    with pytest.raises(KubernetesError, match="is not a host"):
         locate(via="ssh")

@@ -10,7 +10,7 @@ from hprofiler.collect import with_causes
 from hprofiler.model import Note, Outcome, Status
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
-WITH_IT = f"lost with its host: {LOST.reason}"
+WITH_IT = f"its host was lost: {LOST.reason}"
 PROCESS = Outcome("web", Status.FAILED, "record", WITH_IT, pid=1, label="Main", lost=True)
 DELETED = Outcome("web", Status.DEGRADED, "record", "the pod was deleted during the recording")
 
@@ -23,7 +23,7 @@ def explained(line: Outcome, said: str) -> Outcome:
 def test_the_cause_goes_before_the_effect() -> None:
     line, process = with_causes([LOST, PROCESS], [DELETED])
     assert line.reason == f"{DELETED.reason}; {LOST.reason}" and line.remedy == "try again"
-    assert process.reason == f"lost with its host: {DELETED.reason}"
+    assert process.reason == f"its host was lost: {DELETED.reason}"
     assert process.lost and not line.lost
 
 
@@ -37,7 +37,7 @@ def test_whoever_is_lost_is_not_told_by_his_words() -> None:
 def test_what_explains_nothing_is_a_line_of_its_own() -> None:
     fine = replace(PROCESS, status=Status.OK, reason="")
     assert with_causes([fine], [DELETED]) == (fine, DELETED)
-    began = replace(DELETED, stage="find", reason="web-2 began during the recording")
+    began = replace(DELETED, stage="find", reason="web-2 started during the recording")
     for stage in ("connect", "push", "find", "prepare"):
         shut = replace(LOST, stage=stage)
         assert with_causes([shut], [DELETED, began]) == (shut, DELETED, began)

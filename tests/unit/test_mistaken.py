@@ -15,15 +15,15 @@ def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
         done = hprofiler("convert", folder / name, "-o", out)
         assert (done.returncode, done.stderr.decode()) == (
             2,
-            f"hprofiler: cannot read {folder / name}: it is {what}, and no profile\n"
-            f"  all its processes are in {folder / 'cluster/cpu.pb.gz'}\n",
+            f"hprofiler: cannot read {folder / name}: it is {what}, not a profile\n"
+            f"  the profile of all its processes is {folder / 'cluster/cpu.pb.gz'}\n",
         )
         copy = tmp_path / "copy.txt"
         copy.write_bytes((folder / name).read_bytes())
         for words in (["convert", copy, "-o", out], ["diff", copy, folder]):
             done = hprofiler(*words)
             assert (done.returncode, out.exists()) == (2, False)
-            assert b"and no profile" in done.stderr and b"name the profile that it was made of" in done.stderr
+            assert b"not a profile" in done.stderr and b"name the profile it was made from" in done.stderr
 
 
 @pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])
@@ -42,7 +42,7 @@ def test_what_is_deeper_in_a_run_folder_is_not_taken_for_all_of_it(tmp_path):
         done = hprofiler("report", folder / deeper)
         assert (done.returncode, done.stderr.decode()) == (
             2,
-            f"hprofiler: {folder / deeper} is no run folder: it has no run.json\n"
-            f"  it is in one: name {folder}\n",
+            f"hprofiler: {folder / deeper} is not a run folder: it has no run.json\n"
+            f"  it is in a run folder: name {folder}\n",
         )
     assert hprofiler("report", folder / "no/such").stderr.decode().count("\n") == 1

@@ -23,9 +23,9 @@ from tests.viewer.made_run import MadeHost, make_run
 IDLE = "hello(); found(); read()"
 MUTE = "hello(); read(); read()"
 FAILED = "sys.exit(9)"
-SEE_ALL = "  see what is there with: hprofiler ps -j java … (same host options)"
-ONLY_JVMS = "  only JVMs were looked for; with --engine perf other programs are recorded too"
-DOCTOR = "  see what is in the way with: hprofiler doctor … (same -j and host options)"
+SEE_ALL = "  list the processes there: hprofiler ps -j java … (same host options)"
+ONLY_JVMS = "  only JVMs were searched; --engine perf also records other programs"
+DOCTOR = "  check what prevents the recording: hprofiler doctor … (same -j and host options)"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ OVER_SSH = ["ps", "-j", "text:x", "--hosts", "127.0.0.1"]
     [
         (["ps", "-j", "text:no-such-thing-anywhere"], {}, "no process matches"),
         (["selectors"], {}, "spark-executor"),
-        (OVER_SSH, {}, f"the user who runs this ({NOBODY}) has no name here"),
+        (OVER_SSH, {}, f"the user who runs this ({NOBODY}) has no user name on this machine"),
         ([*OVER_SSH, "--port", "1"], {"LOGNAME": "me"}, "connection refused by 127.0.0.1"),
         ([*OVER_SSH, "--identity", "~/key"], {"LOGNAME": "me"}, "~/key: there is no such home folder"),
     ],

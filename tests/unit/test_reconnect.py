@@ -91,7 +91,7 @@ def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
     of_host, of_process = lines(result)
     assert of_host == [] and of_process[0] is Status.DEGRADED
     assert of_process[2].startswith(
-        "ended after 12 s: the connection was lost, and what there was fetched 0 s later"
+        "ended after 12 s: the connection was lost; the recording was fetched 0 s later"
     )
     assert of_process[2].endswith("; said")
     assert [line.seconds for line in result.outcomes] == [12.3]
@@ -127,7 +127,7 @@ def test_a_killed_agent_is_reported_with_how_to_clean_up(fleet, tmp_path):
     result = fleet(one=KILLED.format(log=str(log))).collect()["one"]
     (of_host,), of_process = lines(result)
     assert of_host[:2] == (Status.FAILED, "record")
-    assert "status -9" in of_host[2] and "lost with its agent" in of_host[2]
+    assert "status -9" in of_host[2] and "what was not fetched before is lost" in of_host[2]
     assert "hprofiler cleanup" in result.outcomes[0].remedy
     assert of_process[0] is Status.FAILED and log.read_text() == "good"
 
@@ -166,8 +166,8 @@ def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypat
     monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(Away, "passes", staticmethod(passes))
     (of_host,), of_process = lines(away().collect()["one"])
-    assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
-    assert of_process[0] is Status.FAILED and "lost with its host" in of_process[2]
+    assert of_host[0] is Status.FAILED and "restored within 30 s: nobody answers" in of_host[2]
+    assert of_process[0] is Status.FAILED and "its host was lost" in of_process[2]
     assert Away.connects == 4
 
 

@@ -66,7 +66,7 @@ def test_range(text: str, expanded: list[str]) -> None:
 
 
 ERRORS = [
-    ("nothing", " , ", "-h names no host"),
+    ("nothing", " , ", "-h has no host"),
     ("an option for ssh", "-oProxyCommand=x", "is not a host"),
     ("blank inside", "a b", "is not a host"),
     ("shell in the name", "h;reboot", "is not a host"),
@@ -127,6 +127,6 @@ def test_error_names_file_and_line(tmp_path: Path, desc: str, content: bytes, pa
 
 
 def test_two_targets() -> None:
-    with pytest.raises(UsageError, match="-h and --hosts-file name two targets"):
+    with pytest.raises(UsageError, match="-h and --hosts-file exclude each other"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
     assert [resolver.option for resolver in RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]

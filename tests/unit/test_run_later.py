@@ -53,7 +53,7 @@ def recorded(tmp_path):
 def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):
     monkeypatch.setattr("hprofiler.app.run._NEW_PROCESSES_SECONDS", 0.1)
     never = threading.Event()
-    reason = "what began during the recording is not known: no answer within 0.1 s"
+    reason = "cannot list the processes that started during the recording: no answer within 0.1 s"
     assert recorded(lambda: never.wait(60)) == [reason]
     never.set()
 
@@ -62,4 +62,6 @@ def test_a_target_that_cannot_tell_says_why(recorded):
     def fails():
         raise HprofilerError("the ResourceManager is gone")
 
-    assert recorded(fails) == ["what began during the recording is not known: the ResourceManager is gone"]
+    assert recorded(fails) == [
+        "cannot list the processes that started during the recording: the ResourceManager is gone"
+    ]

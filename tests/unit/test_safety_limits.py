@@ -31,7 +31,7 @@ def test_a_host_without_time_or_room_is_left_alone():
         with pytest.raises(HostError) as refused:
             refuse_busy(busy)
         assert words in refused.value.reason
-        assert refused.value.remedy == f"{remedy}, or record all the same with --force-busy"
+        assert refused.value.remedy == f"{remedy}, or record anyway with --force-busy"
 
 
 @pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
@@ -50,7 +50,7 @@ def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
 def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
     done = hprofiler(verb, "-j", "java", "-h", "a,b,c", "--max-hosts", "2")
     assert done.returncode == 2, done
-    assert "3 hosts are more than 2" in done.stderr and "--max-hosts 3" in done.stderr
+    assert "3 hosts exceed the limit of 2" in done.stderr and "--max-hosts 3" in done.stderr
 
 
 PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
@@ -71,7 +71,7 @@ def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
     assert sorted(lines) == sorted(PIDS) and lines[3000].status is Status.OK
     for pid in (7, 8):
         assert (lines[pid].status, lines[pid].stage) == (Status.FAILED, "prepare")
-        assert lines[pid].reason == "514 processes are more than the 512 that are recorded of a host"
+        assert lines[pid].reason == "514 processes exceed the limit of 512 per host"
 
 
 @pytest.mark.parametrize(

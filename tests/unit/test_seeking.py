@@ -11,7 +11,7 @@ from hprofiler.collect import HostProgress
 from tests.unit.command import Terminal
 
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
-AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
+AGAIN = HostProgress("host3", "fetch", "reconnected after 12 s", 1)
 
 
 def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[str]) -> None:
@@ -21,7 +21,7 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     assert capfd.readouterr().err.splitlines() == [
         "host3: recording 1 process",
         "host3: the connection was lost; reconnecting for up to 30 s",
-        "host3: connected again after 12 s",
+        "host3: reconnected after 12 s",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What `-j` means: every form, and what is said of what is none of them."""
+"""What `-j` means: every form, and what is said of what is not one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERIES = [
     ("one pid", "pid:123", {"kind": "pids", "pids": [123]}),
     ("pids, blanks and repetition", "pid: 123, 456,123", {"kind": "pids", "pids": [123, 456]}),
     ("regex", r"re:--executor-id \d+", {"kind": "regex", "regex": r"--executor-id \d+"}),
-    ("regex with a bar is no pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
+    ("regex with a bar is not a pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
     ("flags and code points", r"re:a(?i)b(?U:c+)\x{41}", {"kind": "regex", "regex": r"a(?i)b(?U:c+)\x{41}"}),
     (
         "the original's pipe",
@@ -56,9 +56,9 @@ ERRORS = [
     ("broken regex", "re:(a", "missing )"),
     ("look-ahead", "re:a(?!b)", "look-around"),
     ("back reference", r"re:(a)\1", "back reference"),
-    ("empty text", "text:", "no text"),
-    ("a bar alone", "|", "not a whole shell pipe"),
-    ("ps in the pipe", "ps aux | grep java", "fed with the process list"),
+    ("empty text", "text:", "text: is empty"),
+    ("a bar alone", "|", "not a complete shell pipe"),
+    ("ps in the pipe", "ps aux | grep java", "reads the process list by itself"),
     ("two lines", "grep a\nrm b", "control character"),
     ("too long", "x" * 5000, "longer than"),
     ("a misspelt name", "spark-exekutor", "spark-executor"),

@@ -106,7 +106,7 @@ ERRORS = [
     (
         "unknown source",
         RULE + "labels: {a: {from: jar, regex: (a)}}",
-        "labels.a.from: 'jar' is none of: arguments",
+        "labels.a.from: 'jar' is not one of: arguments",
     ),
     ("no group", RULE + "labels: {a: {from: options, regex: a}}", "labels.a.regex: needs exactly one group"),
     (
@@ -117,9 +117,9 @@ ERRORS = [
     (
         "unknown label",
         RULE + "process_label: 'x {b}'",
-        "process_label: {b} is none of the labels: there are none",
+        "process_label: {b} is not one of the labels: there are none",
     ),
-    ("lone brace", RULE + "process_label: 'x {b'", "process_label: has a brace without its partner"),
+    ("lone brace", RULE + "process_label: 'x {b'", "process_label: has an unmatched brace"),
     ("repeated key", RULE + "any: [{user: a}]", "line 4: key 'any' is given twice"),
     ("not YAML", "name: [", "not valid YAML"),
     ("a Python object", RULE + "process_label: !!python/object/apply:os.getpid []", "not valid YAML"),

@@ -103,9 +103,9 @@ def test_revoked_keys_are_found_in_a_text_file(tmp_path):
     ("data", "said"),
     [
         (None, "No such file"),
-        (b"ssh-ed25519 !!!\n", ":1 is no public key"),
-        (b"# one\nssh-ed25519\n", ":2 is no public key"),
-        (b"\x00\xff", ":1 is no public key"),
+        (b"ssh-ed25519 !!!\n", ":1 is not a public key"),
+        (b"# one\nssh-ed25519\n", ":2 is not a public key"),
+        (b"\x00\xff", ":1 is not a public key"),
     ],
 )
 def test_where_revoked_keys_are_not_known_nobody_is_trusted(tmp_path, data, said):

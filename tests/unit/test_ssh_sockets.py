@@ -75,8 +75,8 @@ def test_too_many_open_files_are_an_error_of_the_host_with_a_remedy(route, monke
     ("code", "reason", "remedy"),
     [
         (socket.EAI_NONAME, "the name 127.0.0.1 is not known", "spelling"),
-        (socket.EAI_AGAIN, "no name server could tell the address of 127.0.0.1: Try again", "network"),
-        (socket.EAI_FAIL, "no name server could tell the address of 127.0.0.1: Try again", "network"),
+        (socket.EAI_AGAIN, "the name lookup failed for 127.0.0.1: Try again", "network"),
+        (socket.EAI_FAIL, "the name lookup failed for 127.0.0.1: Try again", "network"),
     ],
 )
 def test_a_name_that_nobody_knows_is_not_one_that_nobody_was_asked_for(

@@ -88,7 +88,7 @@ def test_force_replaces_the_run_and_keeps_foreign_files(tmp_path):
 def test_folder_with_other_things_is_refused_and_untouched(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     for force in (False, True):
-        with pytest.raises(RunFolderError, match="no run folder"):
+        with pytest.raises(RunFolderError, match="not a run folder"):
             RunFolder.create(tmp_path, force=force)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
@@ -195,11 +195,11 @@ def test_a_damaged_run_json_is_an_error_that_says_where(tmp_path, damage, where)
 
 
 def test_open_refuses_what_is_no_run_folder(tmp_path):
-    with pytest.raises(RunFolderError, match="no run folder"):
+    with pytest.raises(RunFolderError, match="not a run folder"):
         RunFolder.open(tmp_path)
     for other in (1, 99):
         (tmp_path / "run.json").write_text(f'{{"format": {other}}}')
-        with pytest.raises(RunFolderError, match=f"format {other}, this hprofiler reads 2 and 3"):
+        with pytest.raises(RunFolderError, match=f"format {other}, but this hprofiler reads 2 and 3"):
             RunFolder.open(tmp_path)
 
 

@@ -37,7 +37,7 @@ def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostResul
             "",
             [f"reason {n}" for n in range(1, 8)],
             [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]
-            + ["note: 2 more such notes are in the ledger"],
+            + ["note: 2 more such notes are in the report"],
         ),
     ],
 )
@@ -69,7 +69,7 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
         "    become root",
     ]
     print_failures([failed(number, f"reason {number}") for number in range(23)], "report.html")
-    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see the ledger in report.html"
+    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see report.html"
     print_failures([], "report.html")
     assert capsys.readouterr().err == ""
 

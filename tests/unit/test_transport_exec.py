@@ -114,7 +114,7 @@ def test_what_the_server_refuses(transport: ExecTransport, server: ApiServer) ->
 
 def test_a_server_that_speaks_something_else(transport: ExecTransport, server: ApiServer) -> None:
     server.guid = "another"
-    with pytest.raises(HostError, match="speaks no protocol for commands that we know") as caught:
+    with pytest.raises(HostError, match="uses an unknown protocol for exec") as caught:
         transport.open("echo")
     assert "--via ssh" in caught.value.remedy
 

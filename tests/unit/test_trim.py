@@ -65,7 +65,7 @@ def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
     coverage = Coverage(processes=ProcessCoverage(found=2, recorded=2))
     result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
     print_summary(result, Selector("x", "text", {}), outliers=True)
-    assert "no stack goes through the roots of the selector" in capsys.readouterr().err
+    assert "no stack contains a root of the selector" in capsys.readouterr().err
 
 
 def test_what_a_root_finds():

@@ -73,13 +73,13 @@ def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
     ("words", "reason"),
     [
         (["-j", "spark-executor", "--match", "java"], "-j names none"),
-        (["-j", APP, *C, "--match", "spark-executr"], "no selector is called"),
-        (["-j", APP, *C, "-h", "n1"], "-h and -c name two targets"),
-        (["-j", "yarn:name=x"], "where is the ResourceManager"),
+        (["-j", APP, *C, "--match", "spark-executr"], "no selector is named"),
+        (["-j", APP, *C, "-h", "n1"], "-h and -c exclude each other"),
+        (["-j", "yarn:name=x"], "no ResourceManager is configured"),
         (["-j", APP, *C, "--yarn-ca", "/no/such"], "no such file"),
         (["-j", APP, *C, "--host-map", "a=-x"], "is not a host"),
-        (["-j", f"{APP},{APP}", *C], "no application's id"),
-        (["-j", "aplication_1700000000000_0042", *C], "no application's id"),
+        (["-j", f"{APP},{APP}", *C], "not the id of an application"),
+        (["-j", "aplication_1700000000000_0042", *C], "not the id of an application"),
         (["-j", "java", "-h", "n1", "--host-map", "n1=n2"], "--host-map is for an application or pods"),
         (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
     ],
@@ -91,9 +91,11 @@ def test_what_makes_no_sense(words: list[str], reason: str, capsys: pytest.Captu
 
 def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
     (note,) = chosen.target(parse(["-j", APP])).notes
-    assert note.startswith(f"-j {APP} is looked for in command lines on this machine; -c http")
+    assert note.startswith(
+        f"-j {APP} matches command lines on this machine; for a YARN application add -c http"
+    )
     (note,) = chosen.target(parse(["-j", "job_1700000000000_0042", "-h", "n1"])).notes
-    assert "on the hosts named" in note
+    assert "on these hosts" in note
     assert chosen.target(parse(["-j", "java"])).notes == ()
 
 
@@ -144,7 +146,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert [record["id"] for record in json.loads(capsys.readouterr().out)] == [APP]
         assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
         said = capsys.readouterr()
-        assert said.out == "" and said.err == "no application runs that matches user=nobody\n"
+        assert said.out == "" and said.err == "no running application that matches user=nobody\n"
 
 
 def test_an_unknown_application_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:

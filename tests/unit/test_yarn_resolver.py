@@ -99,7 +99,7 @@ def test_a_driver_in_client_mode_is_told(server: Server) -> None:
     located = locate(server)
     assert located.notes == (
         "the Spark driver runs on edge7, in no container, and is not profiled; "
-        "--host-map edge7=edge7 has it visited too",
+        "--host-map edge7=edge7 profiles it too",
     )
     assert [host.name for host in located.hosts] == ["n1", "n2"]
 
@@ -133,7 +133,9 @@ def test_a_driver_in_client_mode_on_a_host_of_the_map(server: Server) -> None:
 def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) -> None:
     server.set(spark_paths([executor("driver", None, "n1", hostPort=address)], []))
     located = locate(server)
-    assert located.notes == ("the Spark driver is in no container, does not say where, and is not profiled",)
+    assert located.notes == (
+        "the Spark driver runs outside of containers at an unknown address, and is not profiled",
+    )
     assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
@@ -145,7 +147,7 @@ def test_a_driver_that_does_not_answer_costs_labels_alone(server: Server, answer
     located = locate(server)
     assert len(located.hosts) == 2 and "role" not in located.hosts[1].containers[container_id(2)]
     (note,) = located.notes
-    assert note.startswith("the Spark driver did not tell its executors: ")
+    assert note.startswith("the Spark driver did not list its executors: ")
 
 
 def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
@@ -201,7 +203,7 @@ def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
     located = locate(two, "")
     assert [host.name for host in located.hosts] == ["n1", "n2"]
     (note,) = located.notes
-    assert note.startswith(f"the containers of {OTHER} are not known: http") and "answered 500" in note
+    assert note.startswith(f"cannot list the containers of {OTHER}: http") and "answered 500" in note
 
 
 def test_nothing_matches(two: Server) -> None:
@@ -214,7 +216,7 @@ def test_nothing_matches(two: Server) -> None:
 
 @pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])
 def test_filters_that_are_none(server: Server, asked: str) -> None:
-    with pytest.raises(UsageError, match="is no filter"):
+    with pytest.raises(UsageError, match="is not a filter"):
         locate(server, asked)
     assert server.asked == []
 
@@ -231,8 +233,8 @@ def test_what_came_since(server: Server) -> None:
     server.set(spark_paths([executor("5", 5, "n4")], []))
     came = located.new_processes()
     assert [(line.host, line.reason) for line in came] == [
-        ("n4", "executor 5 on n4 began during the recording and is not in it"),
-        ("n2", f"{container_id(6)} on n2 began during the recording and is not in it"),
+        ("n4", "executor 5 on n4 started during the recording and is not in it"),
+        ("n2", f"{container_id(6)} on n2 started during the recording and is not in it"),
     ]
     server.paths.clear()
     server.set({"*": Answer(b"", 500)})
@@ -263,7 +265,7 @@ def test_an_old_resource_manager_has_the_nodes_asked() -> None:
         located = locate(rm)
     assert containers(located) == {"n1": [container_id(2)]}
     (note,) = located.notes
-    assert note.startswith("node n3 did not tell its containers: http://127") and "answered 500" in note
+    assert note.startswith("node n3 did not list its containers: http://127") and "answered 500" in note
     assert len(busy.asked) == len(other.asked) == len(broken.asked) == 1
 
 

@@ -14,7 +14,7 @@ from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, app, container_
 @pytest.mark.parametrize("location", ["http://[::", "file:///etc/passwd", "http://x:99999/"])
 def test_standbys_that_send_to_no_address(location: str) -> None:
     with Server({"*": Answer(b"", 307, {"Location": location})}) as one:
-        assert refusal(one.url).reason.endswith("sends to what is no address")
+        assert refusal(one.url).reason.endswith("redirects to something that is not an address")
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_a_driver_sends_nowhere(status: int, body: bytes, name: str, value: str)
         manager.set({path: Answer(body, status, headers) for path in manager.paths if "/proxy/" in path})
         (note,) = locate(manager.url).notes
         assert private.asked == []
-    assert note.startswith("the Spark driver did not tell its executors: http")
-    assert note.endswith(f"sends to {private.url}/private, which is no ResourceManager that is known")
+    assert note.startswith("the Spark driver did not list its executors: http")
+    assert note.endswith(f"redirects to {private.url}/private, which is not a known ResourceManager")
 
 
 @pytest.mark.parametrize("named", ["{standby}", "{standby},{active}"])
@@ -57,4 +57,4 @@ def test_a_packed_answer_is_refused(status: int) -> None:
     headers = {"Content-Encoding": "GZIP", **({"Location": "/there"} if status == 302 else {})}
     with Server({"*": Answer(packed, 200, {"Content-Encoding": "gzip"})}) as server:
         server.set({f"{CLUSTER}/apps/{APP}": Answer(packed, status, headers)})
-        assert refusal(server.url).reason.endswith("answered with something packed")
+        assert refusal(server.url).reason.endswith("answered with compressed data")

@@ -14,7 +14,7 @@ const LONGEST: usize = 4096;
 /// Bytes that one rule's pattern may take, compiled: a hundred of `\w` are more.
 const MOST_COMPILED: usize = 1 << 20;
 
-/// How names are made canonical; `names.rules` beside this file says how such a file is written.
+/// How names are made canonical; `names.rules` in this folder shows how such a file is written.
 #[derive(Clone, Debug, Default)]
 pub struct NameRules {
     names: Vec<Rule>,

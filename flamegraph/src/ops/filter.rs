@@ -40,7 +40,7 @@ impl Profile {
     }
 
     /// The stacks through a frame in which any of the patterns is found, from the outermost such frame on. Frames
-    /// in brackets at the root, which tell threads and waits apart, stay above it.
+    /// in brackets at the root, which name threads and waits, stay above it.
     pub fn below(&self, patterns: &[Pattern]) -> Result<Profile> {
         let reached = self.reached(patterns);
         let heads = self.heads();

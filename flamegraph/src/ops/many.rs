@@ -162,7 +162,7 @@ impl Shared {
     }
 }
 
-/// What a mutex holds; a thread that panicked with it is told by its panic.
+/// What a mutex holds, also after a thread panicked with it: that panic is reported by itself.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use crate::ops::rebuild::Rebuild;
 use crate::profile::{Kind, Node, Profile, Result, ROOT};
 
-/// How threads are told apart, where a format knows them.
+/// How threads are distinguished, where a format knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// Not at all.
@@ -76,7 +76,7 @@ impl Profile {
         thread_of(name).filter(|thread| !thread.is_empty() && thread_of(thread).is_none())
     }
 
-    /// The stacks without the outermost frame where that is in brackets, which tells threads apart.
+    /// The stacks without the outermost frame where that is in brackets, which names a thread.
     pub fn without_threads(&self) -> Result<Profile> {
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];

@@ -236,8 +236,8 @@ impl Waits {
 
 #[cfg(feature = "formats")]
 impl crate::profile::Profile {
-    /// The stacks of threads that do not merely wait for work. Nothing tells here whether a thread ran, so that a
-    /// stack is idle only where one of its frames says so by itself.
+    /// The stacks of threads that do not merely wait for work. A wall-clock profile does not say whether a
+    /// thread ran, so a stack is idle only where one frame alone shows it.
     pub fn without_idle(&self) -> crate::profile::Result<crate::profile::Profile> {
         let mut waits = Waits::default();
         let mut path = Vec::new();

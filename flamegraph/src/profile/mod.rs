@@ -31,7 +31,6 @@ pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
 pub use values::ValueType;
-#[cfg(feature = "formats")]
 pub(crate) use walk::{Order, Step};
 
 /// Warnings that are kept; the first ones say what the others repeat.
@@ -277,7 +276,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds what another profile has beside its tree. The sums were checked.
+    /// Adds everything of another profile but its tree. The sums were checked.
     pub(crate) fn absorb(&mut self, other: &Profile) {
         for (total, theirs) in self.totals.iter_mut().zip(&other.totals) {
             *total += theirs;

@@ -1,7 +1,7 @@
 //! In which module native functions lie, by their names: a program, a library, a part of the kernel.
 //!
-//! It stands beside the frames and is no part of them: profiles merge, compare and are written as stacks
-//! as if it were not there.
+//! Modules are kept in a table of their own and are no part of the frames: profiles merge, compare and are written
+//! as stacks without them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::profile::{Kind, Profile};
 
-/// Modules that are told of one name; of a name in more of them it is said that they are several.
+/// Most modules listed for one name; a name in more of them has `several modules`.
 const MOST_OF_ONE: usize = 3;
 const SEVERAL: &str = "several modules";
 const BETWEEN: &str = ", ";
 /// Names of files have at most 255 bytes, and so many stand together.
 const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
-/// Distinct modules and groups of them that one recording, or file, may bring; those beyond are not told.
+/// Distinct modules and groups of them that one recording, or file, may bring; those beyond are left out.
 pub(crate) const MOST_MODULES: usize = 1 << 14;
 /// Bytes of all its names that have a module, each with what it takes besides; names come from hosts.
 const MOST_NAME_BYTES: usize = 64 << 20;

@@ -20,7 +20,7 @@ pub struct Unknown {
     pub copied_stacks: u64,
 }
 
-/// From which share on the user is told.
+/// Smaller shares are not worth a warning.
 const WORTH_SAYING: f64 = 0.01;
 
 impl Unknown {

@@ -17,7 +17,7 @@ pub fn demangle(name: &str) -> String {
     if name.len() > MOST_MANGLED || !mangled.iter().any(|start| name.starts_with(start)) {
         return name.to_string();
     }
-    // What the linker appends (`.cold`, `.llvm.1`) is no part of a name in Rust's newer mangling.
+    // What the linker appends (`.cold`, `.llvm.1`) is not a part of a name in Rust's newer mangling.
     let whole = match name.split_once('.') {
         Some((whole, _)) if name.starts_with("_R") => whole,
         _ => name,
@@ -69,7 +69,7 @@ fn cplusplus(name: &str) -> Option<String> {
         let function = written(&function, &DemangleOptions::new())?;
         return Some(format!("{called} {function}"));
     }
-    // A compiler's clone (".isra.0") is no part of the mangled name.
+    // A compiler's clone (".isra.0") is not a part of the mangled name.
     let short = DemangleOptions::new().no_params().no_return_type();
     let written = written(name, &short)?;
     Some(without_qualifiers(name, with_short_arguments(&written)))

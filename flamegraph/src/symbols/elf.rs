@@ -49,7 +49,7 @@ pub(crate) struct Elf {
 }
 
 impl Elf {
-    /// Reads a file's build id, segments and symbols; `None` when it is no ELF file or a broken one.
+    /// Reads a file's build id, segments and symbols; `None` when it is not an ELF file or a broken one.
     pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
         let mut identity = [0; 5];
         file.read_exact(&mut identity).ok()?;
@@ -311,7 +311,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         let calls = self.section(b".rela.plt")?;
         let bytes = self.range(calls)?.1;
         if bytes > self.data.left() {
-            // A part would say nothing: a stub's place is told by how many calls come before its own.
+            // A part is of no use: a stub's place follows from the number of calls before its own.
             stubs_found.left_out += bytes / size_of::<H::Rela>() as u64;
             return None;
         }

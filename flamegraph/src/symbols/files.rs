@@ -122,7 +122,7 @@ impl<'a> Files<'a> {
     }
 
     /// Where a process's file may be: where the process itself sees it, and then where we do. A container's file
-    /// that cannot be told from ours is not looked for among ours.
+    /// is looked for among ours only if it can be identified.
     fn places(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Vec<PathBuf> {
         let Some(path) = path.strip_prefix('/') else {
             return Vec::new();

@@ -47,7 +47,7 @@ const MOST_BACK: usize = 64;
 const MOST_ALIASES: usize = 512;
 /// How the name of a stub ends, behind that of the function it leads to.
 pub(crate) const STUB: &str = "@plt";
-/// Bytes each symbol takes beside its name.
+/// Bytes each symbol takes in addition to its name.
 const EACH: usize = size_of::<Symbol>() + size_of::<(u64, u64)>() + size_of::<u64>();
 
 /// Symbols in order, once [`Symbols::finish`] was called.

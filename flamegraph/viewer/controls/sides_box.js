@@ -18,7 +18,7 @@ import { make } from "./dom.js";
  * @param {Scope} scope what is compared
  * @returns {Option[]}
  */
-export function othersOf({ page, scopes, event, thread }, scope) {
+function othersOf({ page, scopes, event, thread }, scope) {
   const known = scopes.threadsOf(event);
   const threads = known.length < 2 ? [] : page.runs.flatMap((_, run) => known.map((one) => scopes.parse(`${run}/thread:${one}`)));
   return [scopes.restOf(scope), ...scopes.all(), ...threads]
@@ -33,7 +33,7 @@ export function othersOf({ page, scopes, event, thread }, scope) {
  * @param {Context} context
  * @returns {Pair | null} null where there is nothing to compare with
  */
-export function likelyPair(context) {
+function likelyPair(context) {
   const { page, scopes, scope } = context;
   if (page.runs.length > 1) return pairOf(scope, counterpart(context));
   if (scope.kind !== "sum" && scope.kind !== "mean") {

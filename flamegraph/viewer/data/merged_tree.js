@@ -8,7 +8,7 @@ import { Profile } from "./profile.js";
 /** @import { Branch, Step } from "./branches.js" */
 /** @import { Shape } from "./profile.js" */
 
-export class MergedProfile extends Profile {
+class MergedProfile extends Profile {
   /**
    * @param {Profile} base whose nodes were merged
    * @param {Branch} root

@@ -117,7 +117,7 @@ export class Profile {
  * @param {Float64Array} self
  * @param {Float64Array} [total] is filled with them
  */
-export function sumUp(shape, self, total = new Float64Array(self.length)) {
+function sumUp(shape, self, total = new Float64Array(self.length)) {
   const { count, parent } = shape;
   total.set(self);
   for (let node = count - 1; node > 0; node--) {

@@ -4,7 +4,7 @@
 /** @import { Profile } from "../data/profile.js" */
 
 /** Too narrow to be seen apart, in pixels: drawn together as one grey remainder. */
-export const NARROW = 0.6;
+const NARROW = 0.6;
 
 /**
  * @typedef {object} View

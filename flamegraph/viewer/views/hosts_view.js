@@ -192,7 +192,7 @@ function notesOf({ odd, more_odd, idle }) {
  * @typedef {{process: number, amount: number, method: number, most: number}} Row
  */
 
-export class ProcessesTable {
+class ProcessesTable {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;

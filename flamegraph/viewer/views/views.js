@@ -19,7 +19,7 @@ import { SandwichView } from "./sandwich_view.js";
 /** @import { State, ViewName } from "../data/state.js" */
 
 /** @implements {View} */
-export class GraphView {
+class GraphView {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;
@@ -43,7 +43,7 @@ export class GraphView {
   }
 }
 
-export class ReversedView {
+class ReversedView {
   /**
    * @param {Context} context
    * @param {HTMLElement} panel

@@ -1,4 +1,4 @@
-"""A small sample JVM job on this machine, to have something to profile: see `running_job`."""
+"""A small JVM job on this machine, to profile: `running_job`."""
 
 from hprofiler.app.demo.demo import DemoJob, DemoProcess, running_job
 

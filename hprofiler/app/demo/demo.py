@@ -1,7 +1,6 @@
 """The sample job: two JVMs with different hot methods, alive inside `with running_job()`.
 
-The JVMs hold the other end of a pipe: they end when this process ends, however it does, and after ten
-minutes at most.
+They hold the other end of a pipe, so they end with this process, and after ten minutes at most.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SELECTOR = "hprofiler-demo"
 SOURCE = Path(__file__).with_name("OrderJob.java")
 MAIN_CLASS = "com.example.orders.OrderJob"
 JVM_OPTIONS = ("-Xms64m", "-Xmx64m", "-XX:+UseSerialGC")
-# What burns in each role: the methods a reader should find in the picture.
+# The hot methods of each role.
 HOT_METHODS: dict[str, str] = {
     "parse": "com.example.orders.OrderParser.cleanField",
     "enrich": "com.example.orders.OrderEnricher.describe",
@@ -54,13 +53,13 @@ class DemoJob:
 
 @contextmanager
 def running_job(listener: Callable[[str], None] = lambda step: None) -> Iterator[DemoJob]:
-    """Compile and start the job, yield it once both JVMs are hot, and end them; `listener` is told each step.
+    """Compile and start the job, yield it once both JVMs are warm, then end them; `listener` gets each step.
 
-    UsageError without a JDK; HprofilerError with the JVM's own words when it does not build or start.
+    UsageError without a JDK; HprofilerError with the JVM's output if it does not compile or start.
     """
     jdk = find_jdk()
     with ExitStack() as stack:
-        # A hot JVM has read all its classes: with the folder gone by then, not even a kill leaves it behind.
+        # A warm JVM has read all its classes, so the folder can go now and is not left behind by a kill.
         with tempfile.TemporaryDirectory(prefix="hprofiler-demo-") as name:
             folder = Path(name)
             listener(f"compiling a small job with {jdk}")
@@ -75,7 +74,7 @@ def running_job(listener: Callable[[str], None] = lambda step: None) -> Iterator
 
 
 def _compile(jdk: Path, folder: Path) -> None:
-    # One compiler tier and no annotation processing: it takes half the time.
+    # One compiler tier and no annotation processing halve the time.
     javac = [
         str(jdk / "bin" / "javac"),
         "-J-XX:TieredStopAtLevel=1",
@@ -107,7 +106,7 @@ def _compile(jdk: Path, folder: Path) -> None:
 def _running_jvm(jdk: Path, folder: Path, role: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [str(jdk / "bin" / "java"), *JVM_OPTIONS, "-cp", str(folder), MAIN_CLASS, "--role", role]
     with _errors(folder, role).open("wb") as errors:
-        # A session of its own: the terminal's Ctrl-C is for the profiler, which still needs the JVM then.
+        # In its own session, so that Ctrl-C reaches only the profiler, which still needs the JVM.
         jvm = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -123,7 +122,7 @@ def _running_jvm(jdk: Path, folder: Path, role: str) -> Iterator[subprocess.Pope
 
 
 def _end(jvm: subprocess.Popen[bytes]) -> None:
-    """Leave the JVM's output, which ends it; one that does not heed that is killed."""
+    """Close the JVM's pipe, which ends it, or kill it."""
     assert jvm.stdout is not None
     try:
         jvm.stdout.close()

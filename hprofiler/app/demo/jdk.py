@@ -1,4 +1,4 @@
-"""Finding a JDK, the one thing the sample job cannot bring along."""
+"""Finds a JDK for the sample job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JVM_FOLDER = Path("/usr/lib/jvm")
 def find_jdk() -> Path:
     """Home of the first JDK (with `java` and `javac`) of $JAVA_HOME, $PATH and /usr/lib/jvm.
 
-    UsageError names the package to install where there is only a JRE, or nothing.
+    UsageError names the package to install.
     """
     for home in _candidates():
         if all(os.access(home / "bin" / tool, os.X_OK) for tool in ("java", "javac")):
@@ -33,7 +33,7 @@ def _candidates() -> Iterator[Path]:
         yield Path(os.environ["JAVA_HOME"])
     javac = shutil.which("javac")
     if javac:
-        # Distributions link /usr/bin/javac to the JDK of the administrator's choice.
+        # Distributions link /usr/bin/javac to the default JDK.
         yield Path(javac).resolve().parent.parent
     if JVM_FOLDER.is_dir():
         yield from sorted(JVM_FOLDER.iterdir())

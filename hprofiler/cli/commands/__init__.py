@@ -1,1 +1,1 @@
-"""One module a command."""
+"""One module per command."""

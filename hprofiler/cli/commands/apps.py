@@ -32,7 +32,7 @@ def command(options: argparse.Namespace) -> int:
     elif found:
         print_table([HEADINGS, *map(_row, found)], right=_TO_THE_RIGHT)
     else:
-        print("no application runs" + (f" that matches {words}" if words else ""), file=sys.stderr)
+        print("no running application" + (f" that matches {words}" if words else ""), file=sys.stderr)
     return Exit.OK
 
 
@@ -42,7 +42,7 @@ def _row(app: Application) -> list[str]:
 
 
 def _for(seconds: float) -> str:
-    """A time in its two largest units."""
+    """A duration in its two largest units."""
     whole = int(seconds)
     days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
     if days:

@@ -1,4 +1,4 @@
-"""`hprofiler cleanup`: lists what hprofiler left on hosts, then removes it, and nothing of anybody else's."""
+"""`hprofiler cleanup`: lists what hprofiler left on hosts, then removes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostLeft, HostProgress, Reach
     from hprofiler.model import Host
 
-_HINT = "nothing was removed: `hprofiler cleanup --yes` removes what is marked so"
+_HINT = "nothing was removed; `hprofiler cleanup --yes` removes what is marked so"
 
 
 def command(options: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
 
 
 def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostLeft]:
-    """Hosts as they were found last, with all that failed."""
+    """The last state of each host, with all failures."""
     last = {host.host.name: host for host in cleaned}
 
     def after(host: HostLeft) -> HostLeft:
@@ -83,7 +83,7 @@ def _after(found: Sequence[HostLeft], cleaned: Sequence[HostLeft]) -> list[HostL
 
 
 def _agreed(options: argparse.Namespace, wanted: Sequence[HostLeft]) -> bool:
-    """Whether the user wants it: by --yes, or by an answer on the terminal."""
+    """Whether the user agreed, with --yes or on the terminal."""
     if options.yes:
         return True
     if options.json or not can_ask():
@@ -102,7 +102,7 @@ def _failed(hosts: Sequence[HostLeft]) -> list[Outcome]:
 
 
 def _verdict(found: Sequence[HostLeft], unremoved: bool) -> Exit:
-    """OK where nothing is left over, NOTHING where no host could be looked at, PARTIAL in between."""
+    """OK if nothing is left, NOTHING if no host could be checked, else PARTIAL."""
     if all(_failed([host]) and not host.entries for host in found):
         return Exit.NOTHING
     unknown = any(one.state == "unknown" for host in found for one in host.entries)

@@ -1,4 +1,4 @@
-"""`hprofiler completion SHELL`: a script by which the shell asks hprofiler itself, through argcomplete."""
+"""`hprofiler completion SHELL`: prints argcomplete's script, with which the shell asks hprofiler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def complete() -> None:
-    """Write the completions of the command line that the shell has put into the environment, and exit."""
+    """Write the completions of the command line in the environment, and exit."""
     import argcomplete
 
     parser = general_parser()

@@ -1,4 +1,4 @@
-"""`hprofiler demo`: a small JVM job on this machine, and the main job on it."""
+"""`hprofiler demo`: starts a small JVM job on this machine and records it."""
 
 from __future__ import annotations
 

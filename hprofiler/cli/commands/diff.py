@@ -1,4 +1,4 @@
-"""`hprofiler diff BEFORE AFTER`: what changed from one run to another, and whether it is more than chance."""
+"""`hprofiler diff BEFORE AFTER`: what changed between two runs, beyond chance."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _output(path: Path) -> Path:
-    """What cannot be written is said before anything is read."""
+    """Refuses a bad output before anything is read."""
     if path.suffix not in _SUFFIXES:
         raise UsageError(
-            f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
+            f"cannot write {path}: the name must end with {' or '.join(_SUFFIXES)}", "see docs/diff.md"
         )
     if is_folder(path) or not is_folder(path.parent):
-        raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
+        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
     return path
 
 
@@ -66,7 +66,7 @@ def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> No
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
-    except RuntimeError as error:  # of more nodes and names than it has room for
+    except RuntimeError as error:  # more nodes or names than the page can hold
         raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
 
 
@@ -92,14 +92,14 @@ def _print(
 
 
 def _print_hidden(changes: Changes, limit: float) -> None:
-    """That nothing failed is no good news where nothing could."""
+    """Warns if a change over the limit may be hidden by noise."""
     from hprofiler.analysis.diff import fewest, hidden
 
     found = hidden(changes, limit)
     if found:
         one, noise = found
         number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
-        why = f"with {number} on a side a change below {100 * noise:.1f} points may be chance"
+        why = f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
         _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
 
 
@@ -126,4 +126,4 @@ def _grew(one: MethodChange) -> str:
 
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
+    return f"{own:+.1f} points self, {total:+.1f} total"

@@ -1,4 +1,4 @@
-"""`hprofiler doctor`: what a run with the same options would come to, before it touches anything."""
+"""`hprofiler doctor`: checks whether a run with the same options would succeed."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _not_visited(line: Outcome) -> HostChecked:
-    """What belongs to the target and cannot be visited."""
+    """Parts of the target that cannot be visited."""
     from hprofiler.collect import HostChecked
 
     return HostChecked(Host(line.host, ""), outcomes=(line,))
 
 
 def verdict(checked: Sequence[HostChecked]) -> Exit:
-    """OK where all would be recorded as asked, PARTIAL where not all, NOTHING where nothing would be."""
+    """OK if everything would be recorded, PARTIAL if not everything, NOTHING if nothing."""
     verdicts = [one.status for host in checked for one in host.verdicts]
     if all(status is Status.FAILED for status in verdicts):
         return Exit.NOTHING
@@ -58,7 +58,7 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
 
 
 def _record(checked: Sequence[HostChecked], canary: bool) -> object:
-    """The shape that docs/doctor.md promises."""
+    """As described in docs/doctor.md."""
     from hprofiler.collect import kinds
 
     statuses = [one.status for host in checked for one in host.verdicts]

@@ -1,4 +1,4 @@
-"""`hprofiler outliers DIR`: which hosts and processes of a run are unlike the others, and in what."""
+"""`hprofiler outliers DIR`: which hosts and processes of a run differ from the others."""
 
 from __future__ import annotations
 

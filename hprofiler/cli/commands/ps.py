@@ -1,4 +1,4 @@
-"""`hprofiler ps`: what a run would profile. Nothing is attached to, nothing is signalled."""
+"""`hprofiler ps`: lists what a run would profile, without touching any process."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _not_visited(line: Outcome) -> HostFound:
-    """What belongs to the target and cannot be visited."""
+    """Parts of the target that cannot be visited."""
     from hprofiler.collect import HostFound
 
-    return HostFound(Host(line.host, ""), None, 0, (), (), (line,))
+    return HostFound(Host(line.host, ""), (), (), (line,))
 
 
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
-    """Processes on stdout, everything else on stderr; `inside` says that hosts are containers."""
+    """Processes on stdout, everything else on stderr; `inside`: hosts are containers."""
     rows = [_cells(host.host.name, process) for host in found for process in host.processes]
     if rows:
         print_table([("CONTAINER" if inside else "HOST", *_HEADS), *rows], right=[_PID], cut_last=True)

@@ -1,4 +1,4 @@
-"""`hprofiler report DIR`: pictures and page again, from the run folder alone; or the page as it is."""
+"""`hprofiler report DIR`: regenerates the report of a run folder, or shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.runfolder import RunFolder
 
-# Profiles that could not be used and are named; the page's ledger has all.
+# Unusable profiles to name; the page lists all.
 
 
 def command(options: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _page_to_show(options: argparse.Namespace) -> Path | None:
-    """The page that is there, where it is only to be looked at: it keeps the options it was made with."""
+    """The existing page, if it is only to be shown."""
     if options.raw_names or options.threads or options.trim:
         return None
     if not options.open and options.serve is None:
@@ -41,18 +41,18 @@ def _make(options: argparse.Namespace) -> int:
     print_problems("not in the pictures", report.analysis.problems)
     _show(report.page, options)
     if report.empty:
-        reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
+        reason = f"no samples to show ({report.coverage}); there are no pictures, and the page says why"
         if report.analysis.cut_off:
             kept = RunFolder.open(Path(options.folder)).how_to_read_profiles()
-            before = "what became of it was written" if kept else "anything of it was kept"
-            reason = f"the run was cut off before {before}: {kept or 'record it again'}"
+            before = "its outcome was written" if kept else "its samples were kept"
+            reason = f"the run ended before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.PARTIAL if report.analysis.problems else Exit.OK
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:
-    """In the user's browser, through a server of its own where that is asked for."""
+    """Opens the page in the browser, or serves it."""
     from hprofiler.cli.terminal.serve import PageServer, open_in_browser
 
     server = None if options.serve is None else PageServer(page, options.serve)
@@ -60,6 +60,6 @@ def _show(page: Path, options: argparse.Namespace) -> None:
         print(f"{server.address}\n  from another machine: {server.tunnel}\n  Ctrl-C ends it", flush=True)
     address = server.address if server else page.absolute().as_uri()
     if options.open and not open_in_browser(address):
-        print(f"hprofiler: there is no browser to show it in: open {address}", file=sys.stderr)
+        print(f"hprofiler: no browser found; open {address}", file=sys.stderr)
     if server is not None:
         server.serve()

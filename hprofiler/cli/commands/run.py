@@ -1,4 +1,4 @@
-"""The main job, and what it says when it is done."""
+"""`hprofiler run`: records and prints the result."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.resolve import Located
 
-# The page has the others.
 FINDINGS_SHOWN = 3
 
-# Selectors that may mean any program, and find JVMs only unless they are told to.
+# Selectors that match any program only with --engine perf.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
 
 
@@ -42,7 +41,7 @@ def command(options: argparse.Namespace) -> int:
 def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
-    """Carry out a run, show its progress, say how it went; returns the exit code."""
+    """Record, show progress, print the result; returns the exit code."""
     from hprofiler.app.run import RecordLost, RunRequest, run
     from hprofiler.cli.terminal.progress import display
 
@@ -53,7 +52,7 @@ def record(
         sampling,
         chosen.output_folder(options),
         options.force,
-        # a demo has no cluster to ask
+        # a demo has no cluster
         ("hprofiler", *(hide_in_word(word, getattr(options, "yarn", None)) for word in options.words)),
         options.raw_names,
         options.threads,
@@ -84,7 +83,7 @@ def exit_code(result: RunResult) -> Exit:
 
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
-    """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
+    """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
     from hprofiler.report.text import outliers_table
 
     _print_ledger(result.results, str(result.report.page) if result.kept else "")
@@ -116,7 +115,7 @@ def _print_what_nothing_else_tells(lost: RecordLost) -> None:
 
 
 def _print_event(event: EventAnalysis) -> None:
-    """What an event came to, what stands out, and its hottest methods."""
+    """Totals of an event, its findings and hottest methods."""
     from hprofiler.analysis.words import plain
     from hprofiler.model.measures import in_words
     from hprofiler.report.text import hottest
@@ -124,7 +123,7 @@ def _print_event(event: EventAnalysis) -> None:
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
         return
-    left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
+    left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     for finding in event.findings[:FINDINGS_SHOWN]:
         say("  ", printable(plain(finding.text)), sys.stdout)
@@ -133,7 +132,7 @@ def _print_event(event: EventAnalysis) -> None:
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
-    """Why, and what to do next, where that is more than the remedies of what failed."""
+    """Why nothing was recorded, and what to do next."""
     searched = [one.host.name for one in result.results if one.found_nothing]
     what = _why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
@@ -141,14 +140,14 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
         for hint in _next_steps(result, selector, searched):
             print(f"  {hint}", file=sys.stderr)
     if result.kept:
-        print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+        print(f"  see {result.report.page}", file=sys.stderr)
 
 
 def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
     found = result.coverage.processes.found
     if result.coverage.processes.recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
-        return f"{result.report.coverage}, without one sample to show: {why}"
+        return f"{result.report.coverage}, but there are no samples: {why}"
     if found:
         return f"none of {found} matching processes could be recorded"
     missed = [one.host.name for one in result.results if one.host.name not in searched]
@@ -159,27 +158,27 @@ def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> 
 
 
 def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
-    """Where no process was found."""
+    """Why no process was found."""
     from hprofiler.analysis.words import SEE_WHAT_IS_THERE
 
     if searched:
         yield SEE_WHAT_IS_THERE
         if not selector.native and selector.kind in _OF_ANY_PROGRAM:
-            yield "only JVMs were looked for; with --engine perf other programs are recorded too"
+            yield "only JVMs were searched; --engine perf also records other programs"
     elif result.interrupted:
-        yield "see what a run would record with: hprofiler ps … (same -j and host options)"
+        yield "list what a run would record: hprofiler ps … (same -j and host options)"
     else:
-        yield "see what is in the way with: hprofiler doctor … (same -j and host options)"
+        yield "check what prevents the recording: hprofiler doctor … (same -j and host options)"
 
 
 def why_empty(event: EventAnalysis) -> str:
-    """Why there is nothing to show of an event."""
+    """Why an event has no samples."""
     from hprofiler.model.measures import no_samples
 
     if not event.recorded:
         return "not recorded"
     if event.whole:
-        return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
+        return "no stack contains a root of the selector; `hprofiler report DIR` shows all stacks"
     return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
 
 
@@ -189,7 +188,7 @@ def _some(names: list[str], most: int = 8) -> str:
 
 
 def print_json(result: RunResult, selector: Selector) -> None:
-    """The outcome for scripts: where the files are, coverage, failures, and what each event came to."""
+    """The result for `--json`."""
     from hprofiler.app.run import failures
 
     record = result.folder.record
@@ -215,7 +214,7 @@ def print_json(result: RunResult, selector: Selector) -> None:
 
 
 def _process_records(result: RunResult) -> list[dict[str, object]]:
-    """The processes that were recorded, once each, with what is known of them."""
+    """The recorded processes, once each."""
     recordings: dict[tuple[str, int], Recording] = {}
     for host in result.results:
         for recording in host.recordings:
@@ -238,7 +237,7 @@ def _finding_record(finding: Finding) -> dict[str, object]:
 
 
 def _event_record(event: EventAnalysis) -> dict[str, object]:
-    """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
+    """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
     from hprofiler.model.measures import measure_of
     from hprofiler.report.text import outliers_record
 

@@ -1,4 +1,4 @@
-"""`hprofiler selectors`: the names that -j knows."""
+"""`hprofiler selectors`: lists the named selectors."""
 
 from __future__ import annotations
 

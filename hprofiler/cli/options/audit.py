@@ -1,4 +1,4 @@
-"""The record of what a command did to hosts (`--audit`): its first line and its last."""
+"""The log of `--audit`: its first and its last line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def begin(options: argparse.Namespace, located: Located) -> Audit | None:
-    """The record, where one is asked for; it is kept in the options for `end`."""
+    """The log, if `--audit` is given; kept in the options for `end`."""
     from hprofiler.collect import Audit
 
     name = getattr(options, "audit", None)
@@ -26,7 +26,7 @@ def begin(options: argparse.Namespace, located: Located) -> Audit | None:
         return None
 
     def lost(why: str) -> None:
-        told = f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there\n"
+        told = f"hprofiler: --audit {name}: {why}: further actions are not logged\n"
         sys.stderr.write(told)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
@@ -36,7 +36,7 @@ def begin(options: argparse.Namespace, located: Located) -> Audit | None:
 
 
 def end(options: argparse.Namespace, exit_code: int | None, why: str) -> None:
-    """How the command came out, in the record that it began, if it did."""
+    """Write the last line, if the log was started."""
     begun: Audit | None = getattr(options, "begun_audit", None)
     if begun:
         begun.end(exit_code, _harmless(why, options))
@@ -47,7 +47,7 @@ def _harmless(word: str, options: argparse.Namespace) -> str:
 
 
 def _who(options: argparse.Namespace, located: Located) -> dict[str, object]:
-    """Who does it, from where, with what, and to how many hosts of which target."""
+    """User, machine, version, target and number of hosts."""
     from hprofiler import __version__
 
     uid = os.geteuid()

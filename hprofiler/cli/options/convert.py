@@ -143,7 +143,7 @@ def _shape(parser: argparse.ArgumentParser) -> None:
 
 
 def _time(text: str) -> tuple[float, float]:
-    """Seconds, the first and the last: `5-12.5`, `10-`."""
+    """First and last second of `5-12.5` or `10-`."""
     first, dash, last = text.partition("-")
     try:
         time = (float(first), float(last or "inf"))

@@ -53,9 +53,9 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
     from hprofiler.resolve.host_list import parse_host_map
 
     if options.all_namespaces and options.namespace is not None:
-        raise UsageError("-A means all namespaces, and -n one of them", "give one of them")
+        raise UsageError("-A (all namespaces) and -n (one namespace) exclude each other", "give one of them")
     if options.via == "ssh" and options.debug_container is not None:
-        raise UsageError("--debug-container is for the way by exec", "leave out --via ssh")
+        raise UsageError("--debug-container works only with --via exec", "leave out --via ssh")
     return KubernetesOptions(
         access=Access(options.kubeconfig, options.context, options.timeout),
         namespace=options.namespace,
@@ -69,7 +69,7 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
 
 
 def debugging(options: argparse.Namespace) -> Debugging | None:
-    """What debug containers are made of; they live for the recording and a while before and after."""
+    """Settings of debug containers; they live a little longer than the recording."""
     from hprofiler.transport import Debugging
 
     if options.debug_container is None:

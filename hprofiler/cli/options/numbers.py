@@ -1,4 +1,4 @@
-"""Numbers and names on the command line: within bounds, or an error that says which."""
+"""Numbers and names on the command line, with bounds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
 
 
 def named(text: str) -> str:
-    """A file or folder; where a script's variable is empty nothing else is taken for it."""
+    """A file or folder; an empty name (an unset variable of a script) is an error."""
     if not text:
-        raise argparse.ArgumentTypeError("it names nothing")
+        raise argparse.ArgumentTypeError("the value is empty")
     return text
 
 
 def cores(text: str) -> float:
-    """Processors of "0.5", from a tenth."""
+    """Number of processors, at least 0.1."""
     found = float(text) if re.fullmatch(r"[0-9]{1,4}(?:\.[0-9]{1,3})?", text) else 0.0
     if not 0.1 <= found <= 1024:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of processors from 0.1 to 1024")
@@ -44,13 +44,12 @@ def time(text: str) -> int:
 
 
 def period(text: str) -> int:
-    """Nanoseconds of "10ms", from 1 ms: every thread is looked at so often."""
+    """Nanoseconds of "10ms", at least 1 ms."""
     meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
     return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
 
 
 def _with_unit(text: str, units: dict[str, int], least: int, most: int, meaning: str) -> int:
-    """A number, which may have a decimal point, times its unit."""
     found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([a-z]*)", text.strip().lower())
     amount = round(float(found[1]) * units[found[2]]) if found and found[2] in units else 0
     if not least <= amount <= most:

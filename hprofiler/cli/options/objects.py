@@ -1,4 +1,4 @@
-"""From parsed options to the objects that the other rooms take."""
+"""Objects made from parsed options."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 
 def selector(options: argparse.Namespace) -> Selector:
-    """The processes that are meant; without --match all of an application's, or of the pods'."""
+    """The selector; without --match, all processes of the application or the pods."""
     from hprofiler.selectors.selection import job_roots, parse_selector
 
     text, directories = _wanted(options).selector, selector_directories(options)
@@ -76,8 +76,8 @@ def target(options: argparse.Namespace) -> Located:
         located = replace(located, notes=(*located.notes, meant.note))
     count = len(located.hosts)
     if count > options.max_hosts:
-        remedy = f"choose fewer, or agree to so many with --max-hosts {count}"
-        raise UsageError(f"{count} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+        remedy = f"choose fewer, or allow them with --max-hosts {count}"
+        raise UsageError(f"{count} hosts exceed the limit of {options.max_hosts} (--max-hosts)", remedy)
     for note in located.notes[:NOTES_SHOWN]:
         say("note: ", note, sys.stderr)
     if len(located.notes) > NOTES_SHOWN:
@@ -86,14 +86,14 @@ def target(options: argparse.Namespace) -> Located:
 
 
 def hosts(options: argparse.Namespace) -> Located:
-    """The hosts that -h or --hosts-file name, or this machine."""
+    """The hosts of -h or --hosts-file, or this machine."""
     from hprofiler.resolve import TargetOptions, resolve
 
     return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
 
 
 def print_cautions(sampling: Sampling) -> None:
-    """What to know of the events before they are recorded, on stderr. perf tries its events first."""
+    """Print warnings about events on stderr. perf tests its events itself."""
     for caution in map(caution_of, sampling.events if sampling.engine != "perf" else ()):
         if caution:
             say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
@@ -119,7 +119,7 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 
 def local_reach(options: argparse.Namespace) -> Reach:
-    """How to reach this machine: without SSH."""
+    """The connection to this machine, without SSH."""
     from hprofiler.collect import Reach
     from hprofiler.transport import LocalTransport
 
@@ -129,7 +129,7 @@ def local_reach(options: argparse.Namespace) -> Reach:
 
 
 def reach(options: argparse.Namespace, located: Located) -> Reach:
-    """How to reach the target's hosts, and where to record what is done to them."""
+    """The connections to the target's hosts, with the audit log."""
     return replace(_reach(options, located), audit=audited.begin(options, located))
 
 
@@ -176,5 +176,5 @@ def file(name: str | None, option: str) -> Path | None:
     except OSError as error:
         raise UsageError(f"{option} {name}: {(error.strerror or 'cannot be read').lower()}") from error
     if not is_file(path):
-        raise UsageError(f"{option} {name}: is no regular file")
+        raise UsageError(f"{option} {name}: is not a regular file")
     return path

@@ -65,7 +65,7 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
 
 
 def care(options: argparse.Namespace) -> Care:
-    """What was chosen; a demo has none of these options."""
+    """The chosen limits; `demo` has none of these options."""
     from hprofiler.collect import AGENT_CPU, Care
 
     return Care(

@@ -1,4 +1,4 @@
-"""The options that become a `model.Sampling`; imports argparse and nothing heavier."""
+"""Options of `model.Sampling`. Imports only argparse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTERVALS_OF = {
     "wall_interval": ("wall", "offcpu"),
 }
 
-# As the agent takes them: names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+# Names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
 
@@ -103,18 +103,18 @@ def events(text: str) -> tuple[str, ...]:
     for name in names:
         if not _EVENT.fullmatch(name):
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no event; there are {IN_WORDS}, and others such as page-faults"
+                f"{name!r} is not an event; events are {IN_WORDS}, and others such as page-faults"
             )
     twice = [name for name in OWN + tuple(names) if names.count(name) > 1]
     if twice:
         raise argparse.ArgumentTypeError(f"{twice[0]} is given twice in {text!r}")
     if len(names) > MOST_EVENTS:
-        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording has at most {MOST_EVENTS}")
+        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording can have at most {MOST_EVENTS}")
     return tuple(names)
 
 
 def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
-    """The events that `-e` and `-i` ask for together."""
+    """The events of `-e` and `-i`."""
     asked: tuple[str, ...] = options.events or ()
     if options.off_cpu and "offcpu" not in asked:
         asked = (*asked, "offcpu")
@@ -122,12 +122,12 @@ def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
-    """UsageError for an interval of events that are not recorded; what perf cannot do the ledger tells."""
+    """UsageError for an interval of an event that is not recorded."""
     for name, of in _INTERVALS_OF.items():
         if getattr(options, name) is not None and not set(of) & set(asked):
             option = f"--{name.replace('_', '-')}"
-            reason = f"{option} is for {', '.join(of)}, and what is recorded is {', '.join(asked)}"
-            raise UsageError(reason, f"leave it out, or say -e {','.join((*asked, of[0]))}")
+            reason = f"{option} is for {', '.join(of)}, but -e is {', '.join(asked)}"
+            raise UsageError(reason, f"leave it out, or use -e {','.join((*asked, of[0]))}")
 
 
 def seconds(text: str) -> float:

@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
 
 class SelectorAction(argparse.Action):
-    """`-j` once; several times where each names pods, for nothing in a label selector looks like `k8s:`."""
+    """`-j` once, or several times if each names pods (`k8s:`)."""
 
     def __call__(
         self,
@@ -42,7 +42,7 @@ class SelectorAction(argparse.Action):
         before = getattr(namespace, self.dest)
         both = values if before is None else f"{before} {values}"
         if before is not None and not (_names_pods(before) and _names_pods(str(values))):
-            reason = f"given twice, {before!r} and {values!r}; only k8s:… may be given several times"
+            reason = f"given twice, {before!r} and {values!r}; only k8s:… may be repeated"
             raise argparse.ArgumentError(self, reason)
         setattr(namespace, self.dest, both)
 
@@ -55,8 +55,8 @@ def wanted(options: argparse.Namespace) -> Wanted:
     """What is asked for. UsageError for options that contradict each other, or would do nothing."""
     typed: str = (options.selector or "").strip()
     if options.match is not None and _names_pods(options.match):
-        remedy = "name pods with -j, which may be given several times; --match takes what -j takes on a host"
-        raise UsageError("--match narrows to processes, and k8s: names pods", remedy)
+        remedy = "name pods with -j, which may be repeated; --match takes a selector of processes"
+        raise UsageError("--match selects processes, but k8s: names pods", remedy)
     pods = tuple(map(str.strip, _PODS_PREFIX.split(typed)[1:])) if _names_pods(typed) else None
     if pods is None:
         _refuse_without_prefix(options, typed)
@@ -67,7 +67,7 @@ def wanted(options: argparse.Namespace) -> Wanted:
     everything = typed == YARN_PREFIX
     if options.match is not None and not everything:
         remedy = "name an application: -j application_… -c URL --match SELECTOR"
-        raise UsageError("--match narrows an application, and -j names none", remedy)
+        raise UsageError("--match is for an application, but -j names none", remedy)
     return Wanted(application, pods, options.match if everything else str(options.selector), note)
 
 
@@ -86,35 +86,35 @@ def _application(options: argparse.Namespace, typed: str, names_pods: bool) -> t
     cluster, is_id = options.yarn is not None, looks_like_id(typed)
     hosts = options.hosts is not None or options.hosts_file is not None
     if not is_id or not (cluster or is_configured()):
-        where = "on the hosts named" if hosts else "on this machine"
-        note = f"-j {typed} is looked for in command lines {where}; -c http://rm:8088 asks YARN for its hosts"
+        where = "on these hosts" if hosts else "on this machine"
+        note = f"-j {typed} matches command lines {where}; for a YARN application add -c http://rm:8088"
         return ("" if cluster else None), (note if is_id else None)
     if not cluster and (hosts or names_pods):
         return None, None
     identity = application_of(typed)
     if identity is None:
-        remedy = "write one as `hprofiler apps` lists it, or yarn:name=… for several; --match narrows them"
-        raise UsageError(f"-j {typed}: no application's id", remedy)
+        remedy = "copy the id from `hprofiler apps`, or use yarn:name=… for several applications"
+        raise UsageError(f"-j {typed}: not the id of an application", remedy)
     return identity, None
 
 
 def _refuse_without_prefix(options: argparse.Namespace, typed: str) -> None:
-    """UsageError where somebody thought of pods and did not say so."""
+    """UsageError if options are for pods, but `-j` lacks `k8s:`."""
     from hprofiler.resolve.kubernetes.asked import names_workload
 
     given = next((name for name in _OF_PODS if getattr(options, name)), None)
     if given:
         option = _SHORT.get(given) or "--" + given.replace("_", "-")
         meant = f"k8s:{typed}" if names_workload(typed) or "=" in typed else "k8s:app=etl or -j k8s:pod/NAME"
-        raise UsageError(f"{option} is for pods, and -j names none", f"write -j {meant}")
+        raise UsageError(f"{option} is for pods, but -j names none", f"write -j {meant}")
     elsewhere = options.hosts is not None or options.hosts_file is not None or options.yarn is not None
     if names_workload(typed) and not elsewhere:
         remedy = f"write -j k8s:{typed}; or -j text:{typed} to look for that text in command lines"
-        raise UsageError(f"-j {typed} names no pod without k8s: before it", remedy)
+        raise UsageError(f"-j {typed} needs the prefix k8s: to name pods", remedy)
 
 
 def _refuse_unused(options: argparse.Namespace, application: bool, pods: bool) -> None:
-    """UsageError for an option that would do nothing, so that nobody believes it did."""
+    """UsageError for an option that would have no effect."""
     if options.yarn_ca is not None and not application:
         unused, what = "--yarn-ca", "an application"
     elif (options.host_map is not None or options.yes) and not (application or pods):
@@ -122,5 +122,5 @@ def _refuse_unused(options: argparse.Namespace, application: bool, pods: bool) -
         what = "an application or pods"
     else:
         return
-    remedy = "leave it out, or say -j application_… -c URL"
-    raise UsageError(f"{unused} is for {what}, and -j names none", remedy)
+    remedy = "leave it out, or use -j application_… -c URL"
+    raise UsageError(f"{unused} is for {what}, but -j names none", remedy)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from hprofiler.resolve import Located, TargetOptions, YarnOptions
 
 CONTAINERS = 200
-"""More are asked about, where not one application was named."""
+"""hprofiler asks before profiling more."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """All options of a command that looks for applications and visits their hosts."""
+    """All YARN options."""
     group = parser.add_argument_group("YARN applications")
     add_cluster_to(group)
     group.add_argument(
@@ -62,7 +62,7 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> YarnOption
 
 
 def locate(targets: TargetOptions) -> Located:
-    """Resolve; where there are very many containers, only if the user says so on the terminal."""
+    """Resolve; asks the user if there are very many containers."""
     from dataclasses import replace
 
     from hprofiler.resolve import TooMany, resolve

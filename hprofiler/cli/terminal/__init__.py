@@ -1,1 +1,1 @@
-"""What the terminal shows, and how it is asked."""
+"""Output on the terminal, and questions to the user."""

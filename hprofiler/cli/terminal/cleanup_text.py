@@ -1,4 +1,4 @@
-"""What `hprofiler cleanup` says: what there is, what came of it, and the same as JSON."""
+"""Texts and JSON of `hprofiler cleanup`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USERS = 3
 
 
 def print_list(found: Sequence[HostLeft]) -> None:
-    """A line for each thing: what is to be removed first."""
+    """One line per thing, those to remove first."""
     for host in found:
         for one in sorted(host.entries, key=lambda one: one.state != "left"):
             print(f"{host.host.name}: {'remove' if one.state == 'left' else 'leave'} {_described(one)}")
@@ -48,10 +48,10 @@ def _name(one: Leftover) -> str:
 
 
 def print_results(cleaned: Sequence[HostLeft]) -> None:
-    """A line for each thing that was removed; what failed is printed with the failures."""
+    """One line per removed thing; failures are printed separately."""
     verbs = {
         "removed": "removed",
-        "emptied": "removed what is ours in",
+        "emptied": "removed our files in",
         "ended": "ended",
         "stopped": "stopped the",
     }
@@ -62,7 +62,7 @@ def print_results(cleaned: Sequence[HostLeft]) -> None:
 
 
 def print_failed(failed: Sequence[Outcome]) -> None:
-    """A line for each, and what to do about it, once for all that it may help."""
+    """One line per failure; each remedy once."""
     for outcome in failed:
         print(f"{outcome.host}: {outcome.reason}", file=sys.stderr)
     for remedy in dict.fromkeys(outcome.remedy for outcome in failed if outcome.remedy):
@@ -70,7 +70,6 @@ def print_failed(failed: Sequence[Outcome]) -> None:
 
 
 def summary(found: Sequence[HostLeft]) -> str:
-    """All of it in a line."""
     entries = [one for host in found for one in host.entries]
     tried = [one for one in entries if one.result]
     states = Counter(one.state for one in entries)
@@ -86,18 +85,18 @@ def summary(found: Sequence[HostLeft]) -> str:
         parts.append(f"removed {of_all}{counted(len(tried), 'things')} on {hosts}{freed_size}")
     elif in_full:
         stays = states["used"] or states["unknown"]
-        nothing = "nothing is to be removed" if stays else "nothing is left"
+        nothing = "nothing to remove" if stays else "nothing is left"
         parts.append(f"{nothing} on {counted(len(in_full), 'hosts')}")
     if used := states["used"]:
-        # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
+        # Also by an agent whose coordinator was just killed: until its lease ends, it may reconnect.
         things = f"{counted(used, 'things')} {'is' if used == 1 else 'are'}"
-        parts.append(f"{things} in use: clean up again when no session goes on there")
+        parts.append(f"{things} in use: clean up again when no run uses the host")
     if states["unknown"]:
         parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
     if len(in_full) < len(looked):
-        parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be looked at in full")
+        parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be checked completely")
     if len(looked) < len(found):
-        parts.append(f"{counted(len(found) - len(looked), 'hosts')} could not be looked at")
+        parts.append(f"{counted(len(found) - len(looked), 'hosts')} could not be checked")
     return "; ".join(parts) + _out_of_reach(found)
 
 
@@ -109,7 +108,7 @@ def _out_of_reach(left: Sequence[HostLeft]) -> str:
         return ""
     named = ", ".join(f"{user} {count}" for user, count in users.most_common(_USERS))
     more = f" and {counted(len(users) - _USERS, 'more users')}" if len(users) > _USERS else ""
-    return f" (not looked into: JVMs of {named}{more}; --become sudo looks into all)"
+    return f" (not checked: JVMs of {named}{more}; --become sudo checks all)"
 
 
 def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -117,7 +116,7 @@ def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
-    """The shape that docs/cleanup.md promises."""
+    """As described in docs/cleanup.md."""
     return [_host(host) for host in found]
 
 

@@ -1,4 +1,4 @@
-"""The table of `hprofiler doctor`: each host with its findings, the most important first."""
+"""The table of `hprofiler doctor`: hosts and findings, the worst first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hprofiler.agent import Finding
 from hprofiler.cli.terminal.lines import print_table, say
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Status
 
 if TYPE_CHECKING:
     from hprofiler.agent import CheckedProcess
@@ -28,15 +28,15 @@ _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan", "ok": "gre
 
 
 class _Line(NamedTuple):
-    """A finding and whom it is of: names of processes, none where it is the host's."""
+    """A finding and its processes; none if it concerns the host."""
 
     finding: Finding
     who: tuple[str, ...]
 
 
 def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
-    """Hosts with the worst first, in each the worst first; in colour on a terminal without NO_COLOR."""
-    by_host = [(host, _sorted(_lines(host))) for host in checked]
+    """Print hosts and findings, the worst first; in colour on a terminal without NO_COLOR."""
+    by_host = [(host, sorted(_lines(host), key=_rank)) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
         say(f"{host.host.name}: ", _summary([host]), out)
         rows = [row for line in lines for row in _rows(line)]
@@ -47,14 +47,14 @@ def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
 
 
 def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
-    """Of which kinds of JVM one would go before the others, or could."""
+    """Which kinds of JVM would have a canary, or could."""
     from hprofiler.collect import kinds
 
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
     if found and asked:
-        say("canary: ", f"of each kind one process would be recorded alone for 2 s first: {found}", out)
+        say("canary: ", f"first, one process of each kind would be recorded for 2 s: {found}", out)
     elif found:
-        say("canary: ", f"none goes before the others; --canary has one of each kind do so: {found}", out)
+        say("canary: ", f"no canary; --canary first records one process of each kind: {found}", out)
 
 
 def _rows(line: _Line) -> Iterator[tuple[str, str, str]]:
@@ -74,37 +74,31 @@ def _summary(checked: Sequence[HostChecked]) -> str:
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
     words = f"{good} of {len(verdicts)} processes would be recorded as asked"
     words += f", {part} in part or less well" if part else ""
-    return words + (f", {len(verdicts) - good - part} not at all" if good + part < len(verdicts) else "")
+    return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 
 
 def _rank(line: _Line) -> int:
     return SEVERITIES.index(line.finding.severity)
 
 
-def _sorted(lines: Sequence[_Line]) -> list[_Line]:
-    return sorted(lines, key=_rank)
-
-
 def _lines(host: HostChecked) -> list[_Line]:
-    lines = [_Line(_of_outcome(line, "host"), ()) for line in host.outcomes]
+    lines = [
+        _Line(Finding(_SEVERITY[line.status], "host", line.reason, line.remedy), ()) for line in host.outcomes
+    ]
     alike: dict[Finding, list[str]] = {}
     for process, verdict in zip(host.processes, host.verdicts, strict=False):
         for finding in _of_process(process, verdict):
             alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
     lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
     lines += [_Line(finding, ()) for finding in host.findings]
-    told = 0 if host.processes else 1  # of an idle host the first is in its line
+    told = 0 if host.processes else 1  # the line of an idle host has the first
     for one in host.ignored[told:IGNORED_SHOWN]:
         lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
     return lines
 
 
-def _of_outcome(outcome: Outcome, about: str) -> Finding:
-    return Finding(_SEVERITY[outcome.status], about, outcome.reason, outcome.remedy)
-
-
 def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
-    """Its verdict and what else is known of it, in words that are the same for all like it."""
+    """Verdict and findings of a process, in words that equal processes share."""
     yield Finding(
         _SEVERITY[verdict.status],
         "run",
@@ -118,7 +112,7 @@ def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
 
 
 def _told(verdict: CheckedProcess) -> str:
-    """What would be recorded by what, and why not as asked."""
+    """Engine and sources of a process, and the reason if not as asked."""
     if verdict.status is Status.FAILED:
         return verdict.reason
     sources = ", ".join(

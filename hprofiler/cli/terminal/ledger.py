@@ -21,14 +21,14 @@ _NAMED = 3
 
 
 def print_problems(what: str, problems: Sequence[Outcome]) -> None:
-    """Stored profiles that could not be used, after a heading of `what` became of them."""
+    """Stored profiles that could not be used, below the heading `what`."""
     if problems:
         print(f"{what}:", file=sys.stderr)
     for problem in problems[:PROBLEMS_SHOWN]:
         say("  ", printable(f"{problem.host} pid {problem.pid}: {problem.reason}"), sys.stderr)
     if len(problems) > PROBLEMS_SHOWN:
         more = len(problems) - PROBLEMS_SHOWN
-        print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)
+        print(f"  … and {more} more: see the page", file=sys.stderr)
 
 
 def print_failures(failed: Sequence[Outcome], page: str) -> None:
@@ -43,16 +43,16 @@ def print_failures(failed: Sequence[Outcome], page: str) -> None:
             say("    ", same[0].remedy, sys.stderr)
     more = sum(map(len, groups[shown:]))
     if more:
-        print(f"  … and {more} more: see the ledger in {page}", file=sys.stderr)
+        print(f"  … and {more} more: see {page}", file=sys.stderr)
 
 
 def print_degraded(results: Sequence[HostResult]) -> None:
-    """What was recorded less well than was asked for."""
+    """Degraded recordings."""
     _print_notes(one for host in results for one in host.outcomes if one.status is Status.DEGRADED)
 
 
 def print_reasons(results: Sequence[HostResult]) -> None:
-    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many."""
+    """Notes on recorded processes; each reason by itself, because many share it."""
     _print_notes(
         replace(one, code=note.code, reason=note.reason, remedy=note.remedy, notes=())
         for host in results
@@ -70,7 +70,7 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
         if same[0].remedy:
             say("    ", same[0].remedy, sys.stderr)
     if len(groups) > SHOWN:
-        print(f"note: {len(groups) - SHOWN} more such notes are in the ledger", file=sys.stderr)
+        print(f"note: {len(groups) - SHOWN} more such notes are in the report", file=sys.stderr)
 
 
 def _grouped(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
@@ -94,7 +94,7 @@ def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
-    """A line of the ledger as every `--json` has it; `pid` is null where it speaks of the whole host."""
+    """An outcome for `--json`; `pid` is null if it concerns the whole host."""
     return {
         "pid": outcome.pid,
         "status": outcome.status.value,
@@ -108,7 +108,7 @@ def outcome_record(outcome: Outcome) -> dict[str, object]:
 
 
 def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
-    """For `--json`: the ledger's lines of each host, what each recording was made with, and what it took."""
+    """Hosts for `--json`: outcomes, recordings, timings."""
     return [
         {
             "host": host.host.name,

@@ -1,4 +1,4 @@
-"""Lines and tables as wide as the terminal that they go to; in files and pipes nothing is cut."""
+"""Lines and tables as wide as the terminal; in files and pipes nothing is cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
-# What is folded into fewer columns is no easier to read.
+# Fewer columns are hard to read.
 _FEWEST = 20
 
 
@@ -38,7 +38,7 @@ def print_table(
     indent: int = 0,
     styles: Mapping[str, str] | None = None,
 ) -> None:
-    """Print columns, those in `right` aligned to the right. On a terminal wide cells wrap, or are cut.
+    """Print columns; those in `right` are right-aligned. On a terminal wide cells wrap or are cut.
 
     `styles` are of the first column's words: colours, for a terminal without NO_COLOR.
     """
@@ -50,7 +50,7 @@ def print_table(
 
 
 def columns_of(out: TextIO) -> int | None:
-    """How wide the terminal is; None for what is none."""
+    """Width of the terminal; None if the stream is not a terminal."""
     if not is_terminal(out):
         return None
     asked = os.environ.get("COLUMNS", "")

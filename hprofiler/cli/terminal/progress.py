@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from hprofiler.collect import HostProgress
 
-# Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
+# Stages in order; `idle`, `failed` and `done` are final.
 STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
-TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # what plain lines mention
+TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # stages shown in plain lines
 WORDS = {
     **DOING,
     "canary": "canary",
@@ -31,14 +31,14 @@ WORDS = {
 
 
 class Listener(Protocol):
-    """Told of every step of every host, one at a time."""
+    """Receives every step of every host, one at a time."""
 
     def __call__(self, progress: HostProgress) -> None: ...
 
 
 @contextmanager
 def display(hosts: int, duration: float) -> Iterator[Listener]:
-    """A listener that shows what it is told for as long as the block runs."""
+    """A listener that shows progress while the block runs."""
     if sys.stderr.isatty():
         with _live(hosts, duration) as listener:
             yield listener
@@ -47,7 +47,7 @@ def display(hosts: int, duration: float) -> Iterator[Listener]:
 
 
 class PlainLines:
-    """One line for each step that a reader of a log wants to see, once a host."""
+    """One line per step and host, for logs."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()
@@ -153,7 +153,7 @@ class LiveDisplay:
             self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
         if progress.stage == "record" and self._ticker.ident is None:
             self._progress.start_task(self._record)
-            with contextlib.suppress(RuntimeError):  # no thread is to be had: then nothing moves meanwhile
+            with contextlib.suppress(RuntimeError):  # without a thread the bar does not move
                 self._ticker.start()
         self._show()
 
@@ -166,7 +166,7 @@ class LiveDisplay:
         self._progress.update(self._collect, completed=past["done"])
 
     def _tick(self) -> None:
-        """Move the time bar once a second: a clock's hand, nothing waits on it."""
+        """Move the time bar once a second."""
         task = next(t for t in self._progress.tasks if t.id == self._record)
         clock = threading.Event()
         while not self._progress.finished and (task.elapsed or 0) < self._duration:
@@ -187,5 +187,5 @@ def reconnect_notice(progress: HostProgress, lost: set[str]) -> str:
 
 
 def _at_least(stage: str, wanted: str) -> bool:
-    """Whether a host at `stage` has passed `wanted`; a host that fell out counts, for nothing waits on it."""
+    """Whether a host at `stage` has passed `wanted`; failed hosts count too."""
     return stage not in STAGES or STAGES.index(stage) >= STAGES.index(wanted)

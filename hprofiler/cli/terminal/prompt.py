@@ -1,4 +1,4 @@
-"""Questions to whoever sits at the terminal."""
+"""Questions to the user at the terminal."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from hprofiler.base.text import printable
 from hprofiler.cli.terminal.streams import is_terminal
 
 floor = threading.Lock()
-"""Held while a question is open, and by displays while they write beside one that may be."""
+"""Held while a question is open, and by displays while they write."""
 _given_up = threading.Event()
 _displays: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
 
 def can_ask() -> bool:
-    """Whether somebody sees the question and may answer it."""
+    """Whether a user can see and answer a question."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def agrees(question: str) -> bool:
-    """Whether the answer is yes; anything else is no."""
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 @contextmanager
 def makes_room(leave: Callable[[], None], go_on: Callable[[], None]) -> Iterator[None]:
-    """While the block runs a display has the terminal, which leaves it to questions, and goes on then."""
+    """Lets a display use the terminal while the block runs; questions pause it."""
     _displays.append((leave, go_on))
     try:
         yield
@@ -43,10 +42,10 @@ def makes_room(leave: Callable[[], None], go_on: Callable[[], None]) -> Iterator
 
 
 def passphrase(prompt: str) -> str | None:
-    """Ask on the terminal, without showing what is typed, one question at a time; called from any thread.
+    """Ask on the terminal without echo, one question at a time; may be called from any thread.
 
-    None where nobody is there to answer. Ctrl-C ends the question, and goes on as the signal that it is; no
-    other one is asked then.
+    None if nobody can answer. Ctrl-C ends the question and is raised again as a signal; no other question
+    follows.
     """
     if not is_terminal(sys.stdin):
         return None
@@ -64,11 +63,11 @@ def passphrase(prompt: str) -> str | None:
             gives_up = answer.endswith(interrupt)
             if gives_up:
                 _given_up.set()
-    except (OSError, termios.error):  # it hung up, or it is not ours to ask on (a job in the background)
+    except (OSError, termios.error):  # the terminal hung up, or this is a background job
         return None
     finally:
         os.close(terminal)
-    if gives_up:  # of several questions this one alone: a second signal would mean "at once"
+    if gives_up:  # only once: a second signal would mean "at once"
         os.kill(os.getpid(), signal.SIGINT)
         return None
     return os.fsdecode(answer.rstrip(b"\r\n"))
@@ -83,16 +82,15 @@ def _displays_left() -> Iterator[None]:
         yield
     finally:
         for display in left:
-            if display in _displays:  # what was answered may have ended it
+            if display in _displays:  # the answer may have ended it
                 display[1]()
 
 
 @contextmanager
 def _unseen(terminal: int) -> Iterator[bytes]:
-    """Nothing that is typed is shown meanwhile, and Ctrl-C, which is given, ends a line as Enter does.
+    """No echo while the block runs, and Ctrl-C (returned) ends a line like Enter.
 
-    As a signal it would never reach the thread that reads. Whatever ends the program, the terminal shows
-    again what is typed.
+    As a signal it would not reach the reading thread. The echo is restored however the program ends.
     """
     if os.tcgetpgrp(terminal) != os.getpgrp():
         raise OSError("in the background")

@@ -1,4 +1,4 @@
-"""`report --open` and `--serve`: the page in a browser, here or at the other end of an SSH tunnel."""
+"""`report --open` and `--serve`: the page in a browser, local or through an SSH tunnel."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pathlib import Path
 
 from hprofiler.base.errors import UsageError
 
-# Nobody but this machine's users can ask, and of them only who knows the address. `--open` tells it to the
-# browser in its command line, which they may read while that runs.
+# Only users of this machine who know the address can get the page. With `--open` the address is in the
+# command line of the browser, which they can read while it starts.
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 16
-# A browser that opens a connection and says nothing does not hold up the end.
+# An idle connection of a browser must not delay the end.
 _SILENCE = 30.0
 
 
 def open_in_browser(address: str) -> bool:
-    """Show an address in the user's browser; False where there is none to show it in.
+    """Show an address in the user's browser; False if there is none.
 
-    A browser in the terminal would take the place of what the command says.
+    Text browsers do not count: they would cover the output of the command.
     """
     graphical = sys.platform == "darwin" or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -40,9 +40,9 @@ def open_in_browser(address: str) -> bool:
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """Serves one file under a path that nobody can guess, to this machine only, and nothing else.
+    """Serves one file to this machine, under a path that nobody can guess.
 
-    `port` 0 takes a free one. Raises UsageError where the port cannot be had.
+    `port` 0 takes a free one. Raises UsageError if the port cannot be used.
     """
 
     daemon_threads = True
@@ -54,10 +54,10 @@ class PageServer(http.server.ThreadingHTTPServer):
             super().__init__((_LOOPBACK, port), _Handler)
         except OSError as error:
             reason = f"cannot serve on {_LOOPBACK}:{port}: {error.strerror or error}"
-            raise UsageError(reason, "choose another port, or none: --serve takes a free one") from error
+            raise UsageError(reason, "choose another port, or leave it out to use a free one") from error
 
     def server_bind(self) -> None:
-        """As it is done below HTTPServer, which asks a resolver for the name of the address."""
+        """HTTPServer would look up the name of the address."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = _LOOPBACK, self.socket.getsockname()[1]
 
@@ -67,12 +67,12 @@ class PageServer(http.server.ThreadingHTTPServer):
 
     @property
     def tunnel(self) -> str:
-        """The command that makes the address work on another machine."""
+        """The SSH command that makes the address work on another machine."""
         there = f"{_LOOPBACK}:{self.server_port}"
         return f"ssh -N -L {self.server_port}:{there} {_user()}@{socket.gethostname()}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away is no error of anybody's."""
+        """Ignore browsers that close the connection."""
 
     def serve(self) -> None:
         """Answer until Ctrl-C."""
@@ -81,7 +81,7 @@ class PageServer(http.server.ThreadingHTTPServer):
 
 
 def _user() -> str:
-    """Who runs this, by name; by number where the machine knows no name, as in many containers."""
+    """The user name, or the uid if it has no name, as in many containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -120,11 +120,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return secrets.compare_digest(self.path.encode(), self.server.path.encode())
 
     def end_headers(self) -> None:
-        """The page and its address are of nobody else's."""
+        """Neither the page nor its address goes to caches or other sites."""
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """The terminal is the user's."""
+        """Log nothing on the terminal."""

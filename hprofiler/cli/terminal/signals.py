@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do to the program outside of runs."""
+"""Ctrl-C, SIGTERM and SIGHUP outside of runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _told: list[int] = []
-"""Those that became exceptions."""
+"""Signals that were raised as exceptions."""
 
 
 class Told(KeyboardInterrupt):
-    """The user, or the machine, says by another signal than Ctrl-C that it is enough."""
+    """Raised for SIGTERM and SIGHUP."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -20,10 +20,9 @@ class Told(KeyboardInterrupt):
 
 
 def at_once() -> None:
-    """From here on each of them ends the program quietly: nothing is begun yet that would have an end.
+    """From now on each of them ends the program at once; nothing needs cleanup yet.
 
-    One that is ignored (`nohup`, a script's background job) stays so.
-    An exception might strike where Python tells of it and goes on, or makes another one of it.
+    Ignored signals (`nohup`) stay ignored. An exception could be swallowed by Python during the imports.
     """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -31,7 +30,7 @@ def at_once() -> None:
 
 
 def as_exceptions() -> None:
-    """From here on they are KeyboardInterrupts, where `at_once` was called before."""
+    """From now on they raise KeyboardInterrupt; call after `at_once`."""
     for number in SIGNALS:
         if signal.getsignal(number) is _leave:
             signal.signal(number, _tell)
@@ -47,9 +46,9 @@ def _tell(number: int, frame: FrameType | None) -> None:
 
 
 def number_of(error: BaseException) -> int | None:
-    """The signal that an exception is of, also where another one was made of it; None where it is of none.
+    """The signal that caused an exception, directly or not; None if there was none.
 
-    Where native code asks a Python object for something, what is made of the answer may not tell its cause.
+    Native code may replace an exception without naming its cause.
     """
     cause: BaseException | None = error
     for _ in range(10):

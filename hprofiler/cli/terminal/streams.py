@@ -1,7 +1,7 @@
-"""The standard streams, whatever this was started with, and whatever becomes of them.
+"""Robust standard streams.
 
-They may be closed (cron, daemons), know few letters, have a reader who goes away (`| head`), a full disk
-behind them, or a terminal that hangs up.
+They may be closed (cron, daemons), have a poor encoding, a reader that leaves (`| head`), a full disk, or a
+terminal that hangs up.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import sys
 from typing import Any, TextIO
 
 closed: set[int] = set()
-"""The numbers of those that were closed as this began."""
+"""Descriptors that were closed at the start."""
 
 
 def prepare() -> None:
-    """Have all three open, so that no file takes their numbers, and no letter that cannot be printed.
+    """Open all three, so that no file takes their descriptors, and make every character printable.
 
-    Where stdout was closed `sys.stdout` stays None: to print is to say nothing then. Without a stderr print
-    would take stdout, which may be read by a script.
+    If stdout was closed, `sys.stdout` stays None and prints nothing. Without stderr, print would write to
+    stdout, which a script may read.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
@@ -39,13 +39,13 @@ def prepare() -> None:
 
 
 def unwritten() -> OSError | None:
-    """Why stdout did not take all it was told; None where it did, and where its reader or terminal left."""
+    """Why stdout failed; None if it did not, or if its reader left."""
     if sys.stdout is None:
         return None
     failure: OSError | None = None
     try:
         sys.stdout.flush()
-    except OSError as error:  # one that was not prepared
+    except OSError as error:  # a stream that was not prepared
         failure = error
     buffer = getattr(sys.stdout, "buffer", None)
     file = getattr(buffer, "raw", buffer)
@@ -55,9 +55,9 @@ def unwritten() -> OSError | None:
 
 
 class _Enduring(io.FileIO):
-    """The file below a stream. What it cannot take is lost, and all that follows; the first reason is kept.
+    """The raw file of a stream. After the first error everything is discarded; the first error is kept.
 
-    What a command finds, writes and returns must not depend on who reads what it says meanwhile.
+    The result of a command must not depend on who reads its output.
     """
 
     def __init__(self, number: int) -> None:
@@ -67,7 +67,7 @@ class _Enduring(io.FileIO):
     def write(self, data: Any) -> int:
         while self.failure is None:
             try:
-                # None: somebody else made a pipe or terminal non-blocking that is shared, and it is full.
+                # None: another process made the shared pipe or terminal non-blocking, and it is full.
                 written: int | None = super().write(data)
                 if written is not None:
                     return written
@@ -78,7 +78,7 @@ class _Enduring(io.FileIO):
 
 
 def _enduring(stream: TextIO) -> TextIO:
-    """The same stream, by the same rules, which never fails."""
+    """A raw stream that never fails."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()
@@ -100,5 +100,5 @@ def _lead_nowhere(number: int) -> None:
 
 
 def is_terminal(stream: object) -> bool:
-    """Whether somebody sits there; one that was closed is None."""
+    """Whether a stream is a terminal; a closed one is None."""
     return isinstance(stream, io.TextIOBase) and stream.isatty()

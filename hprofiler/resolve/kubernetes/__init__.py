@@ -1,6 +1,6 @@
-"""Kubernetes: the containers of pods, as the API server knows them, and the nodes they are on.
+"""Kubernetes: the containers of pods, and their nodes, from the API server.
 
-One list, whatever the number of pods. What is imported here is light; the client comes with `locating`.
+It takes one list request, however many pods there are. `locating` imports the client.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands behind `k8s:`: one workload by its name, or a label selector."""
+"""Parses `k8s:…`: a workload by name, or a label selector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hprofiler.base.errors import UsageError
 
-_NOTATION = "write k8s:LABEL=VALUE,… or k8s:KIND/NAME, say k8s:pod/NAME or k8s:deployment/NAME"
+_NOTATION = "write k8s:LABEL=VALUE,… or k8s:KIND/NAME, such as k8s:deployment/NAME"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _CONTAINER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"[A-Za-z0-9_]{1,128}")
@@ -27,12 +27,12 @@ KINDS = {
     for word in words
 }
 JOB_LABEL = "job-name"
-# Of Spark's operators each has its own.
+# Each Spark operator has its own.
 SPARK_LABELS = ("sparkoperator.k8s.io/app-name", "spark.operator/spark-app-name")
 
 
 class Asked(NamedTuple):
-    """`kind` and `name` of a workload, or a label selector (`labels`, perhaps empty: all pods)."""
+    """`kind` and `name` of a workload, or a label selector (empty `labels`: all pods)."""
 
     kind: str | None
     name: str
@@ -40,18 +40,20 @@ class Asked(NamedTuple):
 
 
 def parse(text: str) -> Asked:
-    """What the user typed behind `k8s:`. Raises UsageError."""
+    """Parse the text after `k8s:`. Raises UsageError."""
     typed = text.strip()
     kind, slash, name = typed.partition("/")
     if slash and kind.lower() in KINDS:
         if not is_name(name):
-            raise UsageError(f"k8s:{typed}: {name!r} is no name of a {KINDS[kind.lower()]}", _NOTATION)
+            raise UsageError(
+                f"k8s:{typed}: {name!r} is not a valid name of a {KINDS[kind.lower()]}", _NOTATION
+            )
         return Asked(KINDS[kind.lower()], name, "")
     if slash and not any(mark in typed for mark in "=!(, ") and "." not in kind:
         known = ", ".join(sorted(set(KINDS.values())))
-        raise UsageError(f"k8s:{typed}: {kind!r} is no kind of workload (known: {known})", _NOTATION)
+        raise UsageError(f"k8s:{typed}: {kind!r} is not a kind of workload (known: {known})", _NOTATION)
     if len(typed) > 2000 or not typed.isprintable():
-        raise UsageError("k8s: that is no label selector", _NOTATION)
+        raise UsageError("k8s: not a label selector", _NOTATION)
     return Asked(None, "", typed)
 
 
@@ -62,12 +64,12 @@ def names_workload(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be a pod's or a workload's name, and nothing that an address takes for more."""
+    """Whether it is a valid name of a pod or workload, safe in a URL."""
     return _NAME.fullmatch(text) is not None and ".." not in text
 
 
 def is_short_name(text: str) -> bool:
-    """The same of a container or a namespace."""
+    """Whether it is a valid name of a container or namespace."""
     return _CONTAINER.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The questions to the API server: which pods were asked for."""
+"""Queries to the API server for the requested pods."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
 _PRESENCE = {"Exists": "{key}", "DoesNotExist": "!{key}"}
-_SELECTORS = "write labels as `kubectl -l` takes them, and fields as its --field-selector"
+_SELECTORS = "write labels as for `kubectl -l`, and fields as for `kubectl --field-selector`"
 
 Object = Mapping[str, Any]
 
 
 class Question(NamedTuple):
-    """Which pods: label selectors, of which the first that finds some counts, a field selector, a test."""
+    """Which pods: label selectors (the first that matches counts), a field selector, a test."""
 
     labels: list[str]
     fields: str
@@ -32,17 +32,17 @@ class Question(NamedTuple):
 
 
 class Lister:
-    """Lists the pods that were asked for, once or again."""
+    """Lists the requested pods, also repeatedly."""
 
     def __init__(self, cluster: Cluster, asked: Sequence[Asked], options: KubernetesOptions) -> None:
-        """Raises HprofilerError where a workload is not there."""
+        """Raises HprofilerError if a workload does not exist."""
         self.namespace = _namespace(cluster, options)
         self._cluster = cluster
         self.containers = options.containers
         self._questions = [self._ask(one, options.fields or "") for one in asked]
 
     def pods(self) -> Pods:
-        """The containers of the pods, as they are now. Raises HprofilerError."""
+        """The current containers of the pods. Raises HprofilerError."""
         found: dict[object, Object] = {}
         counts = []
         for question in self._questions:
@@ -70,9 +70,7 @@ class Lister:
             return self._cluster.list(f"/api/v1{scope}/pods", parameters, need)
         except BadRequest as error:
             words = " ".join(parameters.values())
-            raise UsageError(
-                f"{words}: the API server does not understand that: {error.reason}", _SELECTORS
-            ) from error
+            raise UsageError(f"{words}: the API server rejects it: {error.reason}", _SELECTORS) from error
 
     def _ask(self, asked: Asked, fields: str) -> Question:
         kind, name = asked.kind, asked.name
@@ -91,19 +89,22 @@ class Lister:
         return Question([labels], fields, lambda pod: owned(pod, kind, name))
 
     def _selector(self, resource: str, name: str) -> str:
-        """The label selector by which a workload finds its pods, and perhaps those of others."""
+        """The label selector of a workload, which may also match pods of others."""
         if self.namespace is None:
-            raise UsageError(f"-A with {resource[:-1]}/{name}: it is in one namespace", "name that with -n")
+            raise UsageError(
+                f"-A cannot be combined with {resource[:-1]}/{name}, which is in one namespace",
+                "name the namespace with -n",
+            )
         need = Need("get", resource, self.namespace, "apps")
         found = self._cluster.get(f"/apis/apps/v1/namespaces/{self.namespace}/{resource}/{name}", {}, need)
         selector = label_selector(member(found, "spec", "selector"))
         if not selector:
-            raise KubernetesError(f"{resource[:-1]} {name} does not say which pods are its own", "name them")
+            raise KubernetesError(f"{resource[:-1]} {name} does not say which pods belong to it", "name them")
         return selector
 
 
 def label_selector(selector: object) -> str:
-    """A selector object as one text, as `kubectl -l` takes it; "" where there is none."""
+    """A selector object as text, as for `kubectl -l`, or ""."""
     labels = member(selector, "matchLabels")
     parts = [f"{key}={text(labels, key)}" for key in labels] if isinstance(labels, dict) else []
     for expression in objects(selector, "matchExpressions"):
@@ -118,7 +119,7 @@ def _expression(expression: Mapping[str, Any]) -> str:
     form = _OPERATORS.get(operator) or _PRESENCE.get(operator)
     if not form or not key:
         raise KubernetesError(
-            f"the API server uses an unknown selector {operator!r}", "name the pods' labels"
+            f"the API server uses an unknown selector {operator!r}", "select the pods by label"
         )
     return form.format(key=key, values=listed)
 
@@ -128,5 +129,5 @@ def _namespace(cluster: Cluster, options: KubernetesOptions) -> str | None:
         return None
     namespace = options.namespace or cluster.namespace
     if not is_short_name(namespace):
-        raise UsageError(f"{namespace!r} is no name of a namespace", "write -n NAMESPACE")
+        raise UsageError(f"{namespace!r} is not a valid name of a namespace", "write -n NAMESPACE")
     return namespace

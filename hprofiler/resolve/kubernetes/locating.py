@@ -1,4 +1,4 @@
-"""From pods to hosts: a container each by exec, a node each by SSH."""
+"""Pods → hosts: one per container (exec), or one per node (SSH)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _IDLE_TOLD = 100
 _BEGAN_TOLD = 20
 _REASONS = 5
 _QUESTION_TOLD = 100
-_LOOK = "see kubectl get pods --show-labels; -n names another namespace, -A means all"
+_LOOK = "check `kubectl get pods --show-labels`; -n names another namespace, -A selects all"
 EXEC, SSH = "exec", "ssh"
 
 
 def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
-    """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    """The requested containers. KubernetesError if none is running, or the list fails."""
     asked = [parse(one) for one in typed]
     name = " ".join(f"k8s:{one}" for one in typed)
     cluster = connect(options.access)
@@ -49,19 +49,19 @@ def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptio
     if via == SSH and options.host_map and not any(_mapped(*node, options.host_map) for node in nodes):
         notes.append(f"--host-map names none of the nodes of the run ({hosts[0].name}, …)")
     if pods.strange:
-        notes.append(f"{pods.strange} pods have names that no pod can have; they are left out")
+        notes.append(f"{pods.strange} pods have invalid names and are left out")
     if len(pods.idle) > _IDLE_TOLD:
-        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers do not run")
+        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers are not running")
     return notes
 
 
 def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -> None:
-    """Raises KubernetesError where nothing runs, TooMany where very much does."""
+    """Raises KubernetesError if nothing is running, TooMany if too much is."""
     count = len(pods.running)
     if options.limit is not None and count > options.limit:
         raise TooMany(
-            f"{asked} means {count} containers, and the limit is {options.limit}",
-            "narrow it with more labels or --container, or say --yes",
+            f"{asked} selects {count} containers; the limit is {options.limit}",
+            "narrow it with more labels or --container, or add --yes",
         )
     if count:
         return
@@ -71,11 +71,11 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
-    raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
+    raise KubernetesError(f"no container of {asked} {where} is running: {shown}{more}", remedy)
 
 
 def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcome]:
-    """A ledger line of each `-j` that means nobody, where others mean somebody."""
+    """An outcome for each `-j` that matches nothing while others match."""
     nobody = [
         f"k8s:{one[:_QUESTION_TOLD]}" for one, count in zip(typed, pods.counts, strict=False) if not count
     ]
@@ -111,7 +111,7 @@ def _containers(pods: Pods) -> list[Host]:
 
 
 def _names(running: Sequence[Container], home: str | None) -> list[str]:
-    """The shortest that are all different: pod, pod/container, and any namespace but `paths` before that."""
+    """The shortest unique names: pod, pod/container, or with a namespace."""
     several = Counter((container.namespace, container.pod) for container in running)
     names = []
     for container in running:
@@ -140,14 +140,12 @@ def _nodes(pods: Pods, host_map: Mapping[str, HostEntry]) -> list[Host]:
 
 
 def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
-    """How SSH knows a node: by the map's word for its name or address, else by its address."""
+    """The SSH name of a node: from the map (by name or address), else its address."""
     for word in (node, address):
         if word and not is_host(word):
-            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is no host")
+            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is not a host")
     if not node and not address:
-        raise KubernetesError(
-            "the API server does not say on which node a pod runs", "go by exec: --via exec"
-        )
+        raise KubernetesError("the API server does not say on which node a pod runs", "use --via exec")
     return _mapped(node, address, host_map) or HostEntry(address or node, None, None)
 
 
@@ -162,7 +160,7 @@ def _line(idle: Idle, home: str | None) -> Outcome:
 
 
 def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
-    """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
+    """Outcomes of containers that started, ended or restarted since. KubernetesError if the list fails."""
     now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running, before.home), strict=False))
     running = {one.key: one for one in now.running}
@@ -192,23 +190,23 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
 
 
 def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
-    """Ledger lines of containers that were not there before, by their names."""
+    """Outcomes of new containers, by name."""
     lines = []
     for container, name in new[:_BEGAN_TOLD]:
-        reason = f"{_shown(container, name)} began during the recording and is not in it"
+        reason = f"{_shown(container, name)} started during the recording and is not in it"
         lines.append(Outcome(name, Status.DEGRADED, "find", reason, code="new-process"))
     if len(new) > _BEGAN_TOLD:
-        reason = f"{len(new) - _BEGAN_TOLD} more containers began during the recording and are not in it"
+        reason = f"{len(new) - _BEGAN_TOLD} more containers started during the recording and are not in it"
         lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason, code="new-process"))
     return lines
 
 
 def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:
-    """What became of a container that ran; "" where it still does."""
+    """What happened to a container; "" if it is still running."""
     if now is not None and now.uid != container.uid:
-        return "the pod was deleted during the recording, and another has its name by now"
+        return "the pod was deleted during the recording, and another pod now has its name"
     if now is not None and now.id != container.id:
-        return "the container was started anew during the recording"
+        return "the container was restarted during the recording"
     if now is not None and (container.leaving or not now.leaving):
         return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))

@@ -1,4 +1,4 @@
-"""Whose a pod is. A workload's label selector may match pods of others as well; its own name it as owner."""
+"""Owners of pods. A workload's label selector may match pods of others; its own pods name it as owner."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LONGEST = 253
 
 
 def owned(pod: Mapping[str, Any], kind: str, name: str) -> bool:
-    """Whether the pod is one of that workload's.
+    """Whether the pod belongs to that workload.
 
-    Between a deployment and its pods there are replica sets, which have the deployment's name (as much of it
-    as there is room for) and the hash that their pods are labelled with; a cron job's jobs have its name and
-    the minute they were due, or in old releases the second.
+    Between a deployment and its pods is a replica set, named after the deployment (possibly shortened) and
+    the hash in the pods' label. Jobs of a cron job have its name and the minute when they were due (old
+    releases: the second).
     """
     if kind == "deployment":
         its_hash = text(pod, "metadata", "labels", "pod-template-hash") or "?"

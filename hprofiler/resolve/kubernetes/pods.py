@@ -1,4 +1,5 @@
-"""Pods as the API server lists them: who runs, who does not and why. Nothing of it is believed unchecked."""
+"""Pods as the API server lists them: which containers are running, and why others are not. Everything is
+checked."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
 _FINAL = ("Succeeded", "Failed")
-_CRASHED = "see its last words: kubectl logs --previous"
+_CRASHED = "read its log: kubectl logs --previous"
 
 
 class Container(NamedTuple):
-    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs, and
-    `leaving` where its pod is being deleted. `uid` tells its pod from another of the same name."""
+    """A running container. `address` is that of its node; `alone`: no other container of the pod is running;
+    `leaving`: the pod is being deleted. `uid` distinguishes pods of the same name."""
 
     namespace: str
     pod: str
@@ -35,8 +36,8 @@ class Container(NamedTuple):
 
 
 class Idle(NamedTuple):
-    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should;
-    `leaving` as of a container that runs. `ending` is how it ended, where nobody told it to."""
+    """A container, or a pod (`name` ""), that is not running. `status` is FAILED if it should run;
+    `leaving`: the pod is being deleted; `ending`: how it ended by itself."""
 
     namespace: str
     pod: str
@@ -53,8 +54,8 @@ class Idle(NamedTuple):
 
 
 class Pods(NamedTuple):
-    """What a list of pods comes to. `strange` counts what has no usable name, `counts` has the number of
-    containers that each question found, where several were asked."""
+    """The result of a list of pods. `strange` counts pods with invalid names; `counts` has the number of
+    containers per query."""
 
     running: list[Container]
     idle: list[Idle]
@@ -63,13 +64,13 @@ class Pods(NamedTuple):
 
     @property
     def home(self) -> str | None:
-        """The namespace of all of them; None where there are several."""
+        """Their namespace; None if there are several."""
         namespaces = {one.namespace for one in self.running} | {one.namespace for one in self.idle}
         return namespaces.pop() if len(namespaces) == 1 else None
 
 
 def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods:
-    """The containers of a list of pods; `only` those of these names, where there are any."""
+    """The containers of a list of pods; with `only`, those of these names."""
     running: list[Container] = []
     idle: list[Idle] = []
     strange = 0
@@ -87,7 +88,7 @@ def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods
 
 
 def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> list[dict[str, Any]]:
-    """What is known of its containers, and of sidecars (which are kept among the init containers)."""
+    """Status of its containers, and of sidecars (listed among the init containers)."""
     sidecars = {
         text(spec, "name")
         for spec in objects(pod, "spec", "initContainers")
@@ -108,12 +109,12 @@ def _is_leaving(pod: Mapping[str, Any]) -> bool:
 
 
 def _is_over(pod: Mapping[str, Any]) -> bool:
-    """Whether it never runs again, whatever its restart policy and its containers' last states say."""
+    """Whether it is finished for good, whatever its restart policy says."""
     return text(pod, "status", "phase", limit=50) in _FINAL
 
 
 def _id(status: Mapping[str, Any]) -> str:
-    """`containerd://0123…` is written with the runtime's name."""
+    """An id has the runtime's name: `containerd://0123…`."""
     return text(status, "containerID").rpartition("://")[2]
 
 
@@ -143,7 +144,7 @@ def _object(value: object, *path: str) -> dict[str, Any]:
 
 
 def _derived(own: Mapping[str, Any]) -> dict[str, str]:
-    """Labels of ours from the pod's."""
+    """Our labels, made from the pod's."""
     labels = {}
     app = next((found for name in _APP_LABELS if (found := text(own, name, limit=100))), "")
     if app:
@@ -157,7 +158,7 @@ def _derived(own: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _idle(pod: Mapping[str, Any], statuses: list[dict[str, Any]], some_run: bool) -> list[Idle]:
-    """One line for each container that does not run; one for a pod that has none to speak of."""
+    """One entry per container that is not running, or one for the pod."""
     namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
     if not statuses:
         return [] if some_run else _unborn(pod, namespace, name)
@@ -176,9 +177,9 @@ def _idle(pod: Mapping[str, Any], statuses: list[dict[str, Any]], some_run: bool
 
 
 def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> list[Idle]:
-    """A pod none of whose containers was begun: it waits for a node, or has ended long ago."""
+    """A pod without a started container: it waits for a node, or ended long ago."""
     phase = text(pod, "status", "phase", limit=50)
-    if phase in ("Running", ""):  # none of the asked name
+    if phase in ("Running", ""):  # no container of that name
         return []
     if phase in _FINAL:
         return [Idle(namespace, name, "", Status.IDLE, _ended(pod, {}), "")]
@@ -190,12 +191,12 @@ def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> list[Idle]:
     )
     reason = f"the pod is {phase}" + (f": {why}" if why else "")
     return [
-        Idle(namespace, name, "", Status.FAILED, reason, f"see kubectl describe pod -n {namespace} {name}")
+        Idle(namespace, name, "", Status.FAILED, reason, f"run kubectl describe pod -n {namespace} {name}")
     ]
 
 
 def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    """How a container of a pod came to its end for good: as the pod did (`Evicted: …`), or by itself."""
+    """How a container ended for good: with its pod (`Evicted: …`), or by itself."""
     own = text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)
     last = _object(status, "state", "terminated")
     if last and not any(own):
@@ -205,22 +206,22 @@ def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
 
 
 def _state(status: Mapping[str, Any], policy: str) -> tuple[Status, str, str]:
-    """What a container that does not run does instead."""
+    """The state of a container that is not running."""
     waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
     if ended and (policy == "Always" or (policy == "OnFailure" and number(ended, "exitCode"))):
-        return Status.FAILED, f"the container is between two starts: {ending(ended)}", _CRASHED
+        return Status.FAILED, f"the container is restarting: {ending(ended)}", _CRASHED
     if ended:
         return Status.IDLE, f"the container has ended: {ending(ended)}", ""
     reason = text(waiting, "reason", limit=100) or "waiting"
     message = text(waiting, "message", limit=300)
     before = _object(status, "lastState", "terminated")
-    last = f"; it ended last with {ending(before)}" if before else ""
+    last = f"; its last end: {ending(before)}" if before else ""
     said = f": {message}" if message and not before else ""
-    return Status.FAILED, f"the container does not run: {reason}{said}{last}", _remedy(reason)
+    return Status.FAILED, f"the container is not running: {reason}{said}{last}", _remedy(reason)
 
 
 def ending(ended: Mapping[str, Any]) -> str:
-    """Of a `terminated` state: `OOMKilled (exit code 137)`."""
+    """Text of a `terminated` state: `OOMKilled (exit code 137)`."""
     reason = text(ended, "reason", limit=100) or "Ended"
     signal = number(ended, "signal")
     code = f"signal {signal}" if signal else f"exit code {number(ended, 'exitCode')}"
@@ -228,7 +229,7 @@ def ending(ended: Mapping[str, Any]) -> str:
 
 
 def _by_itself(status: Mapping[str, Any]) -> str:
-    """How a container ended last; "" where it was done, or ended as whoever is told to (SIGTERM)."""
+    """How a container ended last; "" if it finished or was stopped (SIGTERM)."""
     last = _object(status, "state", "terminated") or _object(status, "lastState", "terminated")
     told = number(last, "signal") == 15 or number(last, "exitCode") in (0, 143)
     return "" if not last or told else ending(last)
@@ -238,5 +239,5 @@ def _remedy(reason: str) -> str:
     if reason in ("CrashLoopBackOff", "RunContainerError"):
         return _CRASHED
     if "Image" in reason:
-        return "see whether the image's name is right and the node may fetch it"
+        return "check the image's name, and that the node can pull it"
     return ""

@@ -1,7 +1,6 @@
-"""YARN: the hosts and containers of running applications, as the ResourceManager knows them.
+"""YARN: the hosts and containers of running applications, from the ResourceManager.
 
-A handful of requests, whatever the cluster's size; no node is asked that runs nothing of the application.
-What is imported here is light; the HTTP library comes with `locating`.
+It takes a handful of requests, however large the cluster is. `locating` imports the HTTP library.
 """
 
 from __future__ import annotations

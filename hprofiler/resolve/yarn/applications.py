@@ -1,4 +1,4 @@
-"""Applications: by id, or the running ones that a filter means."""
+"""Applications: by id, or running ones by filter."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Application:
 
 
 def parse_filter(words: str) -> Mapping[str, str]:
-    """`name=nightly*,queue=etl` as a mapping. UsageError names what is unknown."""
+    """`name=nightly*,queue=etl` as a mapping. Raises UsageError."""
     wanted = {}
     for word in filter(None, (word.strip() for word in words.split(","))):
         name, _, pattern = word.partition("=")
         if name not in FILTERS or not pattern:
             known = ", ".join(f"{known}=" for known in FILTERS)
             raise UsageError(
-                f"yarn:{words}: {word!r} is no filter",
+                f"yarn:{words}: {word!r} is not a filter",
                 f"write one of {known} with a value; * matches any text",
             )
         wanted[name] = pattern
@@ -46,30 +46,28 @@ def parse_filter(words: str) -> Mapping[str, str]:
 
 
 def application(manager: ResourceManager, identity: str) -> Application:
-    """The running application of that id. YarnError says why it cannot be profiled."""
+    """The running application with that id. Raises YarnError if it cannot be profiled."""
     try:
         app = member(manager.get(f"/apps/{identity}"), "app")
     except NotFound as error:
-        if identity not in error.said:  # as ResourceManagers say it; other servers of YARN answer alike
+        if identity not in error.said:  # words of the ResourceManager; other YARN servers answer differently
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{error.reason}: no ResourceManager answers there", remedy) from error
         reason = f"the ResourceManager {manager.base} does not know {identity}"
         raise YarnError(reason, "`hprofiler apps` lists the running ones") from error
     state, final = text(app, "state"), text(app, "finalStatus")
     if text(app, "id") != identity:
-        raise YarnError(
-            f"{manager.base} answers with something that is not {identity}", "see who answers there"
-        )
+        raise YarnError(f"{manager.base} answers with something that is not {identity}", "check the address")
     if state != "RUNNING":
         how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
-        over = "was it started again, under another id? `hprofiler apps` lists the running ones"
+        over = "`hprofiler apps` lists the running applications; it may have another id now"
         remedy = "wait until it runs" if state in _NOT_YET else over
         raise YarnError(f"{identity} is {how}: only a running application can be profiled", remedy)
     return _application(app)
 
 
 def running(manager: ResourceManager, wanted: Mapping[str, str]) -> list[Application]:
-    """The running applications that the filter means, newest first."""
+    """The running applications that match the filter, newest first."""
     found = manager.get("/apps", {"states": "RUNNING"})
     applications = [_application(app) for app in objects(found, "apps", "app")]
     chosen = [app for app in applications if is_application_id(app.id) and _matches(app, wanted)]
@@ -92,7 +90,7 @@ def _application(app: object) -> Application:
 
 def _matches(app: Application, wanted: Mapping[str, str]) -> bool:
     values = {"name": [app.name], "user": [app.user], "type": [app.type], "tag": list(app.tags)}
-    # A queue is known by its whole path and by its last part.
+    # A queue matches by its whole path or its last part.
     values["queue"] = [app.queue, app.queue.rpartition(".")[2]]
     return all(
         any(fnmatch.fnmatchcase(value.lower(), pattern.lower()) for value in values[name])

@@ -17,7 +17,7 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Container:
-    """A running container. `node` is what the cluster calls its node, `port` where its manager listens."""
+    """A running container. `node` is its node in the cluster, `port` the port of the NodeManager."""
 
     id: str
     node: str
@@ -25,10 +25,10 @@ class Container:
 
 
 def containers(manager: ResourceManager, application: str) -> tuple[list[Container], list[str]]:
-    """The running containers of the attempt that runs, the newest, and what could not be learnt.
+    """The running containers of the running attempt, and notes.
 
-    The ResourceManager is asked (two requests, whatever the number of nodes); only one that is too old to
-    know is spared, and every node that has containers is asked in its place.
+    This takes two requests to the ResourceManager. If it is too old to know, every node with containers is
+    asked.
     """
     try:
         attempts = objects(manager.get(f"/apps/{application}/appattempts"), "appAttempts", "appAttempt")
@@ -48,7 +48,7 @@ def containers(manager: ResourceManager, application: str) -> tuple[list[Contain
 
 
 def by_node(found: Iterable[Container]) -> dict[str, list[str]]:
-    """Container ids of each node, nodes and ids in order."""
+    """Container ids by node, sorted."""
     nodes: dict[str, list[str]] = {}
     for container in sorted(set(found), key=lambda one: (one.node, one.id)):
         nodes.setdefault(container.node, []).append(container.id)
@@ -56,7 +56,7 @@ def by_node(found: Iterable[Container]) -> dict[str, list[str]]:
 
 
 def _is_attempt(identity: str, application: str) -> bool:
-    """Whether it is an attempt of the application, and nothing else that could stand in an address."""
+    """Whether it is an attempt of the application, safe in a URL."""
     begin, _, count = identity.rpartition("_")
     known = count.isascii() and count.isdecimal() and len(count) < 12
     return known and begin == f"appattempt_{application.partition('_')[2]}"
@@ -74,7 +74,7 @@ def _running(answer: object, application: str) -> list[Container]:
 
 
 def _host(address: str) -> str:
-    """The host of `http://host:8042` or `host:8041`, in the letters that the cluster writes."""
+    """The host of `http://host:8042` or `host:8041`, with its case kept."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host = parts.hostname or ""
@@ -95,17 +95,17 @@ def _from_nodes(manager: ResourceManager, application: str) -> tuple[list[Contai
     nodes = objects(manager.get("/nodes", {"states": "RUNNING"}), "nodes", "node")
     busy = _addresses(nodes, manager.scheme)
     if len(busy) > MAX_HOSTS:
-        raise YarnError(f"the ResourceManager has more than {MAX_HOSTS} nodes to be asked", "see who answers")
+        raise YarnError(f"the ResourceManager has more than {MAX_HOSTS} nodes", "check the address")
     found: list[Container] = []
     unknown: list[str] = []
 
     def ask(base: str) -> tuple[list[Container], str]:
-        """Only what is needed of an answer is kept: there may be thousands."""
+        """Keep only what is needed: there may be thousands."""
         node = busy[base]
         try:
             answer = manager.rest.get(f"{base}/ws/v1/node/containers", None, OF_NODE)
         except YarnError as error:
-            return [], f"node {node} did not tell its containers: {error.reason}"
+            return [], f"node {node} did not list its containers: {error.reason}"
         listed = objects(answer, "containers", "container")
         running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
         port = _port(base)
@@ -118,7 +118,7 @@ def _from_nodes(manager: ResourceManager, application: str) -> tuple[list[Contai
 
 
 def _addresses(nodes: Iterable[Mapping[str, object]], scheme: str) -> dict[str, str]:
-    """Of the nodes that run something: where their own interface is -> what they are called."""
+    """Nodes with containers: address of the NodeManager -> name."""
     busy = {}
     for node in nodes:
         address = text(node, "nodeHTTPAddress")

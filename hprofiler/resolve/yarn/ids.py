@@ -18,24 +18,24 @@ def is_application_id(words: str) -> bool:
 
 
 def application_id(words: str) -> str:
-    """An application's id as YARN writes it: of its number at least four digits, no more zeros than that."""
+    """An application's id as YARN writes it: the number has at least four digits."""
     match = _APPLICATION.fullmatch(words)
     return f"application_{int(match.group(1))}_{int(match.group(2)):04}" if match else words
 
 
 def application_of(words: str) -> str | None:
-    """The application that an id of it or of its MapReduce job (`job_…`) means; None for anything else."""
+    """The application of an application id or a MapReduce job id (`job_…`); else None."""
     told = f"application_{words[4:]}" if words.startswith("job_") else words
     return told if is_application_id(told) else None
 
 
 def looks_like_id(words: str) -> bool:
-    """Whether it is an id of some kind, or was meant to be one, and no text of a command line."""
+    """Whether it looks like an id, also a malformed one."""
     return _LIKE_ID.match(words) is not None
 
 
 def container_id(words: str) -> str | None:
-    """The container's id in some text such as a log's address."""
+    """The container id in a text such as the address of a log."""
     match = _CONTAINER.search(words)
     return match.group() if match else None
 
@@ -47,6 +47,6 @@ def belongs(container: str, application: str) -> bool:
 
 
 def attempt_of(container: str) -> str:
-    """The number of the application's attempt that a container is of; "" for what is no container's id."""
+    """The attempt number in a container id; "" if it is not one."""
     match = _CONTAINER.fullmatch(container)
     return str(int(match.group(2))) if match else ""

@@ -1,4 +1,4 @@
-"""From applications to hosts, each with its containers and what is known of them."""
+"""Applications → hosts with their containers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CAME_TOLD = 20
 
 @dataclass(frozen=True)
 class _Found:
-    """The containers of one application, what is known of them, and what its Spark driver told."""
+    """The containers of one application, and the answer of its Spark driver."""
 
     containers: Sequence[Container]
     labels: Mapping[str, Labels]
@@ -33,9 +33,9 @@ class _Found:
 
 
 def locate(asked: str, options: YarnOptions) -> Located:
-    """The hosts of what was asked for: an application's id, filters (`name=nightly*`), or "" for all.
+    """The hosts of an application id, of filters (`name=nightly*`), or of all applications ("").
 
-    YarnError when the ResourceManagers do not answer, or nothing that runs is meant.
+    YarnError if no ResourceManager answers, or nothing running matches.
     """
     manager = _manager(options)
     asked = application_id(asked)
@@ -44,7 +44,9 @@ def locate(asked: str, options: YarnOptions) -> Located:
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
-        raise YarnError(f"{names}: no container runs", "wait until it has one; `hprofiler apps` counts them")
+        raise YarnError(
+            f"{names}: no running container", "wait until it has one; `hprofiler apps` counts them"
+        )
     name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
     return Located(
         Target("yarn", name),
@@ -55,7 +57,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
 
 
 def running_applications(asked: str, options: YarnOptions) -> list[Application]:
-    """The running applications that a filter means, newest first; all for ""."""
+    """The running applications that match a filter, newest first; all for ""."""
     return running(_manager(options), parse_filter(asked))
 
 
@@ -63,7 +65,7 @@ def _manager(options: YarnOptions) -> ResourceManager:
     bases = base_urls(options.urls, "-c") if options.urls is not None else configured()
     if bases is None:
         raise UsageError(
-            "where is the ResourceManager?", "name it with -c http://rm:8088, or set HADOOP_CONF_DIR"
+            "no ResourceManager is configured", "name it with -c http://rm:8088, or set HADOOP_CONF_DIR"
         )
     return ResourceManager(Rest(options.ca_file), bases)
 
@@ -79,14 +81,14 @@ def _chosen(manager: ResourceManager, asked: str, limit: int | None) -> list[App
     if limit is not None and count > limit:
         applications = "1 application" if len(chosen) == 1 else f"{len(chosen)} applications"
         raise TooMany(
-            f"{applications} with {count} containers in all, and the limit is {limit}",
-            "narrow it with -j yarn:name=…,user=…,queue=…, or say --yes",
+            f"{applications} with {count} containers in all; the limit is {limit}",
+            "narrow it with -j yarn:name=…,user=…,queue=…, or add --yes",
         )
     return chosen
 
 
 def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) -> list[_Found]:
-    """What is found of each. Of several one may fail, which is a note."""
+    """Containers of each application. If one of several fails, that is a note."""
 
     def look(app: Application) -> _Found:
         try:
@@ -94,13 +96,13 @@ def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) 
         except YarnError as error:
             if len(applications) == 1:
                 raise
-            return _Found((), {}, (f"the containers of {app.id} are not known: {error.reason}",))
+            return _Found((), {}, (f"cannot list the containers of {app.id}: {error.reason}",))
 
     return many(look, applications, _AT_ONCE)
 
 
 def _look(manager: ResourceManager, app: Application) -> _Found:
-    """Ask for one application's containers, and the Spark driver at the same time."""
+    """Get the containers of one application, and query its Spark driver at the same time."""
     asks: list[Callable[[], Any]] = [lambda: containers(manager, app.id)]
     asks += [lambda: spark_facts(manager, app.id)] if app.type == "SPARK" else []
     (found, unknown), facts = (*many(lambda ask: ask(), asks, 2), SparkFacts({}))[:2]
@@ -115,21 +117,21 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
         for container in found
     }
     if facts.driver:
-        # Where it listens says the driver itself, and others run theirs on the same host.
+        # The driver itself reports its port, and other users run drivers on the same host.
         labels[facts.driver.id] = {"application": app.id, OWNER: app.user, **facts.labels[facts.driver.id]}
     return _Found(found, labels, (*unknown, *facts.notes), facts)
 
 
 def _vouched(app: Application, container: Container) -> Labels:
-    """What tells its processes from those of others who say that they are in it."""
+    """Labels that tell its processes from processes that only claim to belong to it."""
     port = {MANAGER_PORT: str(container.port)} if container.port else {}
     return {RUN_FOR: app.user, **port}
 
 
 def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list[_Found]:
-    """Each with its driver in client mode among its containers, where that is on a host that is meant.
+    """Add a driver in client mode to the containers, if its host is visited anyway.
 
-    A driver says itself where it is, and runs its user's code: it does not decide which hosts are visited.
+    A driver reports its own host and runs its user's code, so it must not decide which hosts are visited.
     """
     nodes = {container.node for found in located for container in found.containers}
     return [_with_driver(found, nodes, host_map) for found in located]
@@ -143,7 +145,7 @@ def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntr
     if not same and not _mapped(driver.host, host_map):
         note = (
             f"the Spark driver runs on {driver.host}, in no container, and is not profiled; "
-            f"--host-map {driver.host}={driver.host} has it visited too"
+            f"--host-map {driver.host}={driver.host} profiles it too"
         )
         return replace(found, notes=(*found.notes, note))
     container = Container(driver.id, same[0] if same else driver.host)
@@ -151,7 +153,7 @@ def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntr
 
 
 def _is_same_host(one: str, other: str) -> bool:
-    """Whether two names mean one host; a short one stands for its long ones."""
+    """Whether two names mean the same host; a short name matches its long forms."""
     one, other = one.lower(), other.lower()
     return one == other or one.partition(".")[0] == other or one == other.partition(".")[0]
 
@@ -172,13 +174,13 @@ def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list
 
 
 def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
-    """How SSH knows a node: by the map's word for its whole or its short name, else by the same name.
+    """The SSH name of a node: from the map (long or short name), else the same name.
 
-    YarnError for what is no host's name at all: it would end up in ssh's arguments.
+    YarnError for an invalid host name: it would become an argument of ssh.
     """
     if not is_host(node):
         raise YarnError(
-            f"the ResourceManager names a node {node[:100]!r}, which is no host", "see who answers there"
+            f"the ResourceManager names a node {node[:100]!r}, which is not a host", "check the address"
         )
     return _mapped(node, host_map) or HostEntry(node, None, None)
 
@@ -189,7 +191,7 @@ def _mapped(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry | None:
 
 
 def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> tuple[str, ...]:
-    """A note where a map does nothing at all; that of a whole cluster always has names too many."""
+    """A note if the map has no effect at all; unused names are normal."""
     if not host_map or any(_mapped(host.name, host_map) for host in hosts):
         return ()
     names = ", ".join(host.name for host in hosts[:3])
@@ -207,12 +209,12 @@ def _new_processes(
     for now in _look_at_all(manager, applications):
         came += [_missed(found, now.labels[found.id]) for found in now.containers if found.id not in known]
     if len(came) > _CAME_TOLD:
-        reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
+        reason = f"{len(came) - _CAME_TOLD} more containers started during the recording and are not in it"
         came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason, code="new-process")]
     return came
 
 
 def _missed(container: Container, labels: Labels) -> Outcome:
     who = f"{labels.get(PROCESS, container.id)} on {container.node}"
-    reason = f"{who} began during the recording and is not in it"
+    reason = f"{who} started during the recording and is not in it"
     return Outcome(container.node, Status.DEGRADED, "find", reason, code="new-process")

@@ -1,6 +1,6 @@
-"""YARN's REST interfaces over HTTP: which ResourceManager answers, and what it says as JSON.
+"""YARN's REST interfaces: finds the active ResourceManager and returns its JSON.
 
-Errors of `requests` become YarnError here and nowhere else. What a server says is bounded and not believed.
+Errors of `requests` become YarnError only here. Answers are bounded and not trusted.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 _HOPS = 5
 _PIECE = 1 << 16
-_BYTES_OF_VALUE = 16  # at least, where there are as many as may be: names are longer than values
-# Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
+_BYTES_OF_VALUE = 16  # the least, since names are longer than values
+# Pages of a ResourceManager. In other paths, `cluster` may belong to a gateway.
 _PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
 _BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGES})(?:/.*)?)?)$")
 _STANDBY = re.compile(rb"standby RM|active RM", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[0-9]+\s*;\s*url=(\S+)", re.IGNORECASE)
 _SEVERAL = "name them all: --yarn http://rm1:8088,http://rm2:8088"
-_REACHABLE = "see whether it is up and can be reached from here"
+_REACHABLE = "check that it is up and can be reached from here"
 
 
 class YarnError(HprofilerError):
-    """YARN could not tell what was asked of it (exit code 4)."""
+    """YARN did not give the requested answer (exit code 4)."""
 
 
 class NotFound(YarnError):
-    """The server answered, and does not know it. `said` is YARN's own word for that, "" where it has none."""
+    """The server answered 404. `said` is YARN's own message, or ""."""
 
     def __init__(self, reason: str, remedy: str, said: str) -> None:
         super().__init__(reason, remedy)
@@ -49,9 +49,9 @@ class NotFound(YarnError):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What an answer may be at most: bytes, and seconds from the first to the last of the request.
+    """Limits of an answer: bytes, and seconds for the whole request.
 
-    One that `stays` may not send to a server that is not known to be a ResourceManager.
+    With `stays`, redirects to unknown servers are refused.
     """
 
     size: int
@@ -62,55 +62,57 @@ class Bounds:
 OF_MANAGER = Bounds(64 << 20, 30.0)
 OF_NODE = Bounds(4 << 20, 10.0)
 OF_DRIVER = Bounds(16 << 20, 10.0, stays=True)
-"""A driver runs its user's code. Some ten thousand executors are as long."""
+"""A driver runs its user's code. This is enough for ten thousand executors."""
 
 
 class _Session(requests.Session):
-    """Follows nothing by itself: it would ask anybody, and read a redirect's body to its end."""
+    """Does not follow redirects: the library would ask any server, and read the whole body of a redirect."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         return None
 
 
 class Rest:
-    """GETs JSON from servers; one a run, for any number of threads."""
+    """Gets JSON from servers; one per run, thread-safe."""
 
     def __init__(self, ca_file: str | None = None) -> None:
         self._session = _Session()
         self._known: set[str] = set()
         self._session.headers["Accept"] = "application/json"
-        # What is packed has no bound when it is unpacked.
+        # Compressed data has no bound when unpacked.
         self._session.headers["Accept-Encoding"] = "identity"
         adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, adapter)
         self._verify = (
             ca_file or True
-        )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
+        )  # passed with each request, because $REQUESTS_CA_BUNDLE would override the session's
         self._spnego = spnego.negotiation()
 
     def know(self, urls: Iterable[str]) -> None:
-        """These are of ResourceManagers, and so is whom they send to."""
+        """Addresses of ResourceManagers; they may redirect to each other."""
         self._known.update(map(_server, urls))
 
     def get(self, url: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
-        """The JSON at `url`. NotFound for 404; YarnError otherwise, with what failed and what to do."""
+        """The JSON at `url`. Raises NotFound for 404, else YarnError."""
         try:
             answer, body = within(bounds.seconds, lambda: self._followed(url, parameters, bounds))
         except TooLate:
             reason = f"{shown(url)} took over {bounds.seconds:g} s to answer"
-            raise YarnError(reason, "see how it is") from None
+            raise YarnError(reason, "check the load of that server") from None
         _check(answer, body, self._spnego is not None)
         try:
             return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
         except ValueError as error:
             remedy = "name the base address of the ResourceManager's web interface with -c"
-            raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
+            raise YarnError(
+                f"{shown(answer.url)} answered with something that is not JSON", remedy
+            ) from error
 
     def _followed(
         self, url: str, parameters: Mapping[str, str] | None, bounds: Bounds
     ) -> tuple[requests.Response, bytes]:
-        """The answer of whom redirects, or a standby that names the active one, send to in the end."""
+        """The final answer after redirects, also those of a standby to the active ResourceManager."""
         answer, body = self._fetch(url, parameters, bounds, _of_url(url))
         named = False
         for _ in range(_HOPS):
@@ -122,14 +124,14 @@ class Rest:
             named = named or not answer.is_redirect
             there = _joined(answer.url, elsewhere)
             if bounds.stays and _server(there) not in self._known:
-                reason = f"{shown(url)} sends to {shown(there)}, which is no ResourceManager that is known"
-                raise YarnError(reason, "see what answers there")
+                reason = f"{shown(url)} redirects to {shown(there)}, which is not a known ResourceManager"
+                raise YarnError(reason, "check the address")
             login = None if self._is_another(url, there) else _of_url(url)
             answer, body = self._fetch(there, None, bounds, login)
-        raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL)
+        raise YarnError(f"{shown(url)} redirects too often", _SEVERAL)
 
     def _is_another(self, url: str, there: str) -> bool:
-        """Whether that may not know the password for this; on the same host TLS may begin."""
+        """Whether the other server must not get the password; a change to TLS on the same host is fine."""
         return bool(cast(Any, self._session).should_strip_auth(url, there))
 
     def _fetch(
@@ -150,7 +152,7 @@ class Rest:
             ) as answer:
                 return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
         except spnego.KerberosError as error:
-            reason = f"{shown(url)} wants Kerberos: {_in_short(error.reason)}"
+            reason = f"{shown(url)} requires Kerberos: {_in_short(error.reason)}"
             raise YarnError(reason, error.remedy) from error
         except requests.exceptions.SSLError as error:
             raise YarnError(
@@ -166,7 +168,7 @@ class Rest:
 
 
 class ResourceManager:
-    """The active one of a cluster's ResourceManagers; found at the first question, and again if it moves."""
+    """The active ResourceManager of a cluster; found at the first request, and again if it changes."""
 
     def __init__(self, rest: Rest, bases: Iterable[str]) -> None:
         self.rest = rest
@@ -176,20 +178,20 @@ class ResourceManager:
 
     @property
     def base(self) -> str:
-        """The address, for people, of the one that answered last (the first, before any did)."""
+        """The address of the one that answered last, for messages."""
         return shown(self._bases[0])
 
     @property
     def scheme(self) -> str:
-        """http or https, which all of a cluster's servers have in common."""
+        """http or https."""
         return urlsplit(self._bases[0]).scheme
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
-        """The JSON below `/ws/v1/cluster`, from the first ResourceManager that has it."""
+        """The JSON below `/ws/v1/cluster`, from the first ResourceManager that answers."""
         return self.ask(f"/ws/v1/cluster{path}", parameters)
 
     def ask(self, path: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
-        """The JSON at a path below the base. What YARN says it does not know is final."""
+        """The JSON at a path below the base. YARN's own 404 is final."""
         failures: list[YarnError] = []
         for base in self._bases:
             try:
@@ -209,28 +211,28 @@ class ResourceManager:
 
 
 def base_urls(text: str, option: str) -> tuple[str, ...]:
-    """The base addresses in a comma list: what people copy from their browser or an old script will do.
+    """The base addresses of a comma-separated list, also copied from a browser or a script.
 
     `rm:8088`, `http://rm:8088/cluster/apps`, `http://rm:8088/ui2/#/cluster-overview`, a tracking URL and
     `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`; a gateway's path before that is kept.
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
-    # A comma may be part of a password: then a word alone could be half of one.
+    # A comma may be part of a password, so a part must not be shown alone.
     told = shown(text) if "@" in text else ""
     bases = tuple(dict.fromkeys(_base(word, option, told or shown(word)) for word in words))
     if not bases:
-        raise UsageError(f"{option} names no ResourceManager", f"write {option} http://rm:8088")
+        raise UsageError(f"{option} is empty", f"write {option} http://rm:8088")
     return bases
 
 
 def shown(url: str) -> str:
-    """A URL for people: without what may be a password, and without its query."""
+    """A URL for messages: without password and query."""
     return re.split(r"[?#]", hide_logins(url).replace(HIDDEN, ""))[0][:500]
 
 
 def _base(word: str, option: str, told: str) -> str:
     wrong = UsageError(
-        f"{option}: {told!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
+        f"{option}: {told!r} is not an address of a ResourceManager", f"write {option} http://rm:8088"
     )
     try:
         parts = urlsplit(word if "://" in word else f"http://{word}")
@@ -245,13 +247,15 @@ def _base(word: str, option: str, told: str) -> str:
 
 def _body(answer: requests.Response, most: int) -> bytes:
     if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise YarnError(f"{shown(answer.url)} answered with something packed", "see who answers there")
+        raise YarnError(f"{shown(answer.url)} answered with compressed data", "check the address")
     pieces, size = [], 0
     for piece in answer.iter_content(_PIECE):
         pieces.append(piece)
         size += len(piece)
         if size > most:
-            raise YarnError(f"{shown(answer.url)} answered with more than {most >> 20} MiB", "see its log")
+            raise YarnError(
+                f"{shown(answer.url)} answered with more than {most >> 20} MiB", "look into its log"
+            )
     return b"".join(pieces)
 
 
@@ -264,24 +268,24 @@ def _redirect(answer: requests.Response) -> str | None:
 
 
 def _named_active(answer: requests.Response, body: bytes) -> str | None:
-    """Where a standby that does not redirect says the active one is: `Refresh: 3; url=http://rm2:8088/…`."""
+    """The active one, from a header of a standby: `Refresh: 3; url=http://rm2:8088/…`."""
     refresh = _REFRESH.match(answer.headers.get("Refresh", "")) if _is_standby(body) else None
     return refresh.group(1) if refresh else None
 
 
 def _joined(url: str, elsewhere: str) -> str:
-    """The address that a server sends to; YarnError for what is none."""
+    """The target of a redirect. Raises YarnError if it is not an address."""
     try:
         there = urljoin(url, elsewhere)
         if there.startswith(("http://", "https://")) and _server(there):
             return there
     except ValueError:
         pass
-    raise YarnError(f"{shown(url)} sends to what is no address", _SEVERAL)
+    raise YarnError(f"{shown(url)} redirects to something that is not an address", _SEVERAL)
 
 
 def _server(url: str) -> str:
-    """The server of an address, whoever logs in there. ValueError for what is no address."""
+    """The server of an address, without the user. Raises ValueError."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"{parts.scheme}://{parts.hostname}:{port}"
@@ -290,29 +294,29 @@ def _server(url: str) -> str:
 def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
     where, status = shown(answer.url), answer.status_code
     if _is_standby(body):
-        raise YarnError(f"{where} is a standby ResourceManager and no active one is known", _SEVERAL)
+        raise YarnError(f"{where} is a standby ResourceManager, and no active one is known", _SEVERAL)
     if status == 404:
         said = _said(body)
-        raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
+        raise NotFound(f"{where}: {said or 'not found'}", "check that -c names a ResourceManager", said)
     if status in (401, 403) and spnego.was_tried(answer):
         said = _said(body) or _in_short(answer.reason)
-        remedy = "see with klist whose ticket it is, and whether that user may ask there"
+        remedy = "check with klist whose ticket it is, and whether that user has access"
         raise YarnError(f"{where} refuses the Kerberos ticket: {said}", remedy)
     if spnego.is_asked(answer):
         remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
-        raise YarnError(f"{where} wants Kerberos", remedy)
+        raise YarnError(f"{where} requires Kerberos", remedy)
     if status in (401, 403):
         said = _said(body)
-        reason = f"{where} refuses: {said}" if said else f"{where} wants a login ({status})"
-        raise YarnError(reason, "name a user who may: -c https://user:password@gateway/…, or kinit")
+        reason = f"{where} refuses: {said}" if said else f"{where} requires a login ({status})"
+        raise YarnError(reason, "use -c https://user:password@gateway/…, or kinit")
     if status != 200:
         raise YarnError(
-            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "see its log"
+            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "look into its log"
         )
 
 
 def _said(body: bytes) -> str:
-    """A server's own words, where they are JSON as YARN writes them."""
+    """A server's own message, from YARN's JSON."""
     try:
         message = foreign_json.read(body)["RemoteException"]["message"]
     except (ValueError, KeyError, TypeError):
@@ -325,7 +329,7 @@ def _in_short(words: object) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The deepest reason of an error; those around it repeat it between names of classes."""
+    """The innermost reason of an error; the outer ones only repeat it."""
     cause = error
     for _ in range(10):
         inner = [getattr(cause, "reason", None), *cause.args, cause.__cause__, cause.__context__]
@@ -337,6 +341,6 @@ def _cause(error: BaseException) -> str:
 
 
 def _of_url(url: str) -> tuple[str, str] | None:
-    """The user and password that an address names."""
+    """User and password in an address."""
     parts = urlsplit(url)
     return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None

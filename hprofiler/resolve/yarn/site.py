@@ -1,4 +1,4 @@
-"""Where the ResourceManagers are, as the Hadoop configuration of this machine says."""
+"""Addresses of the ResourceManagers, from this machine's Hadoop configuration."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hprofiler.base.paths import is_file
 MAX_FILE = 8 << 20
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 _DEPTH = 20
-_LONGEST = 10_000  # of a value: what is longer is no address, and many a time in another it fills the memory
+_LONGEST = 10_000  # of a value: longer ones are not addresses, and nested ones would fill the memory
 
 
 def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] | None:
-    """Base addresses from `yarn-site.xml` in HADOOP_CONF_DIR (or YARN_CONF_DIR); None where there is none.
+    """Base addresses from `yarn-site.xml` in HADOOP_CONF_DIR (or YARN_CONF_DIR), or None.
 
-    Raises UsageError for a file that is there and cannot be used.
+    Raises UsageError for a file that cannot be used.
     """
     folder = _folder(environment)
     return _addresses(_properties(folder / "yarn-site.xml"), folder) if folder else None
@@ -39,7 +39,7 @@ def _folder(environment: Mapping[str, str]) -> Path | None:
 
 
 def _properties(file: Path) -> dict[str, str]:
-    # Not above: a Ctrl-C that strikes while its native half is imported is lost, for it goes on without.
+    # Imported late: a Ctrl-C during the import of its native half would be lost.
     import xml.etree.ElementTree as ElementTree
 
     try:
@@ -48,7 +48,7 @@ def _properties(file: Path) -> dict[str, str]:
         content = _decoded(file.read_bytes())
         if "<!ENTITY" in content:  # the parser would expand them without bound
             raise UsageError(
-                f"{file} defines entities, which are not read", "name the ResourceManager with -c"
+                f"{file} defines XML entities, which are not supported", "name the ResourceManager with -c"
             )
         root = ElementTree.fromstring(content)
     except OSError as error:
@@ -60,7 +60,7 @@ def _properties(file: Path) -> dict[str, str]:
 
 
 def _decoded(content: bytes) -> str:
-    """The text; what encoding it claims for itself is not believed, since entities could hide in it."""
+    """The text as UTF-8; the declared encoding is ignored, because entities could hide in it."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -94,7 +94,7 @@ def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:
 
 
 def _value(properties: Mapping[str, str], name: str) -> str:
-    """A property's value with `${other}` filled in from the other properties, as Hadoop does."""
+    """A property with `${other}` expanded, as Hadoop does."""
     value = properties.get(name, "")
     for _ in range(_DEPTH):
         filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)

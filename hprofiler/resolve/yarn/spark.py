@@ -1,4 +1,4 @@
-"""What the Spark driver knows of its executors, asked through the ResourceManager's proxy."""
+"""The Spark driver's executors, queried through the ResourceManager's proxy."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hprofiler.resolve.yarn.ids import container_id
 from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
-_NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
+_NOWHERE = "the Spark driver runs outside of containers at an unknown address, and is not profiled"
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver in client mode: where it listens for its executors. It is in no container."""
+    """A driver in client mode, outside containers: its address."""
 
     host: str
     port: int
 
     @property
     def id(self) -> str:
-        """What stands for it where containers' ids stand (agents/PROTOCOL.md)."""
+        """Its id among container ids (agents/PROTOCOL.md)."""
         return f"spark_driver_{self.port}"
 
 
@@ -38,13 +38,13 @@ class SparkFacts:
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
-    """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
+    """Executor ids, roles and active stages. If the driver does not answer, only these labels are missing."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
         executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
         stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
-        return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
+        return SparkFacts({}, (f"the Spark driver did not list its executors: {error.reason}",))
     labels: dict[str, dict[str, str]] = {}
     driver = None
     notes = []
@@ -65,14 +65,14 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
 
 
 def _host(address: str) -> str:
-    """The host of `host:port`; "" for what is none."""
+    """The host of `host:port`, or ""."""
     host = address.rpartition(":")[0]
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     return host if is_host(host) else ""
 
 
 def _driver(address: str) -> Driver | None:
-    """The driver that listens at `host:port`; None for what is no address."""
+    """The driver at `host:port`, or None."""
     host, port = _host(address), address.rpartition(":")[2]
     known = host and port.isdecimal() and 0 < int(port) < 1 << 16
     return Driver(host, int(port)) if known else None
@@ -90,7 +90,7 @@ def _active_stages(stages: list[dict[str, object]]) -> str:
 
 
 def _container(executor: object) -> str | None:
-    """The container an executor is in: it names it in Spark 3, and its logs' addresses always did."""
+    """The container of an executor, from its attributes (Spark 3) or the address of its logs."""
     logs = member(executor, "executorLogs")
     addresses = list(logs.values())[:20] if isinstance(logs, dict) else []
     places = [

@@ -1,7 +1,7 @@
-"""Kerberos over HTTP (SPNEGO), by the library that `hprofiler[kerberos]` installs.
+"""Kerberos over HTTP (SPNEGO), with the library of `hprofiler[kerberos]`.
 
-The library makes and checks the tokens. When they are sent is decided here: once for a request, and without
-reading what comes with a refusal, which has no bound.
+The library makes and checks tokens. This module sends them, once per request, and does not read the body of a
+refusal, which may be endless.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_CREDENTIALS = 7  # GSS_S_NO_CRED of RFC 2744
 
 
 class KerberosError(Exception):
-    """A ticket could not be had, or the server could not show that it is the one that was meant."""
+    """There is no ticket, or the server did not prove its identity."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -28,9 +28,9 @@ class KerberosError(Exception):
 
 
 def negotiation() -> Callable[[], requests.auth.AuthBase] | None:
-    """Makes what does nothing until a server asks; None where the library is not installed.
+    """Authentication for one request; None if the library is not installed.
 
-    One for each request: the library remembers how far it is with a server, and threads would mix that up.
+    One per request, because the library keeps state per server, which threads would mix up.
     """
     try:
         from requests_gssapi import OPTIONAL, HTTPSPNEGOAuth
@@ -40,13 +40,13 @@ def negotiation() -> Callable[[], requests.auth.AuthBase] | None:
 
 
 def is_asked(response: requests.Response) -> bool:
-    """Whether a server wants Kerberos."""
+    """Whether a server requires Kerberos."""
     asked = response.headers.get("WWW-Authenticate", "")
     return response.status_code == 401 and _ASKED.search(asked) is not None
 
 
 def was_tried(response: requests.Response) -> bool:
-    """Whether the request that is answered had a token."""
+    """Whether the request had a token."""
     return str(response.request.headers.get("Authorization", "")).startswith(f"{SCHEME} ")
 
 
@@ -59,7 +59,7 @@ class _Negotiation(requests.auth.AuthBase):
         return request
 
     def _answered(self, response: Any, **options: Any) -> requests.Response:
-        """The answer to the request with a token, where the first was a question for one."""
+        """If the server asks for a token, repeat the request with one."""
         if not is_asked(response):
             return response  # type: ignore[no-any-return]
         response.request.headers["Authorization"] = self._token(response)
@@ -75,20 +75,20 @@ class _Negotiation(requests.auth.AuthBase):
             return str(self._tokens.generate_request_header(response, _host(response)))
         except requests.RequestException as error:
             raise KerberosError(*_explained(error)) from error
-        except ValueError as error:  # its first word is no base64
-            raise KerberosError("it sent what is no token", "see who answers there") from error
+        except ValueError as error:  # not base64
+            raise KerberosError("it sent something that is not a token", "check the address") from error
 
     def _check_server(self, answer: requests.Response) -> None:
         try:
             context = self._tokens.context[_host(answer)]
-            # Otherwise the next use of the context tells that a token was wrong; the library makes none.
+            # Otherwise the next use of the context would report a wrong token.
             context.__DEFER_STEP_ERRORS__ = False
             known = self._tokens.authenticate_server(answer) and context.complete
-        except ValueError:  # no base64
+        except ValueError:  # not base64
             known = False
         if not known:
-            reason = "what answers did not prove that it is this server"
-            raise KerberosError(reason, "see who answers there")
+            reason = "the server did not prove its identity"
+            raise KerberosError(reason, "check the address")
 
 
 def _host(response: requests.Response) -> str:
@@ -96,8 +96,8 @@ def _host(response: requests.Response) -> str:
 
 
 def _explained(error: BaseException) -> tuple[str, str]:
-    """Kerberos' own words, which come last in the library's, and what to do."""
+    """Kerberos' own message, and a remedy."""
     if getattr(error.__context__, "maj_code", 0) >> 16 & 0xFF == _NO_CREDENTIALS:
         return "there is no ticket", "run kinit"
     words = re.sub(r".*Minor \(\d+\): |, Token:.*", "", str(error), flags=re.DOTALL)
-    return words, "run kinit; where that does not help see whether Kerberos knows the host by this name"
+    return words, "run kinit; if that does not help, check that Kerberos knows the host by this name"

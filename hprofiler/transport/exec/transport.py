@@ -129,7 +129,7 @@ class ExecTransport:
         try:
             running = start(self._cluster, self._where, ["sh", "-c", command], STDERR_TAIL)
         except Forbidden as error:
-            raise HostError("connect", error.reason, f"{error.remedy}; or go by SSH: --via ssh") from error
+            raise HostError("connect", error.reason, f"{error.remedy}; or use SSH: --via ssh") from error
         except KubernetesError as error:
             raise HostError("connect", error.reason, error.remedy) from error
         return _ExecChannel(self, running)
@@ -185,9 +185,7 @@ class _ExecChannel:
             return
         said = _NOISE.sub("", printable(words.message or words.reason))
         if _NO_SHELL.search(said):
-            raise NoShell(
-                "connect", "the container has no sh, by which a program could be run", OTHER_WAYS_IN
-            )
+            raise NoShell("connect", "the container has no sh", OTHER_WAYS_IN)
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:
@@ -205,7 +203,7 @@ class _ExecChannel:
         self._refused = HostError(
             "connect",
             "this API server cannot end the input of a command",
-            "Kubernetes 1.30 and newer can; or go by SSH: --via ssh",
+            "use Kubernetes 1.30 or later, or SSH: --via ssh",
         )
         self.close()
 

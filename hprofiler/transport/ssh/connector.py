@@ -65,7 +65,7 @@ class SshConnector:
         while hops[0].jumps:
             if len(hops) > _MOST_JUMPS:
                 raise HostError(
-                    "connect", "ProxyJump leads through too many hosts", "look for a circle in ssh_config"
+                    "connect", "ProxyJump leads through too many hosts", "check for a loop in ssh_config"
                 )
             jumps = hops[0].jumps
             hops.insert(0, self._routes.find_jump(jumps[-1], jumps[:-1] or None))

@@ -8,11 +8,9 @@ import socket
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh.route import Route
 
-_TIMEOUT_REMEDY = (
-    "check that the host is up and that nothing filters the port, or give it more time with --timeout"
-)
+_TIMEOUT_REMEDY = "check that the host is up and no firewall blocks the port, or raise --timeout"
 _NAME_REMEDY = "check the spelling, DNS, or HostName in ssh_config"
-_NAME_SERVER_REMEDY = "check the network (a VPN?) and the name servers of this machine, and try again"
+_NAME_SERVER_REMEDY = "check the network, the VPN and the name servers of this machine"
 _NO_NAME_SERVER = (socket.EAI_AGAIN, socket.EAI_FAIL)
 _REFUSED_REMEDY = "check that sshd runs there and listens on this port (--port)"
 _ROUTE_REMEDY = "check the network and the host's address"
@@ -25,7 +23,7 @@ def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
     where = route.where
     if isinstance(error, socket.gaierror):
         if error.errno in _NO_NAME_SERVER:
-            reason = f"no name server could tell the address of {route.hostname}: {error.strerror}"
+            reason = f"the name lookup failed for {route.hostname}: {error.strerror}"
             return HostError("connect", reason, _NAME_SERVER_REMEDY, code="name-unknown")
         return HostError(
             "connect", f"the name {route.hostname} is not known", _NAME_REMEDY, code="name-unknown"
@@ -87,7 +85,7 @@ def no_agreement(route: Route, said: str) -> HostError:
 def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
     return HostError(
         "connect",
-        f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
+        f"the jump host {jump.where} cannot reach {route.where}: {said or 'it closed the connection'}",
         "check that the host is up and that sshd on the jump host allows forwarding",
         code="no-route",
     )
@@ -110,7 +108,7 @@ def changed_key(route: Route, kind: str, fingerprint: str, place: str) -> HostEr
         "connect",
         f"the host key of {route.known_as} has CHANGED: it shows {kind} {fingerprint}, {place} has another; "
         "somebody may be listening in",
-        f"if the host was set up anew, remove the old key: ssh-keygen -R '{route.known_as}'",
+        f"if the host was reinstalled, remove the old key: ssh-keygen -R '{route.known_as}'",
         code="host-key-changed",
     )
 
@@ -140,7 +138,7 @@ def hung_up(route: Route, tried: list[str]) -> HostError:
         "connect",
         f"sshd on {route.where} closed the connection during the login as {route.user}:"
         f" tried {', '.join(tried)}",
-        "its log says why; if there are more keys than tries (MaxAuthTries), name one with --identity",
+        "look into its log; if you have more keys than MaxAuthTries allows, name one with --identity",
         code="login-refused",
     )
 

@@ -49,7 +49,7 @@ def shake_hands(
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         raise failures.no_agreement(route, str(error))
     if error is None or isinstance(error, (EOFError, ConnectionError)) or "banner" in str(error):
-        raise RefusedBanner("it hung up" if error is None or not str(error) else str(error))
+        raise RefusedBanner("it closed the connection" if error is None or not str(error) else str(error))
     if isinstance(error, OSError):
         raise failures.socket_failure(error, route, seconds)
     raise failures.no_agreement(route, str(error))
@@ -120,7 +120,7 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
         else:
             if link.is_authenticated():
                 return
-            tried[-1] += f" (accepted, but the server wants {', '.join(more)} as well)"
+            tried[-1] += f" (accepted, but the server requires {', '.join(more)} as well)"
             break
         finally:
             left -= time.monotonic() - began

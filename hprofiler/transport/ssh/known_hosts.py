@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hprofiler.base.errors import HostError
 
 _KRL = b"SSHKRL\n\0"
-_REVOKED_REMEDY = "mend the file that RevokedHostKeys names in ssh_config"
+_REVOKED_REMEDY = "correct the file that RevokedHostKeys names in ssh_config"
 
 
 class Verdict(Enum):
@@ -187,7 +187,7 @@ def read_revoked(file: Path) -> frozenset[bytes]:
         raise HostError("connect", reason, _REVOKED_REMEDY) from error
     if data.startswith(_KRL):
         reason = f"the revoked host keys in {file} are a KRL (ssh-keygen -k), which hprofiler cannot read"
-        remedy = "name a text file with one revoked public key a line in RevokedHostKeys; --ssh-config FILE"
+        remedy = "name a text file with one revoked public key per line in RevokedHostKeys; --ssh-config FILE"
         raise HostError("connect", reason, f"{remedy} leaves your own ssh_config as it is")
     return frozenset(_revoked_keys(data.decode("utf-8", "replace"), file))
 
@@ -200,4 +200,4 @@ def _revoked_keys(text: str, file: Path) -> Iterator[bytes]:
         try:
             yield base64.b64decode(words[1], validate=True)
         except (IndexError, binascii.Error, ValueError) as error:
-            raise HostError("connect", f"{file}:{number} is no public key", _REVOKED_REMEDY) from error
+            raise HostError("connect", f"{file}:{number} is not a public key", _REVOKED_REMEDY) from error

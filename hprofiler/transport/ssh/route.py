@@ -196,7 +196,7 @@ class RouteFinder:
         except OSError as error:
             raise HostError("connect", f"cannot read ssh_config: {error}", _CONFIG_REMEDY) from error
         except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
-            raise HostError("connect", f"ssh_config makes no sense: {error}", _CONFIG_REMEDY) from error
+            raise HostError("connect", f"ssh_config is not valid: {error}", _CONFIG_REMEDY) from error
         include = found.get("include", "")
         # Debian's file includes a folder that is empty.
         if include and not (include.startswith("/") and not any(Path("/").glob(include[1:]))):
@@ -234,7 +234,7 @@ def _own_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        reason = f"the user who runs this ({os.getuid()}) has no name here"
+        reason = f"the user who runs this ({os.getuid()}) has no user name on this machine"
         raise HostError("connect", reason, "give it one: LOGNAME=me hprofiler ...") from error
 
 
@@ -242,6 +242,6 @@ def _known_as(alias: str, hostname: str, port: int) -> str:
     name = (alias or hostname).lower()
     if not _KNOWABLE.fullmatch(name) or not name.isprintable():
         option = "HostKeyAlias" if alias else "HostName"
-        reason = f"{option} of ssh_config gives the name {name[:200]!r}, which known_hosts cannot have"
+        reason = f"{option} {name[:200]!r} in ssh_config is not a valid name for known_hosts"
         raise HostError("connect", reason, _CONFIG_REMEDY)
     return name if alias or port == 22 else f"[{name}]:{port}"

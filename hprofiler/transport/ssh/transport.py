@@ -51,7 +51,7 @@ class SshTransport:
             raise HostError(
                 "connect",
                 f"sshd refuses to run a command: {error.text}",
-                "check MaxSessions and ForceCommand there",
+                "check MaxSessions and ForceCommand on the host",
             ) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise ConnectionLost("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error

@@ -206,13 +206,13 @@ impl Finding {
 }
 
 fn not_believed(container: &str) -> String {
-    format!("it only says that it is in container {container}, which has processes of another user")
+    format!("it claims to be in container {container}, which has processes of another user")
 }
 
 /// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.
 fn not_known(process: &Seen) -> Option<String> {
     let missing = process.launch.missing?;
-    is_within_reach(process.uid).then(|| format!("{missing}: it may be one that is meant"))
+    is_within_reach(process.uid).then(|| format!("{missing}: it may match"))
 }
 
 /// The first processes, `most` at most and as many as fit into a line, and a word about the others.
@@ -240,7 +240,7 @@ pub fn may_be_meant(overlooked: Vec<Overlooked>) -> Vec<Ignored> {
         .take(FEW)
         .map(|process| Ignored {
             pid: process.pid,
-            reason: format!("{}: it may be one that is meant", process.why),
+            reason: format!("{}: it may match", process.why),
             doubtful: true,
         })
         .collect()

@@ -282,7 +282,7 @@ impl JvmDescription {
         if why == Unread::NotSoon {
             launch.missing = launch
                 .missing
-                .and(Some("a file of its arguments could not be read soon"));
+                .and(Some("a file with its arguments could not be read in time"));
         }
         Self {
             launch,

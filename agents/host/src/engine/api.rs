@@ -9,10 +9,10 @@ use flamegraph::Profile;
 use serde_json::Value;
 
 use crate::engine::perf;
-use crate::jvm::attach_queue::Attaches;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
 use crate::os::proc::target::Target;
+use crate::os::turns::{Turn, Turns};
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::wire::outcome::{Code, Failure, Parameters};
@@ -185,24 +185,39 @@ pub struct Raw {
 /// The source of CPU samples without the kernel.
 pub const USER_CODE: &str = "cpu-clock,alluser";
 
+/// A JVM that has not answered by then waits for something else; the next need not wait for it.
+const ATTACH: Duration = Duration::from_millis(500);
+/// The processors of the host for each JVM that is attached to at a time, and how many these are at least and at most.
+const ATTACH_PROCESSORS: u64 = 4;
+const AT_ONCE: (u64, u64) = (2, 8);
+
 /// What the recordings of a session share.
 pub struct Shared {
     /// How many processes are recorded.
     pub processes: usize,
     pub perf: perf::PerfShared,
     pub limits: Limits,
-    pub attaches: Attaches,
+    /// Turns at attaching: it stops a JVM for a moment, and those of one job wait for each other.
+    pub attaches: Turns,
 }
 
 impl Shared {
     /// Profiles keep within these limits.
     pub fn within(asked: &AgentLimits, processes: usize) -> Self {
+        let attaches = (processors() / ATTACH_PROCESSORS).clamp(AT_ONCE.0, AT_ONCE.1);
         Self {
             processes,
             perf: perf::PerfShared::of_host(),
             limits: Limits::set(asked, processes),
-            attaches: Attaches::of_host(processors()),
+            attaches: Turns::new(attaches as usize, ATTACH),
         }
+    }
+
+    /// Wait for a turn at attaching. Err once nobody is to be attached to any more.
+    pub fn attach_turn(&self) -> Result<Turn<'_>, Failure> {
+        let ended =
+            || Failure::plain("ended before it was this process's turn").coded(Code::ProcessEnded);
+        self.attaches.take().ok_or_else(ended)
     }
 }
 

@@ -88,8 +88,8 @@ fn refuse_missing_tracepoint(event: &str) -> Result<(), Failure> {
     };
     if TRACEPOINTS.iter().all(|folder| is_missing(folder)) {
         return Err(Failure::new(
-            format!("this host does not show {event}: nothing has mounted its tracepoints"),
-            "mount them (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
+            format!("{event} is not available on this host: tracefs is not mounted"),
+            "mount it (mount -t tracefs tracefs /sys/kernel/tracing), or choose another event",
         )
         .coded(Code::TracefsNotMounted));
     }
@@ -111,8 +111,8 @@ pub fn is_counter(event: &str) -> bool {
 
 pub fn no_counter(event: &str) -> Failure {
     Failure::new(
-        format!("this machine cannot count {event}: its processor, or its virtual machine, has no such counter"),
-        "choose a software event such as cpu or page-faults, or a machine that has hardware counters",
+        format!("this machine cannot count {event}: its processor or virtual machine has no such counter"),
+        "choose a software event such as cpu or page-faults, or a machine with hardware counters",
     )
     .coded(Code::CounterMissing)
 }

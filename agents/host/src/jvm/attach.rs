@@ -3,8 +3,10 @@
 //! The JVM is asked by a trigger file and SIGQUIT. To a process without a handler that signal is deadly, and a JVM
 //! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,7 @@ use rustix::process::Signal;
 
 use crate::os::audit;
 use crate::os::files::could_make_files;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::peer;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -24,13 +26,11 @@ use crate::wire::outcome::{Code, Failure};
 mod reply;
 mod socket;
 mod trigger;
-mod turns;
 mod unread;
 
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
-use self::turns::Turns;
 pub use self::unread::{left, see_off};
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -43,22 +43,24 @@ const LEAST: Duration = Duration::from_secs(1);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
-/// JVMs of the same number in one `/tmp` are asked one after the other: see `open_listener`.
-static OPENING: Turns = Turns::new();
+/// A folder (device and inode) and a number in it. JVMs of the same number in one `/tmp` are asked one after the other:
+/// see `open_listener`.
+type Place = (u64, u64, i32);
+static OPENING: Mutex<BTreeMap<Place, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// A JVM and the right to talk to it.
 pub struct Attach<'a> {
     target: &'a Target,
-    shoes: &'a Shoes,
+    namespaces: &'a Namespaces,
     /// When nothing is waited for any more; each step has its own limit besides.
     until: Option<Instant>,
 }
 
 impl<'a> Attach<'a> {
-    pub fn new(target: &'a Target, shoes: &'a Shoes) -> Self {
+    pub fn new(target: &'a Target, namespaces: &'a Namespaces) -> Self {
         Self {
             target,
-            shoes,
+            namespaces,
             until: None,
         }
     }
@@ -101,7 +103,7 @@ impl<'a> Attach<'a> {
     /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
     pub fn foresee(&self) -> Result<(), Failure> {
         self.refuse_stopped()?;
-        let path = self.shoes.path(&self.socket_path());
+        let path = self.namespaces.path(&self.socket_path());
         match socket::look(&path, self.target.status.uid) {
             Ok(()) => Ok(()),
             Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
@@ -111,7 +113,7 @@ impl<'a> Attach<'a> {
 
     /// The JVM opens its socket there and nowhere else. One of root may have rights that this thread has not.
     fn refuse_closed_tmp(&self) -> Result<(), Failure> {
-        match could_make_files(&self.shoes.path("/tmp")) {
+        match could_make_files(&self.namespaces.path("/tmp")) {
             Err(error) if error == Errno::ROFS || self.target.status.uid != 0 => Err(Failure::new(
                 format!(
                     "process {} cannot open {}: {error}",
@@ -146,7 +148,7 @@ impl<'a> Attach<'a> {
                 "the JVM of process {} closed the attach connection without an answer",
                 self.target.pid
             ),
-            "see whether the JVM is shutting down",
+            "check whether the JVM is shutting down",
         )
         .coded(Code::AttachFailed)
     }
@@ -194,7 +196,7 @@ impl<'a> Attach<'a> {
             |other| format!("process {other}"),
         );
         Failure::new(
-            format!("the attach socket {path} is that of {other} and not of process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
+            format!("the attach socket {path} belongs to {other}, not to process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
             "give each container a /tmp of its own, or end the other process first and try again",
         ).coded(Code::AttachSocketTaken)
     }
@@ -219,7 +221,7 @@ impl<'a> Attach<'a> {
                     "process {pid} is stopped (state {}): it cannot answer",
                     stat.state
                 ),
-                format!("let it go on (kill -CONT {pid}, or end the debugger) and try again"),
+                format!("continue it (kill -CONT {pid}, or end the debugger), then try again"),
             )
             .coded(Code::ProcessStopped)),
             Some(_) => Ok(()),
@@ -243,21 +245,19 @@ impl<'a> Attach<'a> {
     }
 
     fn connect(&self) -> Result<OwnedFd, Errno> {
-        let path = self.shoes.path(&self.socket_path());
+        let path = self.namespaces.path(&self.socket_path());
         socket::connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
     }
 
     /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
     /// take that away, or (the trigger being removed) dump its threads. So whoever comes second looks again.
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
-        let tmp = stat(self.shoes.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
+        let tmp = stat(self.namespaces.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
         let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
-        let Some(_turn) = OPENING.take(place, self.limit(OPEN_TIMEOUT)) else {
-            return Err(Failure::new(
-                format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
-                "give each container a /tmp of its own",
-            ).coded(Code::AttachSocketTaken));
-        };
+        let mut opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = opening.entry(place).or_default().clone();
+        drop(opening);
+        let _turn = place.lock().unwrap_or_else(PoisonError::into_inner);
         match self.own_socket()? {
             Some(socket) => Ok(socket),
             None => self.ask_for_socket(),
@@ -296,14 +296,14 @@ impl<'a> Attach<'a> {
     }
 
     fn tmp(&self) -> Result<OwnedFd, Errno> {
-        openat(CWD, self.shoes.path("/tmp"), FOLDER, Mode::empty())
+        openat(CWD, self.namespaces.path("/tmp"), FOLDER, Mode::empty())
     }
 
     /// Another JVM of the same number may see it too, and looks at it only when it gets a SIGQUIT itself. In `/tmp`, else
     /// in the JVM's working directory: there applications keep their own files.
     fn trigger(&self) -> Result<Trigger, Failure> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
-        let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
+        let cwd = self.namespaces.cwd.as_ref().ok_or(Errno::NOENT);
         let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", self.tmp()), ("its working directory", cwd)] {
@@ -330,7 +330,7 @@ impl<'a> Attach<'a> {
             true => Ok(()),
             false => Err(Failure::new(
                 format!(
-                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                    "process {pid} does not handle SIGQUIT: it is just starting, or is not a HotSpot JVM"
                 ),
                 "try again in a moment",
             )

@@ -90,7 +90,7 @@ pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> 
     }
     launch.missing = rest
         .unread
-        .then_some("a file of its arguments could not be read");
+        .then_some("a file with its arguments could not be read");
     launch.arguments = rest.unexpanded();
     launch
 }

@@ -13,7 +13,7 @@ use rustix::fs::{openat, statat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::target::Target;
 
@@ -52,13 +52,13 @@ impl Loaded {
 
     /// Whether the JVM may be told to load this path, which it has loaded already, without being given the code of
     /// somebody else.
-    pub fn may_be_named(&self, shoes: &Shoes, path: &str) -> bool {
-        self.is_at(shoes, path) || !self.musl && is_closed_to_others(shoes, path)
+    pub fn may_be_named(&self, namespaces: &Namespaces, path: &str) -> bool {
+        self.is_at(namespaces, path) || !self.musl && is_closed_to_others(namespaces, path)
     }
 
     /// Whether what lies there is what is mapped.
-    fn is_at(&self, shoes: &Shoes, path: &str) -> bool {
-        let there = shoes.named.open(path);
+    fn is_at(&self, namespaces: &Namespaces, path: &str) -> bool {
+        let there = namespaces.named.open(path);
         let Some(there) = there.and_then(|file| self.as_mapped(&file)) else {
             return false;
         };
@@ -96,12 +96,12 @@ impl Loaded {
 /// glibc finds a library by the name it was loaded by, whatever became of the file; but it may have been by another name
 /// (a link's), and then it opens what is there. What lies in a folder that only the JVM's user or root can change is
 /// theirs; where there is none, the JVM finds the library by its name or not at all.
-fn is_closed_to_others(shoes: &Shoes, path: &str) -> bool {
+fn is_closed_to_others(namespaces: &Namespaces, path: &str) -> bool {
     let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
-    match statat(CWD, shoes.path(folder), AtFlags::SYMLINK_NOFOLLOW) {
+    match statat(CWD, namespaces.path(folder), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => {
             FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                && [0, shoes.uid].contains(&stat.st_uid)
+                && [0, namespaces.uid].contains(&stat.st_uid)
                 && stat.st_mode & 0o022 == 0
         }
         Err(error) => error == Errno::NOENT,
@@ -144,12 +144,12 @@ mod tests {
         let mode = |mode| fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
         let path = folder.join("lib.so").to_str().unwrap().to_owned();
         fs::write(&path, "code").unwrap();
-        let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+        let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
         let (musl, glibc) = (loaded(&path, true), loaded(&path, false));
         let named = || {
             (
-                musl.may_be_named(&shoes, &path),
-                glibc.may_be_named(&shoes, &path),
+                musl.may_be_named(&namespaces, &path),
+                glibc.may_be_named(&namespaces, &path),
             )
         };
         mode(0o777);

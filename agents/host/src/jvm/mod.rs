@@ -1,7 +1,6 @@
 //! HotSpot from outside: attaching, performance data, command lines, loaded libraries, crash files.
 
 pub mod attach;
-pub mod attach_queue;
 pub mod command_line;
 pub mod hsperf;
 pub mod loaded;

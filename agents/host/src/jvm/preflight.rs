@@ -184,7 +184,7 @@ impl Launched {
 pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     let refusal = |option: &str| {
         Err(Failure::new(
-            format!("process {pid} was started with {option}: it accepts no profiler"),
+            format!("process {pid} was started with {option}: it does not allow an attach"),
             format!("restart the JVM without {option}"),
         )
         .coded(Code::AttachDisabled))

@@ -64,7 +64,7 @@ pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     let (what, detail) = match queue.actions.len() + 1 == MAX_QUEUED {
         true => (
             "dropped",
-            "the coordinator does not take what is done".to_owned(),
+            "the coordinator does not read the log of actions".to_owned(),
         ),
         false => (what, plain(&detail())),
     };

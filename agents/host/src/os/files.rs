@@ -161,7 +161,7 @@ pub fn is_temporary(name: &str) -> bool {
 /// Open a folder that only `owner` can enter; `Err` says what is wrong with it.
 pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     let dir = openat(CWD, path, FOLDER, Mode::empty()).map_err(|error| match error {
-        Errno::NOTDIR | Errno::LOOP => format!("{path} is a link or no folder"),
+        Errno::NOTDIR | Errno::LOOP => format!("{path} is a link, or not a folder"),
         error => format!("{path}: {error}"),
     })?;
     let stat = fstat(&dir).map_err(|error| format!("{path}: {error}"))?;
@@ -185,7 +185,7 @@ pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
 pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
     if stat.st_uid != owner {
         return Err(format!(
-            "{path} belongs to user {} and not to {owner}",
+            "{path} belongs to user {} not to {owner}",
             stat.st_uid
         ));
     }

@@ -1,4 +1,4 @@
-//! In the JVM's shoes: a thread that sees the JVM's files, as the JVM's user.
+//! A thread in the namespaces of a JVM: it sees the JVM's files, as the JVM's user.
 //!
 //! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
 //! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
@@ -23,8 +23,8 @@ use crate::os::proc::users::Users;
 use crate::os::worker_pool;
 use crate::wire::outcome::{Code, Failure};
 
-/// Worn by the thread that called `put_on`, until that thread ends.
-pub struct Shoes {
+/// What the thread that called `enter` sees, until that thread ends.
+pub struct Namespaces {
     /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
     prefix: String,
     /// What the JVM's user named; keeps the descriptor that the prefix names open.
@@ -36,9 +36,9 @@ pub struct Shoes {
     pub uid: u32,
 }
 
-impl Shoes {
+impl Namespaces {
     /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
-    pub fn put_on(target: &Target) -> Result<Self, Failure> {
+    pub fn enter(target: &Target) -> Result<Self, Failure> {
         audit::about(target.pid);
         let status = &target.status;
         let own = geteuid().as_raw();
@@ -46,11 +46,11 @@ impl Shoes {
             let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {} and the agent as user {}: the JVM would refuse it",
+                    "the JVM runs as user {}, but the agent as user {}: the JVM would refuse the attach",
                     users.name(status.uid),
                     users.name(own)
                 ),
-                "connect as the JVM's user, or become root with --become sudo",
+                "connect as the JVM's user, or use --become sudo",
             )
             .coded(Code::NotPermitted));
         }
@@ -99,7 +99,7 @@ impl Shoes {
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             rustix::fs::Mode::empty(),
         );
-        let shoes = Self {
+        let namespaces = Self {
             prefix: String::new(),
             named: Named::new(root.map_err(cannot)?, None),
             cwd: None,
@@ -109,7 +109,7 @@ impl Shoes {
         if geteuid().as_raw() == 0 {
             take_ids(uid, gid, &[]).map_err(cannot)?;
         }
-        Ok(shoes)
+        Ok(namespaces)
     }
 
     /// Where the calling thread finds what the JVM calls `path` (absolute).
@@ -133,13 +133,13 @@ pub fn as_its_user<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unread> {
-    let worn = move || {
+    let as_user = move || {
         // The rights of a set-user-ID program are not those of who chose its arguments.
         let own =
             target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
         own.then(work).ok_or(Unread::NotAllowed)
     };
-    worker_pool::run(patience, worn).unwrap_or(Err(Unread::NotSoon))
+    worker_pool::run(patience, as_user).unwrap_or(Err(Unread::NotSoon))
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
@@ -230,11 +230,11 @@ mod tests {
 
     /// On a thread that is that user from then on.
     fn as_other<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-        let worn = || {
-            Shoes::of_user(OTHER, OTHER).unwrap();
+        let as_user = || {
+            Namespaces::of_user(OTHER, OTHER).unwrap();
             work()
         };
-        thread::spawn(worn).join().unwrap()
+        thread::spawn(as_user).join().unwrap()
     }
 
     #[test]
@@ -242,7 +242,8 @@ mod tests {
         if geteuid().as_raw() != 0 {
             return; // nobody else may become another user
         }
-        let folder = std::env::temp_dir().join(format!("hprofiler-worn-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("hprofiler-identity-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
         let path = folder.to_str().unwrap().to_owned();

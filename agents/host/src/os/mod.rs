@@ -10,4 +10,5 @@ pub mod low_priority;
 pub mod peer;
 pub mod proc;
 pub mod threads;
+pub mod turns;
 pub mod worker_pool;

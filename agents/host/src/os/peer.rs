@@ -4,7 +4,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::io::Errno;
 
 /// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
-/// it has no number here. Whoever wears whose shoes makes no difference: the kernel noted it when it was called.
+/// it has no number here. The identity that this thread took makes no difference: the kernel noted the process when it listened.
 pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
     credentials(socket).map(|peer| (peer.pid > 0).then_some(peer.pid))
 }

@@ -31,14 +31,14 @@ pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
 
 /// Why such work came to nothing.
 pub fn broken() -> Failure {
-    Failure::plain("the agent's own thread broke: a fault of hprofiler").coded(Code::InternalError)
+    Failure::plain("a thread of the agent failed: a bug in hprofiler").coded(Code::InternalError)
 }
 
 /// Why a process is given up.
 pub fn hangs(pid: i32) -> Failure {
     Failure::new(
-        format!("process {pid} takes too long: the agent waits for it or its file system"),
-        "see whether the process and its folders answer",
+        format!("process {pid} takes too long: it or its file system does not answer"),
+        "check whether the process and its folders answer",
     )
     .coded(Code::ProcessHangs)
 }

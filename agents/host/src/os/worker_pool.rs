@@ -35,10 +35,10 @@ pub enum NoResult {
 impl fmt::Display for NoResult {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Stuck => "it hangs: it could not be read in time (ps would wait for it as well)",
-            Self::Full => "it was not looked at: too many processes on this host hang",
+            Self::Stuck => "it hangs: it could not be read in time (ps would hang as well)",
+            Self::Full => "it was not checked: too many processes on this host hang",
             Self::NoThread => {
-                "it was not looked at: the agent can start no thread (ulimit -u, pids.max)"
+                "it was not checked: the agent cannot start a thread (ulimit -u, pids.max)"
             }
         })
     }

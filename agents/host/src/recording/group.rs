@@ -337,7 +337,7 @@ impl Recordings {
     pub fn left_by_now(&self) -> Vec<String> {
         let hang = self
             .at_work()
-            .map(|pid| format!("what is beside process {pid}, which hangs"));
+            .map(|pid| format!("the files beside process {pid}, which hangs"));
         self.left.iter().cloned().chain(hang).collect()
     }
 
@@ -350,8 +350,8 @@ impl Recordings {
 
 pub fn too_many(processes: usize) -> Failure {
     Failure::new(
-        format!("{processes} processes are more than the {MAX_PROCESSES} that one session takes"),
-        "choose fewer with a narrower selector",
+        format!("{processes} processes exceed the limit of {MAX_PROCESSES} per session"),
+        "use a narrower selector",
     )
 }
 

@@ -65,7 +65,7 @@ impl DiskCap {
             format!("the {what} of {path} is nearly full")
         } else if size > self.share && free < self.floor {
             let share = self.share >> 20;
-            format!("the recording is larger than {share} MiB, the part that it may take of the {what} of {path}")
+            format!("the recording is larger than {share} MiB, its part of the {what} of {path}")
         } else {
             return Ok(());
         };

@@ -96,7 +96,7 @@ impl Limits {
         match own_memory() {
             Some(bytes) if bytes > self.memory => Err(Failure::new(
                 format!(
-                    "the agent has {} MiB of memory by now, and may have {} MiB",
+                    "the agent uses {} MiB of memory; its limit is {} MiB",
                     bytes >> 20,
                     self.memory >> 20
                 ),
@@ -129,9 +129,8 @@ impl Limits {
     /// Why there is no profile of something that is larger than it may be.
     pub fn too_large(&self, what: &str) -> Failure {
         let bytes = self.memory >> 20;
-        let reason = format!(
-            "what was recorded takes more memory than the agent may have ({bytes} MiB): {what}"
-        );
+        let reason =
+            format!("the recording needs more memory than the agent may use ({bytes} MiB): {what}");
         Failure::new(reason, LESS).coded(Code::MemoryLimit)
     }
 

@@ -180,10 +180,10 @@ impl Session {
         match self.lost {
             _ if self.lease_ends() > Instant::now() => Ok(()),
             Some(_) => Err(End::Overdue(
-                "the coordinator was lost and did not come back",
+                "the coordinator was lost and did not reconnect",
             )),
             None => {
-                let why = "nothing was heard from the coordinator for the time of the lease";
+                let why = "the coordinator was silent for longer than the lease";
                 self.lose(why, End::Overdue(why))
             }
         }
@@ -201,7 +201,7 @@ impl Session {
         let hello = matches!(request, Request::Hello { .. });
         if hello == self.greeted {
             return Err(End::Refused(
-                Failure::plain("a session begins with one hello").coded(Code::BadRequest),
+                Failure::plain("a session starts with one hello").coded(Code::BadRequest),
             ));
         }
         let answered = match request {
@@ -313,8 +313,7 @@ impl Session {
             }
             End::Overdue(reason) => refuse(
                 &mut self.output,
-                Failure::new(reason, "see whether the connection is alive")
-                    .coded(Code::ConnectionLost),
+                Failure::new(reason, "check the connection").coded(Code::ConnectionLost),
             ),
             End::Refused(failure) => refuse(&mut self.output, failure),
         }

@@ -20,7 +20,7 @@ use crate::os::files::{
     could_make_files, is_at, is_temporary, make_private, open_private, read_regular, sha256,
     write_whole,
 };
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 
 /// The folder of an async-profiler library begins with this.
 const OUR_LIBRARY: &str = ".hprofiler-ap-";
@@ -71,12 +71,12 @@ pub struct Held {
 
 impl Held {
     /// Make or take a folder and hold it against cleaning.
-    fn take(shoes: &Shoes, path: String) -> Result<Self, String> {
-        let seen_as = shoes.path(&path);
+    fn take(namespaces: &Namespaces, path: String) -> Result<Self, String> {
+        let seen_as = namespaces.path(&path);
         // Another session may delete the folder between the opening and the lock; then it is made anew. The JVM's user
         // may hold it for ever, so it is not waited for without end.
         for _ in 0..100 {
-            let dir = make_private(&seen_as, shoes.uid)?;
+            let dir = make_private(&seen_as, namespaces.uid)?;
             match flock(&dir, FlockOperation::NonBlockingLockShared) {
                 Ok(()) if is_at(&dir, &seen_as) => return Ok(Self { path, seen_as, dir }),
                 Ok(()) => {}
@@ -143,10 +143,10 @@ fn is_held_alone(dir: &OwnedFd) -> bool {
 }
 
 /// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.
-fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
-    let seen_as = shoes.path(path);
+fn could_take(namespaces: &Namespaces, path: &str) -> Result<(), String> {
+    let seen_as = namespaces.path(path);
     if lstat(&seen_as).is_ok() {
-        return open_private(&seen_as, shoes.uid).map(drop);
+        return open_private(&seen_as, namespaces.uid).map(drop);
     }
     let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
     could_make_files(&format!("{base}/")).map_err(|error| format!("{seen_as}: {error}"))
@@ -177,8 +177,11 @@ pub fn is_ours(path: &str) -> bool {
 }
 
 /// The usual places and the JVM's working directory, as the JVM sees them.
-pub fn bases(shoes: &Shoes) -> Vec<String> {
-    let cwd = shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path));
+pub fn bases(namespaces: &Namespaces) -> Vec<String> {
+    let cwd = namespaces
+        .cwd_path
+        .clone()
+        .filter(|path| is_at_cwd(namespaces, path));
     USUAL.into_iter().map(str::to_owned).chain(cwd).collect()
 }
 
@@ -187,9 +190,9 @@ pub fn is_usual(base: &str) -> bool {
     USUAL.contains(&base)
 }
 
-fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
-    let cwd = shoes.cwd.as_ref();
-    cwd.is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
+fn is_at_cwd(namespaces: &Namespaces, path: &str) -> bool {
+    let cwd = namespaces.cwd.as_ref();
+    cwd.is_some_and(|cwd| is_at(cwd, &namespaces.path(path)))
 }
 
 /// The folder in which the JVM loads the library: always the same one for a library's content and user, since under
@@ -205,15 +208,18 @@ pub fn library_folder(library: &Named, base: &str, hash: &str, uid: u32) -> Stri
 
 /// Put the library in its folder under `base`. Err says why this base will not do.
 pub fn stage_library(
-    shoes: &Shoes,
+    namespaces: &Namespaces,
     library: &Named,
     base: &str,
     hash: &str,
     bytes: &[u8],
 ) -> Result<Held, String> {
-    refuse_noexec(shoes, base)?;
-    let held = Held::take(shoes, library_folder(library, base, hash, shoes.uid))?;
-    let there = read_regular(&held.dir, library.file, Some(shoes.uid), MAX_LIBRARY);
+    refuse_noexec(namespaces, base)?;
+    let held = Held::take(
+        namespaces,
+        library_folder(library, base, hash, namespaces.uid),
+    )?;
+    let there = read_regular(&held.dir, library.file, Some(namespaces.uid), MAX_LIBRARY);
     if there.is_ok_and(|there| sha256(&there) == hash) {
         return Ok(held);
     }
@@ -233,9 +239,17 @@ pub fn stage_library(
 }
 
 /// Whether `stage_library` could put one under this base; nothing is put there.
-pub fn could_stage(shoes: &Shoes, library: &Named, base: &str, hash: &str) -> Result<(), String> {
-    refuse_noexec(shoes, base)?;
-    could_take(shoes, &library_folder(library, base, hash, shoes.uid))
+pub fn could_stage(
+    namespaces: &Namespaces,
+    library: &Named,
+    base: &str,
+    hash: &str,
+) -> Result<(), String> {
+    refuse_noexec(namespaces, base)?;
+    could_take(
+        namespaces,
+        &library_folder(library, base, hash, namespaces.uid),
+    )
 }
 
 /// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
@@ -251,8 +265,8 @@ pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
     }
 }
 
-fn refuse_noexec(shoes: &Shoes, base: &str) -> Result<(), String> {
-    let flags = statvfs(shoes.path(base))
+fn refuse_noexec(namespaces: &Namespaces, base: &str) -> Result<(), String> {
+    let flags = statvfs(namespaces.path(base))
         .map_err(|error| format!("{base}: {error}"))?
         .f_flag;
     if flags.contains(StatVfsMountFlags::NOEXEC) {
@@ -262,10 +276,14 @@ fn refuse_noexec(shoes: &Shoes, base: &str) -> Result<(), String> {
 }
 
 /// Make a folder the JVM writes to, under the first of the bases where that is possible.
-pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held, String> {
+pub fn run_folder(
+    namespaces: &Namespaces,
+    bases: &[String],
+    session: &str,
+) -> Result<Held, String> {
     let mut tried = Vec::new();
     for base in bases {
-        match run_folder_in(shoes, base, session) {
+        match run_folder_in(namespaces, base, session) {
             Ok(held) => return Ok(held),
             Err(reason) => tried.push(reason),
         }
@@ -274,49 +292,53 @@ pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held
 }
 
 /// The same under this base.
-pub fn run_folder_in(shoes: &Shoes, base: &str, session: &str) -> Result<Held, String> {
-    Held::take(shoes, run_folder_path(shoes, base, session))
+pub fn run_folder_in(namespaces: &Namespaces, base: &str, session: &str) -> Result<Held, String> {
+    Held::take(namespaces, run_folder_path(namespaces, base, session))
 }
 
 /// Whether that could be made; nothing is made.
-pub fn could_make_run_folder(shoes: &Shoes, base: &str, session: &str) -> Result<(), String> {
-    could_take(shoes, &run_folder_path(shoes, base, session))
+pub fn could_make_run_folder(
+    namespaces: &Namespaces,
+    base: &str,
+    session: &str,
+) -> Result<(), String> {
+    could_take(namespaces, &run_folder_path(namespaces, base, session))
 }
 
-fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
+fn run_folder_path(namespaces: &Namespaces, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
-    format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
+    format!("{base}/{RUN_FOLDER}{session}-{}", namespaces.uid)
 }
 
 /// Whether a session that lives holds a run folder with this file. Err says why that is not known.
-pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
-    match users_of(shoes, file) {
+pub fn is_in_use(namespaces: &Namespaces, file: &str) -> Result<bool, String> {
+    match users_of(namespaces, file) {
         (users, _) if !users.is_empty() => Ok(true),
         (_, unseen) => unseen.map_or(Ok(false), Err),
     }
 }
 
 /// The paths of the run folders with this file that somebody holds, and why there may be more that were not seen.
-pub fn users_of(shoes: &Shoes, file: &str) -> (Vec<String>, Option<String>) {
+pub fn users_of(namespaces: &Namespaces, file: &str) -> (Vec<String>, Option<String>) {
     let usual = USUAL.into_iter().map(str::to_owned);
     let (mut users, mut unseen) = (Vec::new(), None);
-    for base in usual.chain(shoes.cwd_path.clone()) {
-        let seen_as = shoes.path(&base);
-        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
+    for base in usual.chain(namespaces.cwd_path.clone()) {
+        let seen_as = namespaces.path(&base);
+        let names = runs_of(&seen_as, namespaces.uid).unwrap_or_else(|why| {
             unseen.get_or_insert(format!(
-                "whether a session is at work on it is not known: {base} {why}"
+                "it is not known whether a session uses it: {base} {why}"
             ));
             Vec::new()
         });
         let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
-        users.extend(folders.filter(|folder| is_held(shoes, folder, file)));
+        users.extend(folders.filter(|folder| is_held(namespaces, folder, file)));
     }
     (users, unseen)
 }
 
-fn is_held(shoes: &Shoes, folder: &str, file: &str) -> bool {
+fn is_held(namespaces: &Namespaces, folder: &str, file: &str) -> bool {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    open_private(folder, shoes.uid)
+    open_private(folder, namespaces.uid)
         .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
 }
 
@@ -346,7 +368,7 @@ fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
             found.push(name.to_owned());
         }
         if found.len() > most || Instant::now() > end {
-            return Err("has too many files to look through".to_owned());
+            return Err("has too many files to check".to_owned());
         }
     }
     Ok(found)
@@ -368,10 +390,10 @@ mod tests {
     fn who_breaks_down_leaves_no_folder() {
         let (tell, told) = channel();
         let breaks = move || {
-            let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+            let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
             let base = std::env::temp_dir().display().to_string();
             let session = format!("test-{}", std::process::id());
-            let held = run_folder_in(&shoes, &base, &session).unwrap();
+            let held = run_folder_in(&namespaces, &base, &session).unwrap();
             std::fs::write(format!("{}/recording", held.path), "x").unwrap();
             tell.send(held.path.clone()).unwrap();
             panic!("meant: what follows is tested");

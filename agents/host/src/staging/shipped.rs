@@ -39,7 +39,7 @@ fn refuse_others(name: &str, asked: &Option<String>, shipped: Option<&str>) -> R
         return Ok(());
     }
     Err(Failure::new(
-        format!("this library of {name} is not the one that the agent was built with, and an agent that sudo runs has processes load no other"),
+        format!("this library of {name} is not the one of the package; an agent that runs with sudo loads no other"),
         "leave --async-profiler out, or connect as root",
     ).coded(Code::LibraryRefused))
 }

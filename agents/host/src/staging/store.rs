@@ -51,7 +51,7 @@ impl Store {
                     bytes.len(),
                     hash.get(..64).unwrap_or(hash)
                 ),
-                "run it again; if it happens again, look at the network",
+                "run again; if it happens again, check the network",
             )
             .coded(Code::DamagedTransfer));
         }
@@ -69,7 +69,7 @@ impl Store {
         match self {
             Self::Folder(folder) => folder.get(hash),
             Self::Memory(kept) => kept.get(hash).cloned().ok_or_else(|| {
-                Failure::new(format!("{hash} was not put"), "push it again")
+                Failure::new(format!("{hash} was not sent"), "run again")
                     .coded(Code::LibraryMissing)
             }),
         }
@@ -104,7 +104,7 @@ impl Folder {
         }
         Err(Failure::new(
             format!("no private folder can be made: {}", tried.join("; ")),
-            "give the user a writable folder of its own among these, or remove what stands there",
+            "make one of these folders writable for the user, or remove what blocks it",
         )
         .coded(Code::NoWritableFolder))
     }
@@ -123,7 +123,7 @@ impl Folder {
         kept.map_err(|error| {
             Failure::new(
                 format!("cannot write to {}: {error}", self.path),
-                "make room there",
+                "free some space there",
             )
             .coded(Code::NoWritableFolder)
         })?;
@@ -133,7 +133,7 @@ impl Folder {
 
     fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
         let missing = |why: String| {
-            Failure::new(format!("{hash} in {}: {why}", self.path), "push it again")
+            Failure::new(format!("{hash} in {}: {why}", self.path), "run again")
                 .coded(Code::LibraryMissing)
         };
         if !is_sha256(hash) {

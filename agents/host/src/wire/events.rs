@@ -115,7 +115,7 @@ pub struct JvmFacts {
 pub struct Ignored {
     pub pid: i32,
     pub reason: String,
-    /// Whether it may be one that is meant.
+    /// Whether it may match.
     pub doubtful: bool,
 }
 

@@ -70,7 +70,7 @@ pub enum Done {
     Failed,
 }
 
-/// What could not be looked at, and why.
+/// What could not be checked, and why.
 #[derive(Debug, Serialize)]
 pub struct Unseen {
     pub what: String,

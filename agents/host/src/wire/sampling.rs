@@ -57,19 +57,19 @@ impl Sampling {
                 self.alloc_interval,
                 LEAST_ALLOC,
                 "bytes between sampled allocations",
-                "ask for an allocation interval of 4 KiB or more, or for none: one is chosen",
+                "use an --alloc-interval of 4k or more, or leave it out",
             ),
             (
                 self.wall_interval,
                 LEAST_WALL,
                 "ns between wall-clock samples",
-                "ask for a wall interval of 1 ms or more, or for none: one is chosen",
+                "use a --wall-interval of 1ms or more, or leave it out",
             ),
             (
                 self.lock_threshold,
                 0,
                 "ns as the shortest contention",
-                "ask for a lower threshold",
+                "use a lower threshold",
             ),
         ] {
             match interval {
@@ -95,12 +95,12 @@ impl Sampling {
         for (index, event) in self.events.iter().enumerate() {
             if !is_name(event) {
                 return Err(Failure::new(
-                    format!("{event:?} is no event"),
-                    "name events such as cpu, alloc or page-faults",
+                    format!("{event:?} is not an event"),
+                    "use events such as cpu, alloc or page-faults",
                 ));
             }
             if self.events[..index].contains(event) {
-                return Err(Failure::plain(format!("event {event} is asked for twice")));
+                return Err(Failure::plain(format!("event {event} is given twice")));
             }
         }
         Ok(())

@@ -162,7 +162,7 @@ impl<'a> Body<'a> {
             return Ok(());
         }
         let wrong = || damaged("its modules are damaged");
-        // Each is of some name, native or of the kernel. What was merged may have more than are told of one file.
+        // Each is of some name, native or of the kernel. A merged profile may have more of them than one file.
         let count = self.count("modules", 2 * names.len() as u64)?;
         // Few bytes can stand for many of them: each text is held once.
         let mut texts = Frames::default();

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::bytes::Cursor;
+use super::metadata::Types;
 use super::MAGIC;
 use crate::profile::{Error, Result};
 use crate::source::Input;
@@ -201,6 +202,40 @@ impl Iterator for Events<'_> {
             fields: cursor.at(),
             end,
         })
+    }
+}
+
+/// Where in a chunk the things are that the rest is read by.
+pub(super) struct Survey {
+    metadata: Option<Event>,
+    pub(super) checkpoints: Vec<Event>,
+    /// Where the events end that can be read.
+    pub(super) end: usize,
+}
+
+impl Survey {
+    pub(super) fn of(chunk: &Chunk) -> Survey {
+        let mut survey = Survey {
+            metadata: None,
+            checkpoints: Vec::new(),
+            end: 0,
+        };
+        let mut events = Events::of(&chunk.bytes);
+        for event in events.by_ref() {
+            match event.kind {
+                // The last is the most complete.
+                METADATA => survey.metadata = Some(event),
+                CHECKPOINT => survey.checkpoints.push(event),
+                _ => {}
+            }
+        }
+        survey.end = events.at();
+        survey
+    }
+
+    pub(super) fn types<'a>(&self, chunk: &'a Chunk) -> Option<Types<'a>> {
+        let event = self.metadata?;
+        Types::read(Cursor::new(&chunk.bytes[..event.end], event.fields))
     }
 }
 

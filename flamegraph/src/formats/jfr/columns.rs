@@ -159,7 +159,7 @@ impl Columns {
         (off_cpu, cells): (bool, usize),
     ) -> Result<()> {
         for (pair, with_amount) in settings.sampled() {
-            // The JDK's own samples beside async-profiler's stand for the same.
+            // The JDK's own samples count the same as async-profiler's.
             let instead = match pair {
                 Pair::Cpu => Pair::Execution,
                 Pair::Alloc => Pair::AllocSamples,

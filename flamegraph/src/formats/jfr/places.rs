@@ -1,4 +1,4 @@
-//! Samples counted by what decides on their node and their value, before there is a tree.
+//! Samples counted by their stack, thread and class, before there is a tree.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;

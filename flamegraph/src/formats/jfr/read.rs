@@ -1,22 +1,20 @@
 //! From chunks to samples to the tree.
 
+use std::io::Read;
+
 use hashbrown::HashMap;
 
-use super::chunk::{damaged, Chunk, Chunks, Events, Header};
+use super::chunk::{damaged, Chunk, Chunks, Events, Header, Survey};
 use super::columns::Columns;
 use super::events::Kinds;
-use super::file_calls::FileCalls;
-use super::grow::{grow, Grower};
+use super::grow::{decode, grow, Grower};
 use super::metadata::Types;
 use super::names::Namer;
-use super::paths::decode;
 use super::places::Places;
 use super::pools::{Of, Pools};
-use super::recording::{Recording, Sampled};
 use super::samples::{Counted, Samples};
 use super::settings::Settings;
-use super::stacks::{Budget, Finder, Stacks};
-use super::survey::Survey;
+use super::stacks::{Budget, FileCalls, Finder, Stacks};
 use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::formats::ReadOptions;
@@ -276,4 +274,42 @@ fn at(place: u64, error: Error) -> Error {
         Error::Io(_) | Error::Jfr { .. } | Error::Limit { .. } => error,
         other => damaged(place, format_args!("in the chunk: {other}")),
     }
+}
+
+/// What a recording holds.
+pub struct Recording {
+    /// All values that were sampled; what could not be read is among its warnings.
+    pub profile: Profile,
+    /// For each thing that was sampled its values, and when.
+    pub sampled: Vec<Sampled>,
+    /// Samples that were left out: their stack is not in the recording, or they are damaged.
+    pub lost: u64,
+    /// The most wall-clock samples of one thread: a sampler that keeps up takes one each interval of a thread that
+    /// lives throughout.
+    pub wall_busiest: u64,
+    /// When it began, in nanoseconds since 1970.
+    pub start: i64,
+    /// What async-profiler says it sampled CPU time by: `perf_events`, `ctimer`, `itimer`, `wall` ...
+    pub engine: Option<String>,
+}
+
+/// One thing that was sampled.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The profile's value that counts it.
+    pub count: usize,
+    /// The profile's value that says what it amounts to: time, bytes.
+    pub amount: Option<usize>,
+    /// Samples taken in each second since the recording began, at most 86,460 of them. Where values are
+    /// estimates these are not.
+    pub timeline: Vec<u64>,
+}
+
+/// Reads a recording of the JDK Flight Recorder's format chunk by chunk: no more than one of them is in
+/// memory. One that was never finished is read as far as it goes; an error when nothing of it can be.
+pub fn read_jfr(input: impl Read + Send, options: &ReadOptions) -> Result<Recording> {
+    read(
+        Input::stream(Box::new(std::io::BufReader::new(input)))?,
+        options,
+    )
 }

@@ -7,7 +7,7 @@ use super::events::{Kinds, Source};
 use super::layout::Slots;
 use super::pools::Pools;
 
-/// async-profiler's intervals in nanoseconds when it is told none.
+/// async-profiler's intervals in nanoseconds by default.
 const CPU_INTERVAL: i64 = 10_000_000;
 const WALL_INTERVAL: i64 = 50_000_000;
 /// Its bytes between two sampled allocations.
@@ -80,10 +80,10 @@ impl Settings {
         self.event.as_deref().filter(|event| !TIMED.contains(event))
     }
 
-    /// What async-profiler was told to sample, and whether it is known what a sample amounts to.
+    /// What async-profiler was asked to sample, and whether a sample has an amount.
     pub(super) fn sampled(&self) -> impl Iterator<Item = (Pair, bool)> {
         let event = self.event.as_deref().filter(|_| self.interval.is_some());
-        let told = |interval: Option<i64>| interval.is_some_and(|interval| interval >= 0);
+        let asked = |interval: Option<i64>| interval.is_some_and(|interval| interval >= 0);
         let of_event = match event {
             None => None,
             Some("wall") => Some((Pair::Wall, self.wall_interval().is_some())),
@@ -94,13 +94,13 @@ impl Settings {
             Some(_) => Some((Pair::Counted, false)),
         };
         let others = [
-            (Pair::Wall, told(self.wall)),
-            (Pair::Alloc, told(self.alloc)),
+            (Pair::Wall, asked(self.wall)),
+            (Pair::Alloc, asked(self.alloc)),
             (Pair::Live, self.live),
-            (Pair::Lock, told(self.lock)),
-            (Pair::Malloc, told(self.native)),
+            (Pair::Lock, asked(self.lock)),
+            (Pair::Malloc, asked(self.native)),
         ];
-        let others = others.into_iter().filter(|&(_, told)| told);
+        let others = others.into_iter().filter(|&(_, asked)| asked);
         of_event.into_iter().chain(others)
     }
 
@@ -152,7 +152,7 @@ fn or_default(interval: i64, default: i64) -> Option<i64> {
     }
 }
 
-/// `20 ms` as nanoseconds. `None`: it is no time span.
+/// `20 ms` as nanoseconds. `None`: it is not a time span.
 fn nanoseconds(span: &str) -> Option<i64> {
     let digits = span.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match span.trim()[digits.len()..].trim() {

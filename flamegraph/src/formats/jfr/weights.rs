@@ -65,7 +65,7 @@ impl Weights {
         (amount, size): (i64, i64),
         settings: &Settings,
     ) -> Weight {
-        // A sample that the JDK has weighed itself, and whose size it does not tell, counts as one.
+        // The JDK weighs its samples itself and does not record their size: each counts as one.
         if !self.estimate || kind.source == Source::Allocation || size <= 0 {
             return (1, Some(amount));
         }

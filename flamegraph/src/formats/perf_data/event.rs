@@ -92,7 +92,7 @@ impl Event {
         }
     }
 
-    /// Recorded for the sake of its side events only; it never has samples.
+    /// It has no samples: perf records it for other kinds of records.
     pub(crate) fn is_dummy(&self) -> bool {
         self.kind == SOFTWARE && self.config == DUMMY
     }

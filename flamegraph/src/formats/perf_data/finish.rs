@@ -1,4 +1,4 @@
-//! Making profiles of what was recorded.
+//! Makes profiles of a recording that was read.
 
 use std::collections::BTreeMap;
 
@@ -355,21 +355,21 @@ impl<'s, 'a> Growing<'s, 'a> {
         Ok(node)
     }
 
-    fn below(&mut self, mut node: Node, named: u32) -> Result<Node> {
-        if !self.by_name.contains_key(&named) {
+    fn below(&mut self, mut node: Node, number: u32) -> Result<Node> {
+        if !self.by_name.contains_key(&number) {
             let mut frames = Vec::new();
             let naming = &self.stories.naming;
-            let told = naming.named(named);
-            for (name, kind) in &told.frames {
+            let named = naming.named(number);
+            for (name, kind) in &named.frames {
                 let frame = self.frame(name.as_bytes(), *kind)?;
                 let name = self.profile.frames.name_of(frame);
-                let module = naming.modules.name(told.module);
+                let module = naming.modules.name(named.module);
                 self.profile.modules.insert(name, *kind, module);
                 frames.push(frame);
             }
-            self.by_name.insert(named, frames);
+            self.by_name.insert(number, frames);
         }
-        for &frame in &self.by_name[&named] {
+        for &frame in &self.by_name[&number] {
             node = self.profile.child(node, frame)?;
         }
         Ok(node)

@@ -59,7 +59,7 @@ impl Groups {
 
     /// The group of a thread of this name; `None` when there is no room for it.
     pub(super) fn of(&mut self, comm: &Arc<str>, pid: u32, tid: u32) -> Option<u32> {
-        // Without a reason to tell them apart all threads of a name are one.
+        // Threads of one name share a group unless the root frame has an id.
         let (pid, tid) = match &self.script {
             None => (0, 0),
             Some(script) if script.perf.tid || script.threads == Threads::Each => (pid, tid),

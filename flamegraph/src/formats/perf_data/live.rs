@@ -14,8 +14,8 @@
 //! With `-k CLOCK_MONOTONIC` the caller knows the stream's clock ([`Live::begin_at`], [`Live::end_by`]).
 //!
 //! Off-CPU: `context-switches` gives the stack of a thread that leaves the CPU, and the record of the switch that
-//! brings it back says when. No tracepoint is needed. A thread that was merely preempted did not wait, and is told
-//! apart. Where the kernel may not be seen (no root, `perf_event_paranoid` 2) there are no such samples, but still
+//! brings it back says when. No tracepoint is needed. A thread that was preempted did not wait and is
+//! counted separately. Where the kernel may not be seen (no root, `perf_event_paranoid` 2) there are no such samples, but still
 //! the switches: waits are then known by thread alone. A wait that began before the recording is not known.
 
 use std::io::{BufReader, Read};

@@ -34,11 +34,11 @@ pub(crate) enum Source {
     Itself,
 }
 
-/// By what a mapped file is told from others of the same path.
+/// Distinguishes mapped files of the same path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) build_id: Option<Vec<u8>>,
-    /// Device, inode and its generation, as the kernel told them; two containers' files differ in them.
+    /// Device, inode and its generation, from the kernel; two containers' files differ in them.
     pub(crate) file: Option<[u8; 24]>,
     /// The inode alone.
     pub(crate) inode: Option<u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Modules {
     pub(crate) kernel: ModuleId,
     kernel_symbols: Option<Symbols>,
     kernel_loaded: bool,
-    /// The symbol by which the kernel's place in memory is told, and where it was when recorded; until it is looked up.
+    /// A symbol of the kernel and its address when recorded, until the kernel's symbols are loaded.
     kernel_anchor: Option<(Vec<u8>, u64)>,
     /// How far up the kernel is now from where it was.
     kernel_moved: u64,
@@ -274,7 +274,7 @@ mod tests {
             modules.warnings().collect::<Vec<_>>()
         };
         assert_eq!(warnings(1 << 30), [""; 0]);
-        let told = warnings(256 << 10);
-        assert!(told.len() == 1 && told[0].contains(" symbols were left out"));
+        let warned = warnings(256 << 10);
+        assert!(warned.len() == 1 && warned[0].contains(" symbols were left out"));
     }
 }

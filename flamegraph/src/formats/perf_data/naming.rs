@@ -31,7 +31,7 @@ impl Named {
     }
 }
 
-/// By what symbols are told apart; those without a name by their address, if that is in their frame.
+/// Identifies a symbol; one without a name by its address, if that is in its frame.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     module: ModuleId,

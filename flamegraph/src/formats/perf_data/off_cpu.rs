@@ -60,7 +60,7 @@ impl OffCpu {
         self.away.insert(tid, away);
     }
 
-    /// Whether a sample told of the stack in which a thread leaves.
+    /// Whether a sample had the stack in which a thread leaves.
     pub(super) fn is_leaving(&self, tid: u32) -> bool {
         self.away.get(&tid).is_some_and(|away| !away.switched)
     }

@@ -105,7 +105,7 @@ impl Processes {
         }
     }
 
-    /// The name of a thread; `:TID` if it was never told.
+    /// The name of a thread; `:TID` if it is not known.
     pub(crate) fn comm(&self, tid: u32) -> Arc<str> {
         match self.threads.get(&tid) {
             Some(comm) => Arc::clone(comm),

@@ -1,10 +1,10 @@
-//! What was counted of one event.
+//! Counts of one event.
 
 use foldhash::{HashMap, HashMapExt};
 
 use super::stacks::StackId;
 
-/// Most seconds of processes that are told apart; what comes later is in no timeline.
+/// Most seconds, of all processes together, in timelines; later samples are in none.
 const MOST_SECONDS: usize = 1 << 20;
 
 /// Samples of one stack, and what they stand for.

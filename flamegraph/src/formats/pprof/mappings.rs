@@ -1,4 +1,4 @@
-//! In which files locations lie. This is decoration: of what is wrong with a mapping nothing is known, and no more.
+//! The files that locations lie in. A damaged mapping is no error: its locations have no module.
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};

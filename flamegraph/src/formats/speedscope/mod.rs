@@ -3,12 +3,9 @@
 //! Written is one sampled profile for each value. What the schema has no place for stands in members
 //! of our own, which other programs pass over: `labels` of the file, and `value` of a profile.
 
-mod array;
-mod column;
-mod evented;
-mod fractions;
+mod numbers;
+mod profiles;
 mod read;
-mod sampled;
 mod write;
 
 pub(crate) use read::{detect, read_input};

@@ -5,10 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::array::each;
-use super::column::Column;
-use super::fractions::Fractions;
-use super::{evented, sampled};
+use super::numbers::{each, Column, Fractions};
+use super::profiles::{add_evented, add_sampled};
 use crate::formats::ReadOptions;
 use crate::profile::{Error, Frame, Labels, Limits, Profile, Result};
 use crate::source::Input;
@@ -204,8 +202,8 @@ fn add_profile(
         root,
     };
     match &*head.kind {
-        "sampled" => sampled::add(head, &mut target),
-        "evented" => evented::add(head, &mut target),
+        "sampled" => add_sampled(head, &mut target),
+        "evented" => add_evented(head, &mut target),
         other => Err(wrong(format!("unknown type {other:.80?}"))),
     }
 }

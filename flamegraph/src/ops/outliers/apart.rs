@@ -1,9 +1,9 @@
-//! Who stands apart from all the others, where these agree with each other.
+//! Profiles that differ from all others, where the others agree with each other.
 //!
-//! How much profiles vary is best asked of most of them, but three profiles, or two methods, hardly tell: a
-//! limit that allows for that is out of reach. Here each profile is left out in turn, and the others' own
-//! disagreement bounds how many samples come in one burst. Where even that tells nothing, a burst is taken to be
-//! a small part of a recording: whoever does something else all the time is unlike the others.
+//! The spread of all profiles is a good measure where there are many. With three profiles, or two methods, it says
+//! little. Here each profile is left out in turn, and how much the others disagree bounds the samples of one burst.
+//! Where that is not known either, a burst is taken to be a small part of a recording: a profile that does something
+//! else all the time is an outlier.
 
 use super::compare::{Shares, FALSE_ALARMS, FEWEST_PROFILES, SMALLEST_EFFECT};
 
@@ -12,7 +12,7 @@ const LONGEST_BURST: f64 = 50.0;
 const BURSTS: f64 = 30.0;
 
 /// All profiles together, for each method.
-pub(super) struct Crowd<'a> {
+pub(super) struct Peers<'a> {
     profiles: &'a [&'a Shares],
     total: f64,
     counts: Vec<f64>,
@@ -30,8 +30,8 @@ struct Others {
     widest: f64,
 }
 
-impl Crowd<'_> {
-    pub(super) fn of<'a>(profiles: &'a [&'a Shares], methods: usize) -> Crowd<'a> {
+impl Peers<'_> {
+    pub(super) fn of<'a>(profiles: &'a [&'a Shares], methods: usize) -> Peers<'a> {
         let (mut counts, mut squares) = (vec![0.0; methods], vec![0.0; methods]);
         for one in profiles {
             for (method, share) in one.shares.iter().enumerate() {
@@ -39,7 +39,7 @@ impl Crowd<'_> {
                 squares[method] += share * share * one.total;
             }
         }
-        Crowd {
+        Peers {
             profiles,
             total: profiles.iter().map(|one| one.total).sum(),
             counts,
@@ -47,7 +47,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// Whether one of the profiles has a method's share that is no chance beside the others'.
+    /// Whether one of the profiles has a method's share that differs from the others' by more than chance.
     pub(super) fn stands_apart(&self, own: &Shares, comparisons: f64) -> bool {
         if self.profiles.len() < FEWEST_PROFILES {
             return false;
@@ -72,7 +72,7 @@ impl Crowd<'_> {
         let total = self.total - own.total;
         let free = (self.profiles.len() - 2) as f64;
         let mut methods = Vec::with_capacity(self.counts.len());
-        // Samples are whole: that few of them agree exactly tells no more than that they agree to within one.
+        // Samples are whole: a few that agree exactly agree to within one.
         let (mut sum, mut rounding, mut present) = (0.0, 0.0, 0.0);
         for (method, &share) in own.shares.iter().enumerate() {
             let count = self.counts[method] - share * own.total;

@@ -1,6 +1,6 @@
 //! The mathematics: shares of profiles, what they usually are, and which difference is no chance.
 
-use super::apart::Crowd;
+use super::apart::Peers;
 use super::{Difference, Distance};
 
 /// Methods with fewer samples than this a profile are one: a share of fewer is far from normally distributed.
@@ -33,7 +33,7 @@ pub(super) fn distances(names: &[&str], samples: &[Samples]) -> Vec<Option<Dista
     let spread = Spread::of(&compared, methods.names.len());
     let comparisons: usize = compared.iter().map(|one| one.methods.len()).sum();
     let (sampling, limit) = limits(comparisons as f64, compared.len());
-    let crowd = Crowd::of(&present, methods.names.len());
+    let peers = Peers::of(&present, methods.names.len());
     let mut judged = present
         .iter()
         .zip(&compared)
@@ -43,7 +43,7 @@ pub(super) fn distances(names: &[&str], samples: &[Samples]) -> Vec<Option<Dista
             cosine: cosine(&own.shares, &usual.shares),
             moved: compared.moved.min(1.0),
             outlier: compared.is_beyond(limit, &spread.methods)
-                || crowd.stands_apart(own, comparisons as f64),
+                || peers.stands_apart(own, comparisons as f64),
             differs: compared.is_beyond(sampling, &[]),
             methods: usual.differences(own, &methods.names),
         });

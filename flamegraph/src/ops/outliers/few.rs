@@ -1,4 +1,4 @@
-//! Few methods and few hosts: what can be told of them, and what not.
+//! Few methods and few hosts: which outliers can be found, and which cannot.
 
 use super::simulated::{alarms, distances, Cluster, Random};
 use super::Distance;

@@ -5,7 +5,7 @@
 //! Whether a profile is an outlier is asked of each method: is its share farther from the usual one than
 //! chance would have any share of any profile be? Chance is that of sampling, widened by how much most
 //! profiles vary beyond it, as samples of real programs come in bursts; or by how much the others disagree that
-//! it stands apart from. `docs/outliers.md` tells more.
+//! it stands apart from. `docs/outliers.md` explains more.
 
 mod apart;
 mod compare;

@@ -147,14 +147,17 @@ fn noise_is_what_the_divergence_of_identical_hosts_is_on_average() {
         samples: 5000,
         burst: 1.0,
     };
-    let (mut measured, mut told) = (0.0, 0.0);
+    let (mut measured, mut expected_noise) = (0.0, 0.0);
     for _ in 0..50 {
         for one in distances(&cluster.recorded(&mut random)).iter().flatten() {
             measured += one.divergence;
-            told += one.noise;
+            expected_noise += one.noise;
         }
     }
-    assert!((0.7..1.3).contains(&(measured / told)), "{measured} {told}");
+    assert!(
+        (0.7..1.3).contains(&(measured / expected_noise)),
+        "{measured} {expected_noise}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::bars::{Bar, Bars, Visit};
+use super::layout::{Bar, Bars, Visit};
 use super::options::{Options, Side};
 use super::palette::Rgb;
 use crate::profile::Result;
@@ -35,7 +35,7 @@ pub(super) struct Unseen {
 }
 
 impl Change {
-    /// Looks at all of a difference; `drawn` tells whether a bar is.
+    /// Looks at all of a difference; `drawn` says whether a bar is drawn.
     pub(super) fn of(
         bars: &dyn Bars,
         options: &Options,

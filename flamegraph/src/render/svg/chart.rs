@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 
-use super::bars::{Bar, Bars, Visit};
+use super::layout::{Bar, Bars, Visit};
 use super::options::Options;
 use super::page::Picture;
 use super::palette_map::PaletteMap;
@@ -86,7 +86,7 @@ impl FlameChart {
         self.malformed_lines
     }
 
-    /// What else there is to say of what was read.
+    /// Warnings about what was read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -4,7 +4,6 @@
 //! stays free on the right. Nodes that differ only in their tier are one bar: they are brought together
 //! while walking, and only as far as somebody looks, as most of a large tree is too narrow to be seen.
 
-use super::bars::{Bar, Bars, Visit};
 use super::options::Side;
 use crate::profile::{dominant, Frame, Kind, Node, Profile, Result, Shares, ROOT};
 
@@ -194,6 +193,37 @@ fn children(profile: &Profile) -> (Vec<u32>, Vec<Node>) {
         *place += 1;
     }
     (starts, children)
+}
+
+/// One frame of the picture, in the units of the value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bar<'a> {
+    /// Without annotation; of the root empty.
+    pub(super) name: &'a str,
+    pub(super) kind: Kind,
+    /// 0 is the root.
+    pub(super) level: u32,
+    pub(super) start: i64,
+    pub(super) length: i64,
+    /// In a difference: the totals before and after.
+    pub(super) sides: Option<[i64; 2]>,
+}
+
+/// Whether what stands on a bar is wanted too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visit {
+    Above,
+    Next,
+}
+
+/// Something that can be drawn. It is visited more than once rather than kept: what is visited takes no
+/// memory.
+pub(super) trait Bars {
+    /// The length of the root.
+    fn total(&self) -> i64;
+
+    /// Visits the root and what stands on it, depth first.
+    fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()>;
 }
 
 #[cfg(test)]

@@ -4,13 +4,11 @@
 //! written as a stream: nothing here grows with the picture.
 
 mod background;
-mod bars;
 mod change;
 mod chart;
 mod head;
 mod layout;
 mod options;
-mod ours;
 mod page;
 mod paint;
 mod palette;

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
-use super::bars::{Bar, Bars, Visit};
 use super::change::Change;
 use super::head::Head;
+use super::layout::{Bar, Bars, Visit};
 use super::options::{MinWidth, Options};
 use super::paint::Paint;
 use super::palette_map::PaletteMap;
@@ -27,7 +27,7 @@ pub(super) struct Picture<'a> {
     pub(super) amounts: Amounts<'a>,
     pub(super) change: Option<Change>,
     pub(super) is_chart: bool,
-    /// The whole: the root's length, or more where the profile is told to be a part of it.
+    /// The whole: the root's length, or more where the caller says that the profile is a part of it.
     pub(super) total: i64,
     pub(super) levels: u32,
     /// Pixels for one unit.

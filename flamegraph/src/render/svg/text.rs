@@ -53,7 +53,7 @@ pub(super) fn fit(name: &str, room: usize) -> (&str, &'static str) {
     }
 }
 
-/// How amounts of a value are told.
+/// How amounts of a value are written.
 pub(super) struct Amounts<'a> {
     unit: &'a str,
     name: Option<String>,

@@ -14,8 +14,8 @@ struct Data {
     at: usize,
 }
 
-/// What the data says: how many nodes there are, and the stacks of each column.
-struct Told {
+/// The decoded data: how many nodes there are, and the stacks of each column.
+struct Decoded {
     nodes: usize,
     columns: Vec<Stacks>,
 }
@@ -98,7 +98,7 @@ impl Data {
     }
 }
 
-fn told(writer: &mut ViewerWriter) -> Told {
+fn decoded(writer: &mut ViewerWriter) -> Decoded {
     let mut packed = Vec::new();
     writer.finish(&mut packed).unwrap();
     let mut bytes = Vec::new();
@@ -123,7 +123,7 @@ fn told(writer: &mut ViewerWriter) -> Told {
         columns.push(column);
     }
     assert_eq!(data.at, data.bytes.len());
-    Told {
+    Decoded {
         nodes: stacks.len(),
         columns,
     }
@@ -158,11 +158,11 @@ fn columns_of_one_tree_come_back() {
     );
     assert_eq!(writer.add(&first, 0).unwrap(), 0);
     assert_eq!(writer.add(&second, 0).unwrap(), 1);
-    let told = told(&mut writer);
+    let decoded = decoded(&mut writer);
     // Nothing is left of what has no samples.
-    assert_eq!(told.nodes, 1 + 4 + 2);
+    assert_eq!(decoded.nodes, 1 + 4 + 2);
     assert_eq!(
-        told.columns,
+        decoded.columns,
         [
             stacks(&[("", 4), ("/a;0", 1), ("/b;3", 300), ("/b;5/c;0", 2)]),
             stacks(&[("/b;3/café;0", 7), ("/b;3/cafè;0", 1 << 60)])
@@ -174,8 +174,8 @@ fn columns_of_one_tree_come_back() {
 fn an_empty_profile_has_a_column_without_entries() {
     let mut writer = ViewerWriter::new();
     writer.add(&profile("samples", &[]), 0).unwrap();
-    let told = told(&mut writer);
-    assert_eq!((told.nodes, told.columns), (1, vec![Stacks::new()]));
+    let decoded = decoded(&mut writer);
+    assert_eq!((decoded.nodes, decoded.columns), (1, vec![Stacks::new()]));
     assert!(writer.add(&profile("samples", &[]), 1).is_err());
 }
 
@@ -200,7 +200,7 @@ fn threads_are_columns_the_heaviest_first() {
     assert_eq!(names, [(Some("b"), 25), (Some("c"), 9), (None, 301)]);
     assert_eq!(made[2].column, 2);
     assert_eq!(
-        told(&mut writer).columns,
+        decoded(&mut writer).columns,
         [
             stacks(&[("", 5), ("/x;0/y;0", 20)]),
             stacks(&[("/z;0", 9)]),
@@ -209,7 +209,7 @@ fn threads_are_columns_the_heaviest_first() {
     );
     let mut writer = ViewerWriter::new();
     writer.add_threads(&by_thread, 0, 2, true).unwrap();
-    let kept = &told(&mut writer).columns[0];
+    let kept = &decoded(&mut writer).columns[0];
     assert_eq!(kept, &stacks(&[("/[b];0", 5), ("/[b];0/x;0/y;0", 20)]));
 }
 
@@ -242,7 +242,7 @@ fn thin_subtrees_are_put_together_and_totals_stay() {
             whole.add(&forest(seed), 0).unwrap();
             assert!(writer.union.tree.len() <= GROWTH * most);
         }
-        let (few, all) = (told(&mut writer), told(&mut whole));
+        let (few, all) = (decoded(&mut writer), decoded(&mut whole));
         assert!(
             all.nodes > 400 && few.nodes <= most && few.nodes > most / 4,
             "{}",
@@ -310,7 +310,7 @@ fn names_that_only_look_like_those_of_the_rest_change_no_total() {
             writer.add(&look_alike(seed), 0).unwrap();
             whole.add(&look_alike(seed), 0).unwrap();
         }
-        let (few, all) = (told(&mut writer), told(&mut whole));
+        let (few, all) = (decoded(&mut writer), decoded(&mut whole));
         assert!(few.nodes <= most, "{} of {most}", few.nodes);
         for (few, all) in few.columns.iter().zip(&all.columns) {
             assert_eq!(sum(few), sum(all));
@@ -332,7 +332,7 @@ fn the_thinnest_go_first_and_every_event_counts() {
     writer
         .add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0)
         .unwrap();
-    let columns = told(&mut writer).columns;
+    let columns = decoded(&mut writer).columns;
     assert_eq!(
         columns[0],
         stacks(&[
@@ -352,7 +352,7 @@ fn the_thinnest_go_first_and_every_event_counts() {
     ];
     writer.add(&profile("samples", &thin), 0).unwrap();
     assert_eq!(
-        told(&mut writer).columns[0],
+        decoded(&mut writer).columns[0],
         stacks(&[
             ("/a;0/b;0", 900),
             ("/a;0/(5 smaller frames);0", 9),
@@ -380,7 +380,7 @@ fn groups_of_threads_stay_where_they_were_when_nodes_are_numbered_anew() {
         made.iter().map(|one| one.column).collect::<Vec<_>>(),
         [1, 2, 3]
     );
-    let columns = told(&mut writer).columns;
+    let columns = decoded(&mut writer).columns;
     assert_eq!(columns[1], stacks(&[("/m;0/hot;0", 500)]));
     assert_eq!(columns[2], stacks(&[("/m;0/hot;0", 300)]));
     assert_eq!(columns[3], stacks(&[("/(30 smaller frames);0", 30)]));
@@ -398,9 +398,9 @@ fn what_was_put_together_before_is_counted_as_what_it_was() {
             )
             .unwrap();
     }
-    let told = told(&mut writer);
-    assert_eq!(told.nodes, 4);
-    for column in told.columns {
+    let decoded = decoded(&mut writer);
+    assert_eq!(decoded.nodes, 4);
+    for column in decoded.columns {
         assert_eq!(
             column,
             stacks(&[("/a;0/(80 smaller frames);0", 2), ("/a;0/b;0", 100)])

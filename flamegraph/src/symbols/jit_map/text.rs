@@ -81,7 +81,7 @@ fn method_name(name: &[u8]) -> Option<Vec<u8>> {
     Some(named)
 }
 
-/// Code of a JVM that is no method.
+/// Code of a JVM that is not a method.
 fn is_stub(name: &[u8]) -> bool {
     const STUBS: [&[u8]; 12] = [
         b"StubRoutines",

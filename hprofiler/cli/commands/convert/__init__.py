@@ -25,7 +25,7 @@ from hprofiler.model.measures import counted
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
 
-# What has room for one value.
+# Formats that hold one value.
 _OF_ONE_VALUE = ("folded", "svg")
 _ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
 
@@ -52,7 +52,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
-    """Of how much a picture is, where that can be told: of what lies in run folders."""
+    """The coverage of a picture, known for profiles in run folders."""
     if not convert_svg.is_picture(options) or options.subtitle is not None:
         return {}
     from hprofiler.report.provenance import provenance_of
@@ -65,14 +65,14 @@ def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """What one side of a comparison is called that is of no run."""
+    """The name of a side that does not belong to a run."""
     if len(names) > 1:
         return counted(len(names), "profiles")
     return "stdin" if names[0] == "-" else Path(names[0]).name
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
-    """Which of several events is in an output with room for one. Each has one count beside its periods."""
+    """Warns which event is written if the output holds only one. Each event has a count and its periods."""
     if options.to not in _OF_ONE_VALUE and (options.to or not options.output.endswith(_ENDINGS_OF_ONE)):
         return
     name = profile.values[written][0]
@@ -82,16 +82,16 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
         if unit == "count" and not f"_{other}".endswith("_period") and other != name and profile.total(index)
     ]
     if others:
-        warn(f"of several events {name} is written; another with --value: {', '.join(others)}")
+        warn(f"of several events {name} is written; choose another with --value: {', '.join(others)}")
 
 
 def _warn_of_total(options: argparse.Namespace, total: int) -> None:
     if (options.total or total) < total:
-        warn(f"--total {options.total} is less than there is ({total}): ignored")
+        warn(f"--total {options.total} is less than the total of the profile ({total}): ignored")
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What cannot work is said before anything is read."""
+    """Refuses what cannot work before anything is read."""
     from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
 
     if options.from_format not in (None, *READ_FORMATS):
@@ -101,14 +101,14 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"unknown format {options.to!r} to write", f"known are {' '.join(WRITE_FORMATS)}")
     endings = tuple(WRITE_FORMATS.values())
     if options.output == "-" and not options.to:
-        raise UsageError("-o - needs a format", "say which with --to, e.g. --to folded")
+        raise UsageError("-o - needs a format", "name it with --to, such as --to folded")
     if not options.to and not options.output.endswith(endings):
-        remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
-        raise UsageError(f"no format is known for {options.output}", remedy)
+        remedy = f"end the name with one of {' '.join(endings)}, or name the format with --to"
+        raise UsageError(f"cannot tell the format of {options.output}", remedy)
     if options.output != "-":
         _check_output(Path(options.output))
     if options.diff and options.prune:
-        raise UsageError("--prune does not go with --diff: what vanished would be hidden")
+        raise UsageError("--prune cannot be combined with --diff: it would hide what vanished")
     if options.absolute and not options.diff:
         raise UsageError("--absolute needs --diff BEFORE")
     if options.output == "-" and not sys.stdout:
@@ -123,12 +123,12 @@ def _check_output(path: Path) -> None:
         raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
     if not is_folder(path.parent):
         raise UsageError(
-            f"cannot write {path}: there is no folder {path.parent}", "make it, or choose another"
+            f"cannot write {path}: there is no folder {path.parent}", "create it, or choose another"
         )
 
 
 def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
-    """Draws the lines of one folded file in their order."""
+    """Draws the lines of one folded file in time order."""
     from hprofiler._flamegraph import FlameChart
 
     reverse = picture.pop("reverse", False)
@@ -166,7 +166,7 @@ def _difference(options: argparse.Namespace, after: Profile) -> Diff:
 
 
 def _first_with_samples(profile: Profile) -> tuple[int, int]:
-    """Index and total of the value to draw where there is room for one."""
+    """Index and total of the value to draw."""
     totals = [profile.total(index) for index in range(len(profile.values))]
     return next(((index, total) for index, total in enumerate(totals) if total), (0, 0))
 

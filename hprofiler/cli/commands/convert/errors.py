@@ -1,4 +1,4 @@
-"""What `hprofiler convert` says when the core cannot do something, or had to leave something out."""
+"""Errors and warnings of `hprofiler convert` that come from the core."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hprofiler.base.errors import ProfileError, UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import FlameChart, Profile
 
-# What the core says, and what can be done.
+# Message of the core -> remedy.
 REMEDIES = {
     "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
-    "the formats that can be read": "say which it is with --from",
-    # What has a zero byte near its beginning is taken for pprof.
-    "pprof: damaged": "if it is none, say what it is with --from, or unpack it: gzip and zstd are known",
-    "of several profiles: the sum does not fit": "the mean may: --mean",
+    "the formats that can be read": "name it with --from",
+    # A file with a zero byte near its beginning is taken for pprof.
+    "pprof: damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
+    "of several profiles: the sum does not fit": "use --mean",
 }
 
 
 @contextlib.contextmanager
 def about(what: str | Callable[[], str]) -> Iterator[None]:
-    """Says of the core's errors what was being done; those of what was asked for are the user's."""
+    """Adds to the core's errors what was being done; an OptionError is a UsageError."""
     from hprofiler._flamegraph import OptionError
 
     try:
@@ -42,7 +42,7 @@ def warn(text: str) -> None:
 
 
 def warn_of(read: Profile | FlameChart) -> None:
-    """Says what of the input was left out."""
+    """Warns about parts of the input that were left out."""
     if read.malformed_lines:
         records = (
             "malformed line or record was" if read.malformed_lines == 1 else "malformed lines or records were"

@@ -1,6 +1,6 @@
-"""The inputs of `hprofiler convert`: all processors read them and reduce them to what is asked for.
+"""The inputs of `hprofiler convert`: read and reduced in parallel, merged in order.
 
-They are put together in their order, and only a few are in memory at a time beside the sum.
+Only a few are in memory at a time beside the sum.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from hprofiler.runfolder.input_checks import refuse_no_profile, where_profiles_a
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Profile
 
-# Profiles that are read at the same time: they are added up by one processor, which more would outrun.
+# Profiles read at the same time. One thread merges them and could not keep up with more.
 MOST_AT_ONCE = 8
 
 
 def check(options: argparse.Namespace) -> None:
-    """Says what cannot be read before anything is."""
+    """Refuses unreadable inputs before anything is read."""
     names = [*options.inputs, *([options.diff] if options.diff else [])]
     if names.count("-") > 1:
-        raise UsageError("- is named twice, and stdin can be read once", "give one of the profiles as a file")
+        raise UsageError(
+            "- (stdin) is given twice, but can be read only once", "give one of the profiles as a file"
+        )
     for name in names:
         if name == "-":
             _check_stdin()
@@ -56,19 +58,19 @@ def _check_readable(path: Path) -> None:
 
 
 def _is_folder(path: Path) -> UsageError:
-    """The profile to name in its place, where it is a run folder."""
+    """The profile to name instead of a run folder."""
     if not is_file(path / RUN_FILE):
         return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
     return UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
 
 
 def source(name: str) -> str | int:
-    """What the core is to read: stdin is taken from where it stands, which its name would not do."""
+    """The source for the core. stdin is passed as a descriptor, so that its position is kept."""
     return 0 if name == "-" else name
 
 
 def merged(options: argparse.Namespace) -> Profile:
-    """All inputs as one profile, which has samples. Where nothing is to be reduced the core does it alone."""
+    """All inputs as one profile with samples. The core reads them alone if nothing is to be reduced."""
     from hprofiler._flamegraph import Profile
 
     steps = steps_of(options)
@@ -83,14 +85,14 @@ def merged(options: argparse.Namespace) -> Profile:
         warn_of(profile)
         raise _nothing_left(options.inputs, found)
     if options.trim and all(one.untrimmed for one in found):
-        warn(f"--trim {options.trim} finds no frame: nothing was trimmed")
+        warn(f"--trim {options.trim} matches no frame: nothing was trimmed")
     return profile
 
 
 def before(options: argparse.Namespace) -> Profile:
-    """What `--diff` names, reduced like the inputs."""
+    """The profile of `--diff`, reduced like the inputs."""
     profile, found = _read(options, steps_of(options), options.diff)
-    # There are no shares of nothing; counts may be compared with it.
+    # An empty profile has no shares; counts can be compared with it.
     if is_empty(profile) and not options.absolute:
         warn_of(profile)
         raise _nothing_left([options.diff], [found])
@@ -103,7 +105,7 @@ def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> tuple[Profile
     found: list[Findings] = []
 
     def profiles() -> Iterator[Profile]:
-        # One that is read waits for its turn, so that all processors have one to read.
+        # One more is read ahead, so that no processor waits.
         at_once = 1 + min(os.cpu_count() or 1, MOST_AT_ONCE)
         for profile, findings in in_order(partial(_read, options, steps), options.inputs, at_once):
             found.append(findings)
@@ -127,12 +129,12 @@ def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileErr
     if not emptied:
         return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
     name, first = emptied[0]
-    others = f", nor of {len(emptied) - 1} more" if len(emptied) > 1 else ""
-    return ProfileError(f"nothing is left of {name}{others}: {first.why}", first.there_was)
+    others = f" and {len(emptied) - 1} more" if len(emptied) > 1 else ""
+    return ProfileError(f"no samples of {name}{others} are left: {first.why}", first.there_was)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    """What the readers are asked for, as their keywords."""
+    """Keywords of the readers."""
     return {
         "format": options.from_format,
         "threads": "groups" if options.threads else False,

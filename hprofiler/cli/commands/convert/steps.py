@@ -1,4 +1,4 @@
-"""What `hprofiler convert` does to every input before it is added: what is not kept takes no memory."""
+"""Steps that `hprofiler convert` applies to each input before merging, which saves memory."""
 
 from __future__ import annotations
 
@@ -12,37 +12,35 @@ from hprofiler.base.errors import UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Profile
 
-REGEX = (
-    "the syntax is that of Rust's regex: no look-around, no back-references; \\ takes a sign's meaning away"
-)
+REGEX = "the syntax is that of Rust's regex crate: no look-around, no back-references; \\ escapes a character"
 
-# How many of the frames there are an error names.
+# Frames named in an error.
 _NAMED = 5
 
 
 class Step(NamedTuple):
-    """One thing that is done to an input, and why no stack may be left of it."""
+    """One operation on an input, and the reason if it leaves no stack."""
 
     apply: Callable[[Profile], Profile]
     nothing: str = ""
 
 
 class Emptied(NamedTuple):
-    """Why nothing is left of an input, and what there was before."""
+    """Why no samples of an input are left, and what it had."""
 
     why: str
     there_was: str
 
 
 class Findings(NamedTuple):
-    """What became of an input; `untrimmed`: --trim found no frame in it, and changed nothing."""
+    """The result for an input; `untrimmed`: --trim matched no frame."""
 
     emptied: Emptied | None = None
     untrimmed: bool = False
 
 
 def check_patterns(options: argparse.Namespace) -> None:
-    """Refuses what is no regular expression before anything is read."""
+    """Refuses bad regular expressions before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
     nothing = Profile.from_bytes(b"", "folded")
@@ -51,7 +49,7 @@ def check_patterns(options: argparse.Namespace) -> None:
     for option, patterns in given.items():
         for pattern in patterns:
             if not pattern:
-                raise UsageError(f"--{option}: an empty expression is found in every frame", "leave it out")
+                raise UsageError(f"--{option}: an empty expression matches every frame", "leave it out")
             try:
                 nothing.trim(pattern)
             except OptionError as error:
@@ -59,20 +57,20 @@ def check_patterns(options: argparse.Namespace) -> None:
 
 
 def steps_of(options: argparse.Namespace) -> list[Step]:
-    """The steps that are asked for, in their order."""
+    """The requested steps, in order."""
     steps: list[Step] = []
     if options.value is not None:
-        nothing = f"it has no samples of --value {options.value}"
+        nothing = f"it has no samples for --value {options.value}"
         steps.append(Step(lambda profile: profile.select(options.value), nothing))
     if options.threads:
         steps.append(Step(_by_threads))
     if options.canonical:
         steps.append(Step(lambda profile: profile.canonical()))
     if options.include:
-        nothing = f"no stack has a frame that {_given('--include', options.include)} finds"
+        nothing = f"no stack matches {_given('--include', options.include)}"
         steps.append(Step(lambda profile: profile.filter(include=options.include), nothing))
     if options.exclude:
-        nothing = f"every stack has a frame that {_given('--exclude', options.exclude)} finds"
+        nothing = f"every stack matches {_given('--exclude', options.exclude)}"
         steps.append(Step(lambda profile: profile.filter(exclude=options.exclude), nothing))
     steps += [_focus(pattern) for pattern in options.focus or ()]
     if options.trim:
@@ -81,20 +79,20 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
 
 
 def _by_threads(profile: Profile) -> Profile:
-    """The stacks under groups of threads; most readers have made them groups already."""
+    """The stacks by thread group; most readers have grouped them already."""
     from hprofiler._flamegraph import OptionError
 
     try:
         return profile.threads()
     except OptionError:
-        # An outermost frame in brackets is a group; without one there is nothing that tells threads apart.
+        # An outermost frame in brackets is a group; without one, threads are unknown.
         if profile.without_threads().node_count() < profile.node_count():
             return profile
         raise
 
 
 def _focus(pattern: str) -> Step:
-    nothing = f"no stack has a frame that {_given('--focus', [pattern])} finds"
+    nothing = f"no stack matches {_given('--focus', [pattern])}"
     return Step(lambda profile: profile.focus(pattern), nothing)
 
 
@@ -103,7 +101,7 @@ def _given(option: str, patterns: Sequence[str]) -> str:
 
 
 def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[Profile, Findings]:
-    """What the steps leave of an input; `trim` is the pattern of the one that trims."""
+    """Apply the steps to an input; `trim` is the pattern of --trim."""
     untrimmed = bool(trim)
     for step in steps:
         left = step.apply(profile)
@@ -119,15 +117,15 @@ def _finds(profile: Profile, pattern: str | None) -> bool:
 
 
 def is_empty(profile: Profile) -> bool:
-    """Whether there is not one sample of any value."""
+    """Whether no value has a sample."""
     return not any(profile.total(index) for index in range(len(profile.values)))
 
 
 def _there_was(profile: Profile, left: Profile) -> str:
-    """What could have been asked for instead: a value, or a frame."""
+    """What the input had: its values, or its hottest frames."""
     totals = {name: profile.total(index) for index, (name, _) in enumerate(profile.values)}
     if len(left.values) < len(totals):
-        return "there are: " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)
+        return "it has " + ", ".join(f"{name} {total}" for name, total in totals.items() if total)
     value = next(name for name, total in totals.items() if total)
     names = [method.name for method in profile.top(_NAMED, value) if method.self_value]
-    return f"what there was: {value} {totals[value]}, most of it in {', '.join(names)}"
+    return f"it had {value} {totals[value]}, most of it in {', '.join(names)}"

@@ -48,13 +48,13 @@ NOT_OF_A_CHART = {
     **dict.fromkeys(
         ["value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
          "invert", "merge_tiers", "prune"],
-        "its stacks would be merged",
+        "it would merge the stacks",
     ),
     **dict.fromkeys(
         ["pid", "tid", "kernel", "jit", "all", "addrs", "event_filter"],
-        "it is drawn from folded text, and that is for perf.data and perf script",
+        "a flame chart is drawn from folded text; this option is for perf input",
     ),
-    **dict.fromkeys(["negate", "width_from"], "that is for differences"),
+    **dict.fromkeys(["negate", "width_from"], "this option is for differences"),
 }
 # fmt: on
 
@@ -134,15 +134,15 @@ def _kinds(group: argparse._ArgumentGroup) -> None:
 
 
 def keywords(options: argparse.Namespace) -> dict[str, Any]:
-    """Keywords of Profile.to_svg for what was asked; a UsageError when no picture is to be written."""
+    """Keywords of Profile.to_svg; UsageError if the output is not a picture."""
     given = {name: getattr(options, name) for name in KEYWORDS}
     asked = [name for name, value in given.items() if value is not None and value is not False]
     format = _format(options)
     if format != "svg" and (asked or options.flamechart):
         option = _option(asked[0] if asked else "flamechart")
-        raise UsageError(f"{option} is for pictures, and {_output(options)} is none", "write a .svg")
+        raise UsageError(f"{option} is for pictures, but {_output(options)} is not a picture", "write a .svg")
     if format not in ("svg", "html") and options.title is not None:
-        reason = f"--title is for pictures and pages, and {_output(options)} is neither"
+        reason = f"--title is for pictures and pages, but {_output(options)} is neither"
         raise UsageError(reason, "write a .svg or a .html")
     return {KEYWORDS[name]: given[name] for name in asked}
 
@@ -167,10 +167,10 @@ def _option(name: str) -> str:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuses what a picture refuses before anything is read, by drawing a small one."""
+    """Checks the options by drawing a tiny picture, before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
-    # The file of colours is left alone: what is drawn here would be added to it.
+    # Without the palette map: this picture must not be added to it.
     look = {name: value for name, value in keywords(options).items() if name != "palette_map"}
     try:
         Profile.from_bytes(b"all 1", "folded").to_svg(**look)
@@ -181,27 +181,27 @@ def check(options: argparse.Namespace) -> None:
 
 
 def _check_chart(options: argparse.Namespace) -> None:
-    """A flame chart is drawn from the lines as they are: nothing may be done to them before."""
+    """A flame chart is drawn from the lines as they are."""
     if len(options.inputs) > 1 or options.diff:
-        raise UsageError("--flamechart draws one file", "give one, its lines in the order of time")
+        raise UsageError("--flamechart draws one file", "give one folded file with its lines in time order")
     if options.from_format not in (None, "folded"):
-        reason = f"--from {options.from_format} does not go with --flamechart: it is drawn from folded text"
+        reason = f"--from {options.from_format} cannot be combined with --flamechart, which reads folded text"
         raise UsageError(reason)
     for name, why in NOT_OF_A_CHART.items():
         if getattr(options, name):
-            raise UsageError(f"{_option(name)} does not go with --flamechart: {why}")
+            raise UsageError(f"{_option(name)} cannot be combined with --flamechart: {why}")
 
 
 def check_one_sided(options: argparse.Namespace) -> None:
-    """Refuses what is for differences where none is drawn."""
+    """Refuses options for differences if nothing is compared."""
     for name in ("negate", "width_from"):
         if getattr(options, name):
-            reason = f"{_option(name)} is for differences, and there is none"
+            reason = f"{_option(name)} is for differences, but nothing is compared"
             raise UsageError(reason, "give --diff BEFORE, or a file with two counts a line")
 
 
 def _pixels(text: str) -> int:
-    # How many there may be is said by what draws, with what they are of.
+    # The core checks the exact limit.
     return whole_number(text, 0, 1_000_000, "a number of pixels")
 
 

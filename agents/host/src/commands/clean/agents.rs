@@ -115,7 +115,7 @@ fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
             let (state, reason) = judge(before.state, lease::shown(pid), age);
             entry.judged(state, reason)
         }
-        _ => entry.judged(State::Left, "the agent that ran it is gone, or left over"),
+        _ => entry.judged(State::Left, "its agent is gone or left over"),
     };
     let found = Found {
         entry,
@@ -144,10 +144,10 @@ fn judge(state: char, lease: Option<i64>, age: u64) -> (State, String) {
         ),
         Some(ends) => (
             State::Used,
-            format!("{stopped}unless its coordinator is heard its lease ends in {ends} s"),
+            format!("{stopped}its lease ends in {ends} s if its coordinator stays silent"),
         ),
         None if age > LONGEST_SESSION => (State::Left, "no session lasts as long".to_owned()),
-        None => (State::Used, format!("{stopped}its lease cannot be seen")),
+        None => (State::Used, format!("{stopped}its lease cannot be read")),
     }
 }
 

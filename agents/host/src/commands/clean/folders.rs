@@ -19,7 +19,7 @@ use super::profilers::is_own_probe;
 use super::{FileId, Sweep};
 use crate::os::audit;
 use crate::os::files::check_private;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
 use crate::staging::folders::{is_free, USUAL};
@@ -53,12 +53,12 @@ impl fmt::Display for View {
 /// The users within reach that something of ours on the host's own file system belongs to, with their groups. Changes
 /// the thread's identity, as `sweep` does.
 pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
-    let Ok(shoes) = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()) else {
+    let Ok(namespaces) = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()) else {
         return BTreeSet::new();
     };
     let bases = USUAL
         .into_iter()
-        .filter_map(|path| Base::open(&shoes, path));
+        .filter_map(|path| Base::open(&namespaces, path));
     let stats = bases.flat_map(|base| {
         let (ours, _) = base.ours();
         let stats = ours.iter().filter_map(|(name, _)| base.stat(name));
@@ -73,20 +73,26 @@ pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
 /// List or remove what is left over in one view. `cache`: the folder that this agent uses.
 pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let mut found = Leftovers::default();
-    let shoes = match *view {
-        View::User { uid, gid } => Shoes::of_user(uid, gid),
+    let namespaces = match *view {
+        View::User { uid, gid } => Namespaces::of_user(uid, gid),
         View::Jvm { pid, start_time } => {
-            Target::open(pid, start_time).and_then(|target| Shoes::put_on(&target))
+            Target::open(pid, start_time).and_then(|target| Namespaces::enter(&target))
         }
     };
-    let Ok(shoes) = shoes else {
+    let Ok(namespaces) = namespaces else {
         return found;
     };
     let own = |uid: &u32| matches!(view, View::User { .. }) && sweep.may(*uid);
-    let homes = Some(shoes.uid).filter(own).map(homes).unwrap_or_default();
+    let homes = Some(namespaces.uid)
+        .filter(own)
+        .map(homes)
+        .unwrap_or_default();
     let usual = USUAL.into_iter().map(str::to_owned);
-    for path in usual.chain(shoes.cwd_path.clone()).chain(homes.clone()) {
-        if let Some(base) = Base::open(&shoes, &path) {
+    for path in usual
+        .chain(namespaces.cwd_path.clone())
+        .chain(homes.clone())
+    {
+        if let Some(base) = Base::open(&namespaces, &path) {
             base.look(sweep, &mut found);
         }
     }
@@ -94,13 +100,13 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let caches = homes
         .iter()
         .map(|home| format!("{home}/.cache/{}", names::CACHE));
-    for cache in caches.chain(cache.filter(|_| own(&shoes.uid)).map(str::to_owned)) {
+    for cache in caches.chain(cache.filter(|_| own(&namespaces.uid)).map(str::to_owned)) {
         let path = Path::new(&cache);
         let parent = path.parent().and_then(Path::to_str);
         let name = path.file_name().and_then(|name| name.to_str());
         if let (Some(parent), Some(name)) = (parent, name) {
             let known = found.entries.iter().any(|entry| entry.path == cache);
-            let base = Base::open(&shoes, parent).filter(|_| !known);
+            let base = Base::open(&namespaces, parent).filter(|_| !known);
             if let Some(base) = base {
                 base.meet(sweep, name, Named::Private, &mut found);
             }
@@ -114,15 +120,19 @@ struct Base<'a> {
     dir: OwnedFd,
     /// As whoever uses it calls it.
     path: String,
-    shoes: &'a Shoes,
+    namespaces: &'a Namespaces,
 }
 
 impl<'a> Base<'a> {
-    fn open(shoes: &'a Shoes, path: &str) -> Option<Self> {
+    fn open(namespaces: &'a Namespaces, path: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = openat(CWD, shoes.path(path), flags, Mode::empty()).ok()?;
+        let dir = openat(CWD, namespaces.path(path), flags, Mode::empty()).ok()?;
         let path = path.trim_end_matches('/').to_owned();
-        Some(Self { dir, path, shoes })
+        Some(Self {
+            dir,
+            path,
+            namespaces,
+        })
     }
 
     /// The names of ours in it, and whether that is all of them.
@@ -149,7 +159,7 @@ impl<'a> Base<'a> {
     /// Meet everything of ours in it, unless another JVM of this user has the same folder.
     fn look(&self, sweep: &Sweep, found: &mut Leftovers) {
         let id = fstat(&self.dir).map(|stat| file_id(&stat));
-        if !id.is_ok_and(|id| sweep.is_first(id, self.shoes.uid)) {
+        if !id.is_ok_and(|id| sweep.is_first(id, self.namespaces.uid)) {
             return;
         }
         let (ours, all) = self.ours();
@@ -157,7 +167,7 @@ impl<'a> Base<'a> {
             self.meet(sweep, &name, kind, found);
         }
         if !all {
-            found.fail(self.path.clone(), "it has too many files to look through");
+            found.fail(self.path.clone(), "it has too many files to check");
         }
     }
 
@@ -179,7 +189,7 @@ impl<'a> Base<'a> {
             seconds: Some(age(&stat, sweep.now)),
             ..Leftover::new(kind, path, sweep.users.name(stat.st_uid))
         };
-        if stat.st_uid != self.shoes.uid {
+        if stat.st_uid != self.namespaces.uid {
             // Who can be reached is another view.
             if !sweep.reaches(stat.st_uid) {
                 found.entries.push(entry.foreign());
@@ -198,19 +208,16 @@ impl<'a> Base<'a> {
     }
 
     fn meet_file(&self, sweep: &Sweep, name: &str, stat: &Stat, entry: Leftover) -> Leftover {
-        let (state, reason) = match strange(stat, self.shoes.uid) {
+        let (state, reason) = match strange(stat, self.namespaces.uid) {
             Some(what) => (State::Foreign, format!("it is {what}")),
             None if stat.st_nlink > 1 => (State::Foreign, "it has other names".to_owned()),
             None if sweep.running.contains(&file_id(stat)) => {
                 (State::Used, "an agent runs from it".to_owned())
             }
             None if age(stat, sweep.now) < ON_ITS_WAY => {
-                (State::Used, "it may be on its way to the host".to_owned())
+                (State::Used, "it may be arriving just now".to_owned())
             }
-            None => (
-                State::Left,
-                "the session that it was sent for is gone".to_owned(),
-            ),
+            None => (State::Left, "its session is gone".to_owned()),
         };
         let mut entry = Leftover {
             bytes: u64::try_from(stat.st_size).ok(),
@@ -239,7 +246,7 @@ impl<'a> Base<'a> {
             Err(_) if common => return None,
             Err(reason) => return Some(entry.judged(State::Foreign, reason)),
         };
-        let held = Contents::read(&dir, named, self.shoes.uid, sweep);
+        let held = Contents::read(&dir, named, self.namespaces.uid, sweep);
         let (state, reason) = self.judge(sweep, &dir, name, named, stat, &held);
         if state == State::Foreign && common {
             return None;
@@ -274,7 +281,7 @@ impl<'a> Base<'a> {
     ) -> (State, String) {
         let used = |reason: &str| (State::Used, reason.to_owned());
         if held.ours.is_empty() && held.strange.is_some() {
-            let reason = "nothing of ours is in it".to_owned();
+            let reason = "it holds no file of hprofiler".to_owned();
             return (State::Foreign, reason);
         }
         let strange = held.strange.as_deref();
@@ -283,7 +290,7 @@ impl<'a> Base<'a> {
         if named == Named::Private {
             return match () {
                 () if held.runs => used("an agent runs from it"),
-                () if held.comes => used("a file in it is on its way to the host"),
+                () if held.comes => used("a file in it is arriving just now"),
                 () => (State::Left, format!("cache, kept for the next run{also}")),
             };
         }
@@ -291,7 +298,7 @@ impl<'a> Base<'a> {
             return used("a JVM has its library and may record");
         }
         if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
-            return used("a process that could not be looked at may have its library");
+            return used("a process that could not be checked may have its library");
         }
         if is_free(dir) {
             return (State::Left, format!("no session holds it{also}"));
@@ -319,15 +326,15 @@ impl<'a> Base<'a> {
             opened => opened,
         };
         let dir = opened.map_err(|error| match error {
-            Errno::NOTDIR | Errno::LOOP => "it is a link or no folder".to_owned(),
+            Errno::NOTDIR | Errno::LOOP => "it is a link, or not a folder".to_owned(),
             Errno::XDEV => "something is mounted there".to_owned(),
             error => error.to_string(),
         })?;
         let stat = fstat(&dir).map_err(|error| error.to_string())?;
         if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
-            return Err("it was changed while it was looked at".to_owned());
+            return Err("it changed while it was checked".to_owned());
         }
-        check_private(path, &stat, self.shoes.uid).map(|()| dir)
+        check_private(path, &stat, self.namespaces.uid).map(|()| dir)
     }
 
     /// Delete what is ours in a folder, and the folder unless there is something else in it. Err says what stays.
@@ -340,7 +347,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Held until it is gone, so that no session begins to use it meanwhile.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session holds it by now".to_owned());
+            return Err("a session uses it by now".to_owned());
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
@@ -350,7 +357,7 @@ impl<'a> Base<'a> {
             }
         }
         if held.more {
-            return Err(format!("it stays, for it holds {TOO_MANY}"));
+            return Err(format!("it stays, because it holds {TOO_MANY}"));
         }
         if held.strange.is_some() {
             return Ok(());
@@ -450,7 +457,7 @@ impl Contents {
     }
 }
 
-/// Why something is no file of ours, whatever its name is. Under sudo a file may be root's for a moment.
+/// Why something is not a file of ours, whatever its name is. Under sudo a file may be root's for a moment.
 fn strange(stat: &Stat, owner: u32) -> Option<String> {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_uid != owner && stat.st_uid != 0 => {

@@ -52,7 +52,7 @@ struct Sweep {
     ended: HashSet<String>,
     /// Folders of libraries that JVMs need: without its file no profiler on musl can be told to stop.
     needed: HashSet<FileId>,
-    /// Users with processes that could not be looked at, which may need any library folder of that user.
+    /// Users with processes that could not be checked, which may need any library folder of that user.
     unread: HashSet<u32>,
     users: Arc<Users>,
     /// In seconds since 1970.
@@ -251,7 +251,7 @@ impl Leftovers {
 
     fn late(&mut self, what: String, why: NoResult) {
         let reason = match why {
-            NoResult::Stuck => "it could not be looked at in time: try again".to_owned(),
+            NoResult::Stuck => "it could not be checked in time: try again".to_owned(),
             why => why.to_string(),
         };
         self.fail(what, reason);
@@ -269,7 +269,8 @@ impl Leftovers {
         let fit = fit.count();
         let more = self.entries.split_off(fit).len();
         if more > 0 {
-            let reason = format!("it is too long, {more} are not in it: clean up and look again");
+            let reason =
+                format!("the list is too long, {more} are left out: clean up and list again");
             self.fail("the list".to_owned(), reason);
         }
         self.failed.truncate(MOST_ENTRIES);
@@ -296,7 +297,7 @@ mod tests {
         };
         let found = found.bounded();
         assert_eq!(found.entries[0].path, "/tmp/x");
-        assert!(found.failed[0].reason.ends_with("look again"));
+        assert!(found.failed[0].reason.ends_with("list again"));
         assert!(serde_json::to_vec(&found).unwrap().len() < 16 << 20);
     }
 }

@@ -11,7 +11,7 @@ use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::loaded::Loaded;
 use crate::jvm::preflight::writes_recording;
 use crate::os::files::read_regular;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{is_in_use, is_ours, run_folder, users_of, RUN_FOLDER, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
@@ -39,7 +39,7 @@ pub struct Swept {
 /// A JVM that has libraries of ours.
 struct Jvm<'a> {
     target: &'a Target,
-    shoes: Shoes,
+    namespaces: Namespaces,
     loaded: Loaded,
     /// Whether it has a recording of ours open, as far as that can be seen.
     writing: Option<bool>,
@@ -60,13 +60,13 @@ pub fn sweep(sweep: &Sweep, pid: i32, start_time: u64) -> Option<Swept> {
     }
     let writing = writes_recording(&target);
     let jvm = Jvm {
-        shoes: Shoes::put_on(&target).ok()?,
+        namespaces: Namespaces::enter(&target).ok()?,
         target: &target,
         loaded,
         writing,
     };
     for library in libraries {
-        let user = sweep.users.name(jvm.shoes.uid);
+        let user = sweep.users.name(jvm.namespaces.uid);
         let entry = Leftover {
             pid: Some(pid),
             ..Leftover::new(Kind::Profiler, library.clone(), user)
@@ -92,8 +92,8 @@ impl Jvm<'_> {
     /// Sessions put the library beside a JVM as its user: it needs no folder of another user, whatever path leads there.
     fn folder_of(&self, library: &str) -> Option<FileId> {
         let (folder, _) = library.rsplit_once('/')?;
-        let stat = stat(self.shoes.path(folder)).ok()?;
-        (stat.st_uid == self.shoes.uid).then_some((stat.st_dev, stat.st_ino))
+        let stat = stat(self.namespaces.path(folder)).ok()?;
+        (stat.st_uid == self.namespaces.uid).then_some((stat.st_dev, stat.st_ino))
     }
 
     /// The state of a profiler; None where it does not record.
@@ -101,10 +101,10 @@ impl Jvm<'_> {
         if self.target.stat().is_none() {
             return Ok(None);
         }
-        let (runs, unseen) = users_of(&self.shoes, &status_file(self.target));
+        let (runs, unseen) = users_of(&self.namespaces, &status_file(self.target));
         let is_left = |run: &String| sweep.ended.iter().any(|it| run.contains(it.as_str()));
         if runs.iter().any(|run| !is_left(run)) {
-            let reason = "a session is at work on it".to_owned();
+            let reason = "a session uses it".to_owned();
             return Ok(Some((State::Used, reason)));
         }
         if !self.is_active(library)? {
@@ -121,11 +121,11 @@ impl Jvm<'_> {
         let bases = USUAL.map(str::to_owned);
         // Each JVM has one of its own: several are asked at a time.
         let session = format!("{PROBE}{}-{}", std::process::id(), self.target.pid);
-        let run = run_folder(&self.shoes, &bases, &session).map_err(Failure::plain)?;
+        let run = run_folder(&self.namespaces, &bases, &session).map_err(Failure::plain)?;
         let command = plan::status(&format!("{}/status", run.path));
         let active = self.load(library, &command).and_then(|found| {
             if found {
-                let status = read_regular(&run.dir, "status", Some(self.shoes.uid), 64 << 10);
+                let status = read_regular(&run.dir, "status", Some(self.namespaces.uid), 64 << 10);
                 let is_idle = |text: Vec<u8>| plan::is_idle(&String::from_utf8_lossy(&text));
                 return Ok(!status.is_ok_and(is_idle));
             }
@@ -133,9 +133,9 @@ impl Jvm<'_> {
             let what = match self.writing {
                 Some(false) => return Ok(false),
                 Some(true) => "it records until its own time limit",
-                None => "whether it records cannot be seen",
+                None => "it is not known whether it records",
             };
-            let reason = format!("{library} is gone and cannot be told to stop: {what}");
+            let reason = format!("{library} is gone, so the profiler cannot be stopped: {what}");
             Err(Failure::plain(reason))
         });
         let _ = run.release(|_| true);
@@ -143,8 +143,8 @@ impl Jvm<'_> {
     }
 
     fn stop(&self, library: &str) -> Result<(), Failure> {
-        if is_in_use(&self.shoes, &status_file(self.target)).map_err(Failure::plain)? {
-            return Err(Failure::plain("a session is at work on it by now"));
+        if is_in_use(&self.namespaces, &status_file(self.target)).map_err(Failure::plain)? {
+            return Err(Failure::plain("a session uses it by now"));
         }
         self.load(library, &plan::stop("/dev/null"))?;
         match self.load(library, &plan::status("/dev/null"))? {
@@ -155,13 +155,15 @@ impl Jvm<'_> {
 
     /// Have the JVM run a command of one of our libraries; false where it has lost the library.
     fn load(&self, library: &str, options: &str) -> Result<bool, Failure> {
-        if !self.loaded.may_be_named(&self.shoes, library) {
+        if !self.loaded.may_be_named(&self.namespaces, library) {
             return Ok(false);
         }
-        match Attach::new(self.target, &self.shoes).load(library, options, ANSWER)? {
+        match Attach::new(self.target, &self.namespaces).load(library, options, ANSWER)? {
             Reply::Returned(0) => Ok(true),
             // Some JVMs do not find a library again whose file is gone.
-            Reply::Refused(_) if std::fs::metadata(self.shoes.path(library)).is_err() => Ok(false),
+            Reply::Refused(_) if std::fs::metadata(self.namespaces.path(library)).is_err() => {
+                Ok(false)
+            }
             reply => Err(Failure::plain(format!(
                 "{library} does not answer: {reply:?}"
             ))),

@@ -42,15 +42,13 @@ fn user() -> Finding {
     let uid = geteuid().as_raw();
     let name = Users::read().name(uid);
     match uid {
-        0 => Finding::new(Fine, "user", "the agent is root"),
+        0 => Finding::new(Fine, "user", "the agent runs as root"),
         _ => Finding::new(
             Info,
             "user",
-            format!(
-                "the agent is user {name}: it can attach to that user's processes and no others"
-            ),
+            format!("the agent runs as user {name}: it can attach only to that user's processes"),
         )
-        .remedy("become root with --become sudo for processes of other users"),
+        .remedy("use --become sudo for processes of other users"),
     }
 }
 
@@ -60,11 +58,11 @@ fn less_than_root() -> Option<Finding> {
     let missing = own.missing_of_root();
     (!missing.is_empty()).then(|| {
         let text = format!(
-            "the agent is root without {}: processes of other users, or in other containers, may be closed to it",
+            "the agent runs as root without {}: it may have no access to processes of other users or containers",
             missing.join(", ")
         );
         Finding::new(Info, "user", text)
-            .remedy("add these capabilities to the container, or go by SSH to its node")
+            .remedy("add these capabilities to the container, or use SSH to its node (--via ssh)")
     })
 }
 
@@ -75,7 +73,7 @@ fn capabilities() -> Option<Finding> {
         true => "none".to_owned(),
         false => held.join(", "),
     };
-    let text = format!("of the capabilities that matter to it the agent has {told}");
+    let text = format!("the agent has the capabilities {told}");
     Some(Finding::new(Info, "user", text))
 }
 
@@ -88,7 +86,7 @@ fn agent(shared: &Shared) -> Finding {
     let (told, cpus) = (shared.limits.text(), host::processors());
     match shared.limits.cores > cpus as f64 {
         true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
-            .remedy("ask for less with --agent-cpu: so much is no limit"),
+            .remedy("use a smaller --agent-cpu: this one has no effect"),
         false => Finding::new(Fine, "agent", told),
     }
 }
@@ -103,7 +101,7 @@ fn paranoid() -> Finding {
     match level.parse::<i32>() {
         Ok(..=2) => Finding::new(Fine, "kernel", text),
         Ok(_) => Finding::new(Warning, "kernel", text).remedy(
-            "set kernel.perf_event_paranoid to 2 or less: above it users may have no perf events",
+            "set kernel.perf_event_paranoid to 2 or less: above 2 users have no perf events",
         ),
         Err(_) => Finding::new(
             Warning,
@@ -121,9 +119,9 @@ fn filtered() -> Option<Finding> {
         Finding::new(
             Warning,
             "seccomp",
-            "the agent's system calls are filtered, perf_event_open too",
+            "seccomp forbids perf_event_open to the agent",
         )
-        .remedy("let the container call perf_event_open (seccomp)")
+        .remedy("allow perf_event_open in the seccomp profile of the container")
     })
 }
 
@@ -148,7 +146,7 @@ fn load() -> Option<Finding> {
     let text = format!("load {load:.2} on {cpus} processors");
     Some(match load > BUSY * cpus as f64 {
         true => Finding::new(Warning, "load", text)
-            .remedy("wait until it has less to do, or sample less often (-f): that takes its part of what is left"),
+            .remedy("wait until the load falls, or use a lower frequency (-f)"),
         false => Finding::new(Fine, "load", text),
     })
 }
@@ -158,7 +156,7 @@ fn memory() -> Option<Finding> {
     let text = format!("{} MiB of memory free", free >> 20);
     Some(match free < LITTLE_MEMORY {
         true => Finding::new(Warning, "memory", text)
-            .remedy("free some: a recording ends early where memory is short"),
+            .remedy("free some memory: a recording ends early when memory runs out"),
         false => Finding::new(Fine, "memory", text),
     })
 }
@@ -177,13 +175,12 @@ fn place(folder: &str) -> Finding {
     if disk.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return about(
             Info,
-            format!("{text}, and is mounted noexec: no library is loaded from it"),
+            format!("{text}, and is mounted noexec: no library can be loaded from it"),
         );
     }
     match free < LITTLE_DISK {
-        true => {
-            about(Warning, text).remedy("make room: a recording ends early where room is short")
-        }
+        true => about(Warning, text)
+            .remedy("free some space: a recording ends early when the disk is full"),
         false => about(Fine, text),
     }
 }

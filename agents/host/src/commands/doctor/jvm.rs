@@ -5,7 +5,7 @@ use crate::engine::async_profiler::events::feature;
 use crate::engine::perf;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{self, last_set, Findings};
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
 use crate::staging::folders::{bases, could_stage, is_usual, ASYNC_PROFILER};
@@ -46,15 +46,15 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
     if seen.library.is_none() {
         return findings;
     }
-    let Ok(shoes) = Shoes::put_on(target) else {
+    let Ok(namespaces) = Namespaces::enter(target) else {
         return findings;
     };
     let data = &seen.performance_data;
-    let mut options = seen.launched.options(&shoes.named);
-    options.extend(hsperf::options(&shoes.named, data));
+    let mut options = seen.launched.options(&namespaces.named);
+    options.extend(hsperf::options(&namespaces.named, data));
     let version =
-        hsperf::jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
-    findings.insert(0, jvm(&shoes, &seen, &version, target));
+        hsperf::jvm_version(&namespaces.named, seen.library.as_deref(), data).unwrap_or_default();
+    findings.insert(0, jvm(&namespaces, &seen, &version, target));
     if job.sampling.engine != perf::NAME && !says(outcome, &[Code::ProfilerTooOld]) {
         findings.extend(release(job, &version));
     }
@@ -67,7 +67,7 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
     findings.extend(flight_recorder(&options, writing));
-    findings.extend(folders(job, &shoes));
+    findings.extend(folders(job, &namespaces));
     // Last, because there may be too many to be told.
     findings.extend(seen.foreign.iter().map(|path| foreign(path)));
     findings
@@ -82,9 +82,8 @@ fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
     findings.extend(files(target));
     let free = seen.memory.free();
     if free < LITTLE_MEMORY {
-        let text = format!("only {} MiB of memory are left to it", free >> 20);
-        let remedy =
-            "raise the limit of its container: what is loaded and recorded takes memory there";
+        let text = format!("only {} MiB of memory are left for it", free >> 20);
+        let remedy = "raise the memory limit of its container: the profiler needs memory there";
         findings.push(Finding::new(Warning, "memory", text).remedy(remedy));
     }
     findings
@@ -94,7 +93,7 @@ fn foreign(path: &str) -> Finding {
     let text = format!(
         "another async-profiler ({path}) is loaded: while it records, ours is kept out, and perf loads nothing here"
     );
-    Finding::new(Warning, "profiler", text).remedy("see that it is stopped (asprof stop)")
+    Finding::new(Warning, "profiler", text).remedy("stop it (asprof stop)")
 }
 
 /// Perf events take one file of each thread.
@@ -112,8 +111,8 @@ fn files(target: &Target) -> Option<Finding> {
     })
 }
 
-fn jvm(shoes: &Shoes, seen: &Findings, version: &str, target: &Target) -> Finding {
-    let maker = hsperf::maker(&shoes.named, &seen.performance_data);
+fn jvm(namespaces: &Namespaces, seen: &Findings, version: &str, target: &Target) -> Finding {
+    let maker = hsperf::maker(&namespaces.named, &seen.performance_data);
     let maker = match maker {
         Some((name, vendor)) => format!("{name} of {vendor}"),
         None => "vendor unknown (it publishes no performance data)".to_owned(),
@@ -210,10 +209,11 @@ fn flight_recorder(options: &[String], writing: Option<String>) -> Option<Findin
 }
 
 /// Where the JVM's user may load a library from, where that is not everywhere.
-fn folders(job: &Job, shoes: &Shoes) -> Option<Finding> {
+fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
-    let closed = |base: String| could_stage(shoes, &ASYNC_PROFILER, &base, &library.sha256).err();
-    let usual = bases(shoes).into_iter().filter(|base| is_usual(base));
+    let closed =
+        |base: String| could_stage(namespaces, &ASYNC_PROFILER, &base, &library.sha256).err();
+    let usual = bases(namespaces).into_iter().filter(|base| is_usual(base));
     let closed: Vec<String> = usual.filter_map(closed).collect();
     (!closed.is_empty()).then(|| {
         let text = format!("no library is loaded from: {}", closed.join("; "));

@@ -6,22 +6,24 @@ mod jvm;
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::api::{Job, Libraries, Library, Shared};
 use crate::os::audit;
-use crate::os::threads::{broken, hangs, no_thread, STACK};
+use crate::os::threads::{broken, hangs};
+use crate::os::worker_pool::{self, NoResult};
 use crate::recording::group::too_many;
 use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
-use crate::wire::outcome::{Failure, Stage};
+use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::MAX_PROCESSES;
 use crate::wire::requests::{Blobs, Prepare};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
+/// How many are looked at simultaneously.
+const AT_ONCE: usize = 48;
 /// No text of a finding is longer, in characters: some of it is a process's own.
 const LONGEST: usize = 1000;
 
@@ -88,29 +90,21 @@ fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
 
 /// Each on a thread of its own; one that hangs does not hold up the others.
 fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
-    let (sender, answers) = channel();
     let pids: Vec<i32> = jobs.iter().map(|job| job.chosen.pid).collect();
-    let mut checked = BTreeMap::new();
-    for job in jobs {
-        let (sender, pid) = (sender.clone(), job.chosen.pid);
-        let run = move || {
-            // Nobody may wait any more.
-            let _ = sender.send((pid, dry_run(&job)));
-        };
-        let thread = thread::Builder::new().stack_size(STACK).spawn(run);
-        if let Err(error) = thread {
-            checked.insert(pid, unchecked(pid, no_thread(pid, &error)));
+    let checked = worker_pool::run_all(jobs, AT_ONCE, ALL, |job: Job| dry_run(&job));
+    let unchecked = |pid, why: NoResult| CheckedProcess {
+        engine: "",
+        sources: BTreeMap::new(),
+        outcome: match why {
+            NoResult::Stuck => hangs(pid),
+            why => Failure::plain(why.to_string()).coded(Code::TooManyThreads),
         }
-    }
-    drop(sender);
-    let end = Instant::now() + ALL;
-    let left = || end.saturating_duration_since(Instant::now());
-    while let Ok((pid, process)) = answers.recv_timeout(left()) {
-        checked.insert(pid, process);
-    }
-    let hanging = |pid| unchecked(pid, hangs(pid));
+        .at(pid, Stage::Prepare),
+        findings: Vec::new(),
+    };
     pids.into_iter()
-        .map(|pid| checked.remove(&pid).unwrap_or_else(|| hanging(pid)))
+        .zip(checked)
+        .map(|(pid, checked)| checked.unwrap_or_else(|why| unchecked(pid, why)))
         .collect()
 }
 
@@ -147,15 +141,6 @@ fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
         findings.push(Finding::new(Severity::Info, "findings", text));
     }
     findings
-}
-
-fn unchecked(pid: i32, why: Failure) -> CheckedProcess {
-    CheckedProcess {
-        engine: "",
-        sources: BTreeMap::new(),
-        outcome: why.at(pid, Stage::Prepare),
-        findings: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ fn is_counted(event: &&str) -> bool {
 fn refuse(event: &str) -> Result<(), Failure> {
     if WAYS_OF_CPU.contains(&event) {
         return Err(Failure::new(
-            format!("{event} is one of the ways in which async-profiler records cpu"),
-            "ask for cpu: it takes the best way that works and says which",
+            format!("{event} is one of the sources of cpu"),
+            "use -e cpu: it uses the best source and reports it",
         )
         .coded(Code::EventUnsupported));
     }
@@ -58,7 +58,7 @@ fn refuse(event: &str) -> Result<(), Failure> {
     if pattern || OF_PERF.contains(&event) || is_unknown(event) {
         return Err(Failure::new(
             format!("async-profiler has no event {event}"),
-            format!("choose another, or see whether --engine perf has it: -e {event}"),
+            format!("choose another event, or try --engine perf -e {event}"),
         )
         .coded(Code::EventUnknown));
     }
@@ -83,7 +83,7 @@ fn without_first(events: &mut Vec<String>) -> Vec<Failure> {
     let no_place = |event: String| {
         Failure::new(
             format!("{event} is left out: async-profiler counts only one of {first}, {event} in a recording"),
-            format!("record {event} by itself, in another run: -e {event}"),
+            format!("record {event} in a run of its own: -e {event}"),
         ).coded(Code::EventLeftOut)
     };
     go.into_iter().map(no_place).collect()
@@ -100,7 +100,7 @@ pub fn of_jvm(asked: Vec<String>, version: Option<&str>) -> (Vec<String>, Vec<Fa
         asked.into_iter().partition(|event| event == "live");
     let too_old = |_| {
         Failure::new(
-            format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
+            format!("live needs JDK {SAMPLES_HEAP} or later, but this is {old}"),
             "run the application on a later JDK",
         )
         .coded(Code::JdkTooOld)
@@ -125,7 +125,7 @@ pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(),
     match KNOWN_BAD.iter().any(crashes) {
         true => Err(Failure::new(
             format!("async-profiler {profiler} is known to crash JDK {jvm}"),
-            "leave --async-profiler out: the library that hprofiler has serves all versions",
+            "leave --async-profiler out: the shipped library supports all versions",
         )
         .coded(Code::ProfilerTooOld)),
         false => Ok(()),
@@ -190,7 +190,7 @@ mod tests {
         let (_, refused) = of("page-faults cpu context-switches");
         assert!(refused[0].reason.contains("only one of cpu, page-faults"));
         assert!(refused[1].remedy.contains("-e context-switches"));
-        assert!(of("ctimer").1[0].remedy.contains("ask for cpu"));
+        assert!(of("ctimer").1[0].remedy.contains("use -e cpu"));
     }
 
     fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {

@@ -155,7 +155,7 @@ impl Rate {
 /// `beside`: whether there may be more that was not seen.
 fn seen(rate: f64, beside: bool) -> String {
     if rate < 1e6 {
-        return String::from("hardly anything seen allocated");
+        return String::from("almost no allocations seen");
     }
     let least = if beside { "at least " } else { "" };
     format!("{least}{} allocated", amount(rate))
@@ -220,7 +220,7 @@ mod tests {
             told(1 << 20, &seen(1.26e9, true)).text,
             "allocation interval 1 MiB (at least 1.3 GB/s allocated)"
         );
-        assert_eq!(seen(3e5, true), "hardly anything seen allocated");
+        assert_eq!(seen(3e5, true), "almost no allocations seen");
         assert!(told(LEAST, &seen(12e6, false))
             .text
             .contains("512 KiB (12 MB/s"));

@@ -20,7 +20,7 @@ use crate::engine::api::{Shared, Stopped};
 use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::lease::since_boot;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
@@ -47,7 +47,7 @@ pub const MAX_LOG: u64 = 64 << 10;
 /// A JVM in which the library is loaded. Its thread has the JVM's user and namespaces.
 pub struct Jvm {
     pub target: Target,
-    shoes: Shoes,
+    namespaces: Namespaces,
     library: Held,
     run: Held,
     cap: DiskCap,
@@ -68,14 +68,14 @@ pub struct Jvm {
 impl Jvm {
     pub fn new(
         target: Target,
-        shoes: Shoes,
+        namespaces: Namespaces,
         entered: Entered,
         musl: bool,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
             target,
-            shoes,
+            namespaces,
             library: entered.library,
             run: entered.run,
             cap: entered.cap,
@@ -98,7 +98,7 @@ impl Jvm {
     }
 
     fn attach(&self) -> Attach<'_> {
-        Attach::new(&self.target, &self.shoes)
+        Attach::new(&self.target, &self.namespaces)
     }
 
     fn command(&self, options: &str, timeout: Duration) -> Result<Reply, Failure> {
@@ -111,7 +111,7 @@ impl Jvm {
         }
         // If the file is gone anybody may put another one in its place, which musl would load as a second library.
         if self.musl && !self.library.is_there() {
-            let why = format!("{} is gone and cannot be told anything", self.library.path);
+            let why = format!("{} is gone, so it cannot be called", self.library.path);
             return Err(Failure::plain(why));
         }
         self.attach().load(
@@ -128,7 +128,12 @@ impl Jvm {
 
     fn read(&self, kind: &str, limit: u64) -> io::Result<Vec<u8>> {
         let name = format!("{}.{kind}", self.target.file_stem());
-        read_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
+        read_regular(
+            self.run.dir.as_fd(),
+            &name,
+            Some(self.namespaces.uid),
+            limit,
+        )
     }
 
     fn log(&self) -> String {
@@ -140,7 +145,7 @@ impl Jvm {
     /// Start the first of the plan's ways that works. Also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let shared = self.shared.clone();
-        let _turn = shared.attaches.turn()?;
+        let _turn = shared.attach_turn()?;
         let began = Instant::now();
         let started = self.start_one_of(plan);
         self.attached += began.elapsed();
@@ -247,7 +252,7 @@ impl Jvm {
 
     /// The recording, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
-        let (name, owner) = (recording_file(&self.target), Some(self.shoes.uid));
+        let (name, owner) = (recording_file(&self.target), Some(self.namespaces.uid));
         match &self.recorded {
             Some(file) => regular(file.try_clone()?, &name, owner, limit),
             None => open_regular(self.run.dir.as_fd(), &name, owner, limit),
@@ -299,15 +304,15 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         true => "; or, if it is a tracepoint, which the kernel shows to nobody but root, record it by perf as root (--become sudo --engine perf)",
         false => "",
     };
-    let unknown = format!("{event} is none of async-profiler's events and no function in the process: choose another event{as_root}");
+    let unknown = format!("{event} is neither an event of async-profiler nor a function in the process: choose another event{as_root}");
     let remedy = match reason {
         text if text.contains("already started") => {
-            "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
+            "another profiling session started just before; wait for its end, or run `hprofiler cleanup` if it was killed"
         }
         text if text.contains("AllocTracer") => SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
-        _ => "choose another event, or see what async-profiler says",
+        _ => "choose another event, or read the message of async-profiler",
     };
     Failure::new(
         format!(

@@ -16,7 +16,7 @@ use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
 use crate::os::free_space::Memory;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
@@ -29,14 +29,14 @@ use crate::wire::outcome::{Code, Failure};
 const PLENTY: u64 = 256 << 20;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
-fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
-    let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
+fn bases(namespaces: &Namespaces, findings: &Findings, library: &Library) -> Vec<String> {
+    let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, namespaces.uid);
     let loaded = findings
         .ours
         .iter()
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
     let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
-    bases.extend(folders::bases(shoes));
+    bases.extend(folders::bases(namespaces));
     // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();
@@ -49,7 +49,7 @@ fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
 /// Usual folders with plenty of room come first, then by room. Other folders come last: `clean` does not find leftovers
 /// there once the JVM has ended.
 fn places(
-    shoes: &Shoes,
+    namespaces: &Namespaces,
     bases: &[String],
     session: &str,
     memory: &Arc<Memory>,
@@ -59,8 +59,8 @@ fn places(
     let mut places = Vec::new();
     let mut tried = Vec::new();
     for base in bases {
-        let cap = could_make_run_folder(shoes, base, session).and_then(|()| {
-            let folder = open(shoes.path(base), flags, Mode::empty());
+        let cap = could_make_run_folder(namespaces, base, session).and_then(|()| {
+            let folder = open(namespaces.path(base), flags, Mode::empty());
             let folder = folder.map_err(|error| format!("{base}: {error}"))?;
             DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
         });
@@ -96,11 +96,11 @@ pub fn enter(
 ) -> Result<Option<Entered>, Failure> {
     let _turn = match job.dry_run {
         true => None,
-        false => Some(job.shared.attaches.turn()?),
+        false => Some(job.shared.attach_turn()?),
     };
     let began = Instant::now();
-    let (shoes, library) = (&looked.shoes, looked.library);
-    let bases = bases(shoes, findings, library);
+    let (namespaces, library) = (&looked.namespaces, looked.library);
+    let bases = bases(namespaces, findings, library);
     let recordings = job.shared.processes;
     let no_folder =
         |tried: String| {
@@ -110,14 +110,20 @@ pub fn enter(
         )
         .coded(Code::NoWritableFolder)
         };
-    let places = places(shoes, &bases, &job.session, &findings.memory, recordings);
+    let places = places(
+        namespaces,
+        &bases,
+        &job.session,
+        &findings.memory,
+        recordings,
+    );
     let places = places.map_err(no_folder)?;
     let (run, cap) = match job.dry_run {
         true => (None, None),
         false => {
             let mut tried = Vec::new();
             let made = places.into_iter().find_map(|(base, cap)| {
-                let run = run_folder_in(shoes, &base, &job.session);
+                let run = run_folder_in(namespaces, &base, &job.session);
                 let run = run.map_err(|reason| tried.push(reason)).ok()?;
                 Some((run, cap))
             });
@@ -162,11 +168,16 @@ impl Entry<'_> {
     /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
-        let (shoes, sampled) = (&self.looked.shoes, findings.sampled);
+        let (namespaces, sampled) = (&self.looked.namespaces, findings.sampled);
         if findings.writes_recording == Some(true) {
             return Err(already_profiled(pid));
         }
-        let folder = library_folder(&ASYNC_PROFILER, "", &self.looked.library.sha256, shoes.uid);
+        let folder = library_folder(
+            &ASYNC_PROFILER,
+            "",
+            &self.looked.library.sha256,
+            namespaces.uid,
+        );
         let ours = findings.ours.iter();
         let ours = ours.filter(|path| self.run.is_none() || !path.contains(&folder));
         if sampled && findings.ours.is_empty() && findings.foreign.is_empty() {
@@ -178,7 +189,7 @@ impl Entry<'_> {
         let foreign = findings.foreign.iter().map(|path| (path, false));
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
-                _ if !findings.loaded.may_be_named(shoes, library) => {
+                _ if !findings.loaded.may_be_named(namespaces, library) => {
                     // It cannot be asked. One of ours would have its recording open. Of timers only the signals can be
                     // seen.
                     if !ours && (sampled || self.target.status.catches_profilers_signals()) {
@@ -201,7 +212,7 @@ impl Entry<'_> {
             }
         }
         match self.run {
-            None if is_in_use(shoes, &recording_file(self.target)).unwrap_or(false) => {
+            None if is_in_use(namespaces, &recording_file(self.target)).unwrap_or(false) => {
                 Err(already_profiled(pid))
             }
             _ => Ok(()),
@@ -210,19 +221,24 @@ impl Entry<'_> {
 
     /// Put the library into the first folder from which the JVM loads it, and check that it is idle.
     fn stage_and_load(&self, bases: &[String]) -> Result<Option<Held>, Failure> {
-        let (shoes, library) = (&self.looked.shoes, self.looked.library);
+        let (namespaces, library) = (&self.looked.namespaces, self.looked.library);
         let musl = self.findings.loaded.musl;
         let mut tried = Vec::new();
         for base in bases {
             let hash = &library.sha256;
             let Some(run) = self.run else {
-                match could_stage(shoes, &ASYNC_PROFILER, base, hash) {
-                    Ok(()) => return Attach::new(self.target, shoes).foresee().map(|()| None),
+                match could_stage(namespaces, &ASYNC_PROFILER, base, hash) {
+                    Ok(()) => {
+                        return Attach::new(self.target, namespaces)
+                            .foresee()
+                            .map(|()| None)
+                    }
                     Err(reason) => tried.push(reason),
                 }
                 continue;
             };
-            let held = match stage_library(shoes, &ASYNC_PROFILER, base, hash, &library.bytes) {
+            let held = match stage_library(namespaces, &ASYNC_PROFILER, base, hash, &library.bytes)
+            {
                 Ok(held) => held,
                 Err(reason) => {
                     tried.push(reason);
@@ -260,8 +276,8 @@ impl Entry<'_> {
     fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
         let name = status_file(self.target);
         let command = plan::status(&format!("{}/{name}", run.path));
-        let shoes = &self.looked.shoes;
-        let reply = Attach::new(self.target, shoes)
+        let namespaces = &self.looked.namespaces;
+        let reply = Attach::new(self.target, namespaces)
             .load(library, &command, ANSWER)
             .map_err(Load::Failed)?;
         match reply {
@@ -277,7 +293,7 @@ impl Entry<'_> {
             }
             Reply::Refused(text) => return Err(Load::Refused(text)),
         }
-        let text = read_regular(run.dir.as_fd(), &name, Some(shoes.uid), MAX_LOG);
+        let text = read_regular(run.dir.as_fd(), &name, Some(namespaces.uid), MAX_LOG);
         let text =
             text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
@@ -287,7 +303,7 @@ impl Entry<'_> {
 /// `sign`: what shows it.
 fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
-        format!("another profiler ({sign}) is at work in process {pid}"),
+        format!("another profiler ({sign}) is active in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
     )
     .coded(Code::OtherProfiler)
@@ -303,7 +319,7 @@ fn out_of_reach(pid: i32, library: &str) -> Failure {
 fn already_profiled(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} is being profiled by another hprofiler session"),
-        "wait for its end; if that session was broken off, run hprofiler cleanup",
+        "wait for its end; if that session was killed, run `hprofiler cleanup`",
     )
     .coded(Code::OtherSession)
 }

@@ -18,7 +18,7 @@ use crate::engine::api::{
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
 
@@ -28,7 +28,7 @@ pub const NAME: &str = "async-profiler";
 /// What is known of a JVM before it is touched. From then on the thread has the JVM's user and namespaces.
 pub struct Looked<'a> {
     library: &'a Library,
-    shoes: Shoes,
+    namespaces: Namespaces,
     events: Vec<String>,
     left_out: Vec<Failure>,
     /// Whether the agent's own system calls are filtered.
@@ -39,7 +39,7 @@ pub struct Looked<'a> {
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
-            "async-profiler's library was not sent",
+            "async-profiler's library is missing on the host",
             "send it for this host's processor",
         )
         .coded(Code::LibraryMissing)
@@ -47,7 +47,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if !findings.is_jvm {
         let pid = target.pid;
         return Err(Failure::new(
-            format!("process {pid} is not a JVM, and async-profiler records nothing else"),
+            format!("process {pid} is not a JVM, and async-profiler records only JVMs"),
             "record it with --engine perf",
         )
         .coded(Code::NotAJvm));
@@ -61,8 +61,8 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     }
     // What only root may see is read before the thread takes the JVM's user.
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
-    let shoes = Shoes::put_on(target)?;
-    let (named, data) = (&shoes.named, &findings.performance_data);
+    let namespaces = Namespaces::enter(target)?;
+    let (named, data) = (&namespaces.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
@@ -73,7 +73,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
         true => Err(Failure::all(left_out)),
         false => Ok(Looked {
             library,
-            shoes,
+            namespaces,
             events,
             left_out,
             agent_filtered,
@@ -84,7 +84,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
 /// Make a JVM ready to be recorded. All checks come before it is touched.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let looked = look(job, &target, findings)?;
-    let (named, data) = (&looked.shoes.named, &findings.performance_data);
+    let (named, data) = (&looked.namespaces.named, &findings.performance_data);
     let rate = Rate::begin(named, data);
     let entered = loading::enter(job, &target, &looked, findings)?;
     let alloc = || rate.interval(named, data);
@@ -103,7 +103,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
         plan,
-        jvm: Jvm::new(target, looked.shoes, entered, musl, shared),
+        jvm: Jvm::new(target, looked.namespaces, entered, musl, shared),
         notes,
         begin: Instant::now(),
         seconds: 0.0,
@@ -157,7 +157,7 @@ impl PerfEvents {
             Self::Open => "",
             Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
             Self::Filtered => {
-                "its system calls are filtered (seccomp), most likely perf_event_open too"
+                "its system calls are filtered (seccomp), probably perf_event_open as well"
             }
         }
     }

@@ -17,7 +17,7 @@ const UNSEEN: (&str, &str) = (
 );
 const TIMER: (&str, &str) = (
     "perf events cannot be used for this JVM; timers lose samples above the kernel's tick rate",
-    "let the container call perf_event_open (seccomp), and set kernel.perf_event_paranoid to 2 or less",
+    "allow perf_event_open in the seccomp profile, and set kernel.perf_event_paranoid to 2 or less",
 );
 const USER: &str = "without kernel frames";
 const NOT_LET: (&str, &str) = (

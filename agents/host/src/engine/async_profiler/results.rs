@@ -43,7 +43,7 @@ pub fn fold(
     let (file, size) = recording.map_err(|error| match stopped {
         Stopped::AsTold | Stopped::Early => Failure::new(
             format!("the profiler's output is missing: {error}"),
-            "see whether the folder's disk is full",
+            "check whether the disk is full",
         )
         .coded(Code::OutputMissing),
         Stopped::WithTheProcess => killed(),
@@ -133,7 +133,7 @@ fn early(profiles: &[EventProfile]) -> Note {
     let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
     let seconds = seconds.max().unwrap_or(0);
     Note::of(Failure::new(
-        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
+        format!("the profiler ended early, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
     ).coded(Code::ProfilerEnded))
 }
@@ -166,7 +166,7 @@ fn slow(interval: u64, factor: f64) -> Note {
                 milliseconds(interval * factor),
                 milliseconds(interval)
             ),
-            "ask for a longer wall interval",
+            "use a longer --wall-interval",
         ).coded(Code::SamplerSlow))
     }
 }
@@ -190,7 +190,7 @@ fn unreadable(error: Error) -> Failure {
 fn killed() -> Failure {
     Failure::new(
         "the JVM ended during the recording and wrote nothing that can be read: it was killed (SIGKILL, out of memory) or crashed",
-        "look at the system's log and at hs_err files",
+        "look into the system's log and for hs_err files",
     ).coded(Code::ProcessKilled)
 }
 

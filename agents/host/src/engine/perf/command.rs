@@ -172,7 +172,7 @@ impl Running {
         });
         let mut child = command.spawn()?;
         let (Some(stream), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(io::Error::other("perf has no outputs"));
+            return Err(io::Error::other("perf has no output"));
         };
         let (sender, words) = channel();
         let running = Self {

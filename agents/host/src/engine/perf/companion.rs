@@ -15,7 +15,7 @@ use super::java_map::{Asked, Java, MapFile, NO_NAMES};
 use super::recording::Stream;
 use crate::engine::api::{Job, Library, Note, Shared};
 use crate::jvm::preflight::{self, Findings};
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
 use crate::resources::folding::Folding;
@@ -90,7 +90,7 @@ impl Companion {
 /// The process as its user sees it, and what was recorded of it.
 pub struct View {
     target: Target,
-    shoes: Shoes,
+    namespaces: Namespaces,
     findings: Findings,
     session: String,
     shared: Arc<Shared>,
@@ -107,11 +107,11 @@ impl View {
     fn enter(job: &Job) -> Result<Self, Failure> {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let findings = preflight::look(&target);
-        let shoes = Shoes::put_on(&target)?;
+        let namespaces = Namespaces::enter(&target)?;
         Ok(Self {
-            java: Java::look(&findings, &shoes, target.pid),
+            java: Java::look(&findings, &namespaces, target.pid),
             target,
-            shoes,
+            namespaces,
             findings,
             session: job.session.clone(),
             shared: job.shared.clone(),
@@ -152,7 +152,7 @@ impl View {
     fn asked(&self) -> Asked<'_> {
         Asked {
             target: &self.target,
-            shoes: &self.shoes,
+            namespaces: &self.namespaces,
             java: &self.java,
             musl: self.findings.loaded.musl,
             session: &self.session,
@@ -184,7 +184,7 @@ impl View {
             _ => (JitMaps::default(), None),
         };
         let symbols = SymbolOptions {
-            root: self.shoes.path("/").into(),
+            root: self.namespaces.path("/").into(),
             kallsyms_text: kernel.map(Arc::from),
             memory: self.shared.limits.memory_part(SYMBOLS) as usize,
             go_on: self.go_on(),

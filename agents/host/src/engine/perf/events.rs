@@ -68,7 +68,7 @@ impl Event {
         if OF_ASYNC_PROFILER.contains(&name) {
             return Err(Failure::new(
                 format!("{name} cannot be recorded by perf: it needs async-profiler in a JVM"),
-                "record a JVM that async-profiler can be loaded into (--engine async-profiler)",
+                "use --engine async-profiler for a JVM",
             )
             .coded(Code::EventUnsupported));
         }

@@ -17,7 +17,7 @@ use crate::jvm::hsperf;
 use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
@@ -47,10 +47,13 @@ pub struct Java {
 
 impl Java {
     /// The calling thread must have no more rights than the JVM's user.
-    pub fn look(findings: &Findings, shoes: &Shoes, pid: i32) -> Self {
-        let mut options = findings.launched.options(&shoes.named);
+    pub fn look(findings: &Findings, namespaces: &Namespaces, pid: i32) -> Self {
+        let mut options = findings.launched.options(&namespaces.named);
         // The JVM publishes the values in force, so they count last.
-        options.extend(hsperf::options(&shoes.named, &findings.performance_data));
+        options.extend(hsperf::options(
+            &namespaces.named,
+            &findings.performance_data,
+        ));
         let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
         let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
         let no_agents =
@@ -80,7 +83,7 @@ fn other_profiler(findings: &Findings) -> Option<String> {
     let another = || {
         let path = foreign?;
         Some(format!(
-            "another async-profiler ({path}) is loaded, and so nothing else is"
+            "another async-profiler ({path}) is loaded, so hprofiler loads no library"
         ))
     };
     let unknown = || {
@@ -93,7 +96,7 @@ fn other_profiler(findings: &Findings) -> Option<String> {
 /// A JVM to ask.
 pub struct Asked<'a> {
     pub target: &'a Target,
-    pub shoes: &'a Shoes,
+    pub namespaces: &'a Namespaces,
     pub java: &'a Java,
     pub musl: bool,
     pub session: &'a str,
@@ -148,7 +151,7 @@ impl Asked<'_> {
         if !self.java.is_hotspot {
             return Vec::new();
         }
-        let attach = Attach::new(self.target, self.shoes);
+        let attach = Attach::new(self.target, self.namespaces);
         let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
         let unnamed = no_attach.and_then(|()| attach.foresee()).err();
         let unnamed = unnamed.map(|failure| {
@@ -166,14 +169,14 @@ impl Asked<'_> {
 
     /// Ask the JVM in one way after the other, while there is time. Err says why none worked.
     fn ask(&self, answer: &mut Answer) -> Result<(), Failure> {
-        let attach = Attach::new(self.target, self.shoes);
+        let attach = Attach::new(self.target, self.namespaces);
         attach.await_motion();
         let attach = attach.within(ANSWER);
         let first = match self.by_agent(&attach, answer) {
             Ok(map) => {
                 answer.map = Some(map);
                 if !self.java.debug_non_safepoints {
-                    let coarse = "inlined methods are told at safepoints only (-XX:+DebugNonSafepoints tells more)";
+                    let coarse = "inlined methods are known only at safepoints (-XX:+DebugNonSafepoints improves this)";
                     answer.notes.push(Note::plain(coarse));
                 }
                 return Ok(());
@@ -196,7 +199,7 @@ impl Asked<'_> {
             return Err(Failure::plain(reason));
         }
         let not_sent = || {
-            Failure::plain("the library that names Java code was not sent")
+            Failure::plain("the library that names Java code is missing on the host")
                 .coded(Code::LibraryMissing)
         };
         let library = self.library.ok_or_else(not_sent)?;
@@ -207,7 +210,7 @@ impl Asked<'_> {
     }
 
     fn run_folder(&self) -> Result<Held, Failure> {
-        run_folder(self.shoes, &bases(self.shoes), self.session).map_err(Failure::plain)
+        run_folder(self.namespaces, &bases(self.namespaces), self.session).map_err(Failure::plain)
     }
 
     /// Put our agent into the first folder from which the JVM loads it, and take the map that it writes.
@@ -219,9 +222,14 @@ impl Asked<'_> {
         answer: &mut Answer,
     ) -> Result<MapFile, Failure> {
         let mut tried = Vec::new();
-        for base in bases(self.shoes) {
-            let staged =
-                stage_library(self.shoes, &PERFMAP, &base, &library.sha256, &library.bytes);
+        for base in bases(self.namespaces) {
+            let staged = stage_library(
+                self.namespaces,
+                &PERFMAP,
+                &base,
+                &library.sha256,
+                &library.bytes,
+            );
             let held = match staged {
                 Ok(held) => held,
                 Err(reason) => {
@@ -261,7 +269,7 @@ impl Asked<'_> {
 
     /// The map that our agent wrote. If it did not return 0, its reason is in the file.
     fn written(&self, run: &Held, code: i32) -> Result<MapFile, String> {
-        let written = MapFile::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
+        let written = MapFile::open(&run.dir, &self.file(), self.namespaces.uid, Form::Binary)?;
         if code == 0 {
             return Ok(written);
         }
@@ -277,7 +285,7 @@ impl Asked<'_> {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
-                Failure::plain("this version has no Compiler.perfmap (17 has)")
+                Failure::plain("this version has no Compiler.perfmap (JDK 17 and later have it)")
                     .coded(Code::JdkTooOld),
             ),
             Ok((false, _)) => self.by_command_in_tmp(attach, answer),
@@ -293,7 +301,7 @@ impl Asked<'_> {
         let (name, path) = (self.usual_name(), self.usual_path());
         let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
         made.map_err(|_| {
-            let reason = format!("{path} is there, and the JVM would write over it");
+            let reason = format!("{path} exists, and the JVM would overwrite it");
             Failure::new(reason, format!("remove {path} if nobody needs it"))
                 .coded(Code::NoWritableFolder)
         })?;
@@ -308,7 +316,7 @@ impl Asked<'_> {
             Err(failure) => {
                 answer
                     .left
-                    .push(format!("{path}, to which the JVM may yet write"));
+                    .push(format!("{path}, which the JVM may still write"));
                 return Err(failure);
             }
         };
@@ -326,12 +334,12 @@ impl Asked<'_> {
     }
 
     fn text(&self, dir: &OwnedFd, name: &str) -> Result<MapFile, String> {
-        MapFile::open(dir, name, self.shoes.uid, Form::Text)
+        MapFile::open(dir, name, self.namespaces.uid, Form::Text)
     }
 
     fn tmp(&self) -> Result<OwnedFd, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty())
+        openat(CWD, self.namespaces.path("/tmp"), flags, Mode::empty())
             .map_err(|error| format!("/tmp: {error}"))
     }
 
@@ -345,7 +353,7 @@ impl Asked<'_> {
 }
 
 fn no_inlined(why: &str) -> Note {
-    Note::plain(format!("inlined Java methods are not seen: {why}")).coded(Code::NoInlining)
+    Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
 }
 
 /// The format of a map.

@@ -166,7 +166,7 @@ fn refuse_other_user(target: &Target) -> Result<(), Failure> {
             users.name(theirs),
             users.name(own)
         ),
-        "connect as the process's user, or become root with --become sudo",
+        "connect as the process's user, or use --become sudo",
     )
     .coded(Code::NotPermitted))
 }
@@ -182,7 +182,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
             .coded(Code::NoKernelFrames),
         )),
         (true, true) => Some(Note::degraded(
-            "offcpu by perf: most threads that wait have lost their Java frames",
+            "offcpu by perf: most waiting threads have lost their Java frames",
         )),
         (false, true) => None,
     }
@@ -248,7 +248,7 @@ impl Engine for PerfRecord {
     }
 
     fn ask(&mut self) {
-        let _turn = self.shared.attaches.turn_at_the_end();
+        let _turn = self.shared.attaches.take_at_the_end();
         let asked = self.java.is_hotspot && self.java.no_attach.is_none();
         let asked = asked && self.target.stat().is_some();
         let began = Instant::now();
@@ -271,7 +271,7 @@ impl Engine for PerfRecord {
         let kernel = self.rights.kernel_symbols().unwrap_or(None);
         let recorded = self.companion.do_now(FOLD, |view| view.fold(kernel))?;
         let (recorded, unnamed) = recorded.map_err(|error| {
-            Failure::plain(format!("what perf wrote cannot be read: {error}"))
+            Failure::plain(format!("perf's output cannot be read: {error}"))
                 .coded(Code::DamagedRecording)
         })?;
         let mut notes = std::mem::take(&mut self.notes);
@@ -280,7 +280,7 @@ impl Engine for PerfRecord {
         let there = |event: &&Event| recorded.events.iter().any(|it| it.event == event.name);
         let (there, missing): (Vec<&Event>, Vec<&Event>) = self.events.iter().partition(there);
         let missing = (!missing.is_empty())
-            .then(|| format!("perf recorded no event called {}", names(missing)));
+            .then(|| format!("perf recorded no event named {}", names(missing)));
         if there.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
             let failures = notes.map(|note| Failure::new(note.text, note.remedy));
@@ -306,7 +306,7 @@ impl Engine for PerfRecord {
 
     fn raw(&mut self) -> Result<Raw, Failure> {
         Err(Failure::new(
-            "what perf writes is folded as it comes, and kept nowhere",
+            "perf's output is folded as it arrives and not kept",
             "leave --keep-raw out, or use --engine async-profiler for JVMs",
         )
         .coded(Code::OptionIgnored))

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-use flamegraph::perf_data::{Recorded, RecordedEvent};
+use flamegraph::perf_data::Recorded;
 
 use super::java_map::Java;
 use crate::engine::api::{share, Note};
@@ -26,7 +26,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         &["workload failed"],
         Code::ProgramMissing,
         "perf cannot run the host's timeout or sleep, which limits its time",
-        "see whether the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
+        "check that the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
@@ -52,7 +52,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
         ],
         Code::EventUnknown,
         "perf knows no event {} on this host",
-        "choose one that perf list shows on this host",
+        "choose one that `perf list` shows on the host",
     ),
     (
         &["function not implemented"],
@@ -69,7 +69,7 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["too many open files", "too many events", "ulimit -n"],
         Code::TooManyFiles,
-        "perf needs more open files than it may have: one for each thread, processor and event",
+        "perf needs more open files than the limit allows: one for each thread, processor and event",
         "raise the limit of open files (ulimit -n)",
     ),
 ];
@@ -103,7 +103,7 @@ pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
     match killed {
         Some(libc::SIGKILL) => Failure::new(
             "perf was killed by signal 9",
-            "see in the kernel's log (dmesg) whether memory ran out",
+            "check in the kernel's log (dmesg) whether memory ran out",
         )
         .coded(Code::PerfKilled),
         Some(signal) => {
@@ -125,7 +125,7 @@ fn first_of(words: &str) -> String {
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
     let told: Vec<&str> = told.take(3).collect();
     match told.is_empty() {
-        true => "it ended without a word".to_owned(),
+        true => "it ended without a message".to_owned(),
         false => told.join(" ").chars().take(400).collect(),
     }
 }
@@ -133,22 +133,43 @@ fn first_of(words: &str) -> String {
 /// How good a recording is. `better`: async-profiler could record the process too.
 pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     let mut notes = Vec::new();
-    let named = recorded.events.len() > 1;
     for event in &recorded.events {
-        let of = if named {
-            format!(" ({})", event.event)
-        } else {
-            String::new()
+        let of = match recorded.events.len() {
+            1 => String::new(),
+            _ => format!(" ({})", event.event),
         };
-        notes.extend(broken(event, java, &of, better));
-        notes.extend(unknown(event, &of));
+        let percent = share(event.broken, event.taken);
+        let broken = if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
+            let percent = percent.unwrap_or_else(|| "few".to_owned());
+            let what = format!("{percent} of the stacks{of} are broken");
+            Some(no_frame_pointers(&what, better))
+        } else {
+            percent.map(|percent| {
+                let why = "they come from code without frame pointers";
+                Note::plain(format!("{percent} of the stacks{of} are broken: {why}"))
+                    .coded(Code::BrokenStacks)
+            })
+        };
+        let share_of = event.broken as f64 / event.taken.max(1) as f64;
+        notes.extend(broken.map(|note| {
+            note.with("event", event.event.clone())
+                .with("share", share_of)
+        }));
+        let unknown = &event.unknown;
+        if let Some(percent) = share(unknown.unknown_frames, unknown.frames) {
+            let most = unknown.modules.iter().max_by_key(|(_, frames)| **frames);
+            let most = most.map(|(module, _)| format!(", most of them in {module}"));
+            let most = most.unwrap_or_default();
+            let text = format!("{percent} of the frames{of} have no name{most}");
+            notes.push(Note::plain(text).coded(Code::UnknownFrames));
+        }
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
         notes.push(Note::of(
             Failure::new(
-                format!("{percent} of the samples were lost: perf had no time or room for them"),
-                "ask for a lower frequency",
+                format!("{percent} of the samples were lost: perf had too little time or memory"),
+                "use a lower frequency",
             )
             .coded(Code::SamplesLost),
         ));
@@ -157,7 +178,7 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
         notes.push(Note::of(
             Failure::new(
                 format!(
-                    "{} samples were left out: there are more stacks than the agent holds",
+                    "{} samples were left out: there are more stacks than the agent can hold",
                     recorded.left_out
                 ),
                 "record for a shorter time",
@@ -168,7 +189,7 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
     if recorded.malformed > 0 {
         notes.push(
             Note::plain(format!(
-                "{} records of perf's were damaged",
+                "{} records of perf were damaged",
                 recorded.malformed
             ))
             .coded(Code::DamagedRecording),
@@ -193,45 +214,6 @@ fn no_frame_pointers(what: &str, better: bool) -> Note {
         remedy,
     ))
     .coded(Code::NoFramePointers)
-}
-
-fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {
-    let percent = share(event.broken, event.taken);
-    if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
-        let percent = percent.unwrap_or_else(|| "few".to_owned());
-        let what = format!("{percent} of the stacks{of} are broken");
-        let note = no_frame_pointers(&what, better);
-        return Some(
-            note.with("event", event.event.clone())
-                .with("share", share_of(event)),
-        );
-    }
-    percent.map(|percent| {
-        Note::plain(format!(
-            "{percent} of the stacks{of} are broken: they come from code without frame pointers"
-        ))
-        .coded(Code::BrokenStacks)
-        .with("event", event.event.clone())
-        .with("share", share_of(event))
-    })
-}
-
-/// The share of broken stacks, 0 to 1.
-fn share_of(event: &RecordedEvent) -> f64 {
-    event.broken as f64 / event.taken.max(1) as f64
-}
-
-fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
-    let unknown = &event.unknown;
-    let percent = share(unknown.unknown_frames, unknown.frames)?;
-    let most = unknown.modules.iter().max_by_key(|(_, frames)| **frames);
-    let most = most.map_or(String::new(), |(module, _)| {
-        format!(", most of them in {module}")
-    });
-    Some(
-        Note::plain(format!("{percent} of the frames{of} have no name{most}"))
-            .coded(Code::UnknownFrames),
-    )
 }
 
 /// The longest table of the kernel's symbols that is read, in bytes.
@@ -273,7 +255,7 @@ impl Rights {
     pub fn note(&self) -> Option<Note> {
         let get = |capability: &str| match self.root {
             true => format!("give the agent's container {capability}"),
-            false => "become root (--become sudo)".to_owned(),
+            false => "use --become sudo".to_owned(),
         };
         let paranoid = shown(self.paranoid);
         if !self.kernel {
@@ -300,7 +282,7 @@ impl Rights {
                 )
             }
             (true, Some(2..)) => "set kernel.kptr_restrict to 1".to_owned(),
-            (true, _) => "see whether a container hides /proc/kallsyms".to_owned(),
+            (true, _) => "check whether a container hides /proc/kallsyms".to_owned(),
         };
         let note = Note::plain("kernel functions have no names").coded(Code::NoKernelNames);
         Some(note.because(Failure::new(why, remedy)))
@@ -357,7 +339,7 @@ mod tests {
             ("Couldn't create thread/CPU maps: No such process\n", "has ended"),
             ("Workload failed: No such file or directory\n", "sleep"),
             ("Error:\nquite new\n[ perf record: Woken up 1 times ]\n", "record x: quite new"),
-            ("", "without a word"),
+            ("", "without a message"),
         ] {
             let reason = failure(words, "x").reason;
             assert!(reason.contains(want), "{words:?} became {reason:?}");
@@ -403,7 +385,7 @@ mod tests {
                 false,
                 false,
                 1,
-                "become root (--become sudo), with kernel.kptr_restrict at 1",
+                "use --become sudo, with kernel.kptr_restrict at 1",
             ),
             (true, false, 1, "container CAP_SYSLOG"),
             (true, true, 2, "set kernel.kptr_restrict to 1"),

@@ -156,8 +156,8 @@ impl Command {
             let frequency = self.frequency;
             notes.push(Note::of(
                 Failure::new(
-                    format!("{frequency} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)"),
-                    "ask for a lower frequency, or raise that limit",
+                    format!("{frequency} Hz is the most that the kernel allows (kernel.perf_event_max_sample_rate)"),
+                    "use a lower frequency, or raise that limit",
                 )
                 .coded(Code::FrequencyLowered),
             ));

@@ -59,7 +59,7 @@ impl Recording {
         let called = Instant::now();
         let left = |limit: Duration| limit.saturating_sub(called.elapsed());
         let (cut, until) = UnixStream::pair().map_err(|error| {
-            let reason = format!("no socket beside perf's stream: {error}");
+            let reason = format!("cannot create a socket for perf: {error}");
             Failure::new(reason, "raise the limit of open files (ulimit -n)")
                 .coded(Code::TooManyFiles)
         })?;
@@ -82,8 +82,8 @@ impl Recording {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
                 return Err(Failure::new(
-                    format!("perf did not begin within {} s", OPEN.as_secs()),
-                    "see whether all processors of the host are taken (uptime), and record when they are not",
+                    format!("perf did not start within {} s", OPEN.as_secs()),
+                    "check whether all processors of the host are busy (uptime), and record again later",
                 )
                 .coded(Code::PerfTimeout))
             }
@@ -119,7 +119,7 @@ impl Recording {
         let seconds = self.begin.elapsed().as_secs_f64();
         (samples as f64 > BURST + most * seconds).then(|| {
             Failure::new(
-                format!("{names}: too often for each to be a sample, {samples} in {seconds:.1} s"),
+                format!("{names}: too frequent to record each, {samples} in {seconds:.1} s"),
                 format!("count {names} by perf stat, or record cpu or a rarer event"),
             )
             .coded(Code::EventTooFrequent)
@@ -136,7 +136,7 @@ impl Recording {
         }
         let mut notes = Vec::new();
         if self.late {
-            let late = Note::degraded("perf did not count yet when it began");
+            let late = Note::degraded("perf started counting late");
             notes.push(late.coded(Code::PerfLate));
         }
         let early = self.read.try_recv().ok();

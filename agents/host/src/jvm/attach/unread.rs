@@ -13,7 +13,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use super::socket;
 use super::trigger::Trigger;
 use crate::os::audit;
-use crate::os::identity::Shoes;
+use crate::os::identity::Namespaces;
 use crate::os::peer;
 use crate::os::proc::target::Target;
 
@@ -91,7 +91,7 @@ impl Unread {
         self.told = true;
         let pid = self.pid;
         Some(format!(
-            "{path}: process {pid} has yet to look at it, and would dump its threads without it; it goes by itself if that is within a lease"
+            "{path}: process {pid} has not read it yet and would dump its threads without it; the agent removes it as soon as the JVM has read it"
         ))
     }
 
@@ -102,7 +102,7 @@ impl Unread {
         let run = || {
             kept = kept.take().filter(|one| {
                 audit::about(one.pid);
-                Shoes::of_user(one.uid, one.gid).is_err() || !one.is_over()
+                Namespaces::of_user(one.uid, one.gid).is_err() || !one.is_over()
             });
         };
         thread::scope(|scope| {

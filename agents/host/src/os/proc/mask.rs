@@ -65,6 +65,9 @@ fn announces_secret(argument: &str) -> bool {
 /// What follows `name=` or `"name":` with a telling name is hidden up to the next option, or to the end: nobody knows
 /// which separators a value itself holds. So are the passwords of URLs.
 fn masked(argument: &str) -> String {
+    if !argument.contains(['=', ':']) {
+        return argument.to_owned();
+    }
     let (mut open, mut end) = (String::new(), 0);
     for login in LOGIN.find_iter(argument) {
         let user = login.start() + "://".len();

@@ -59,7 +59,7 @@ impl Target {
         match target.stat() {
             Some(stat) if stat.start_time == start_time => Ok(target),
             Some(_) => Err(Failure::plain(format!(
-                "process {pid} has ended; its number now belongs to another"
+                "process {pid} has ended; its pid now belongs to another process"
             ))
             .coded(Code::ProcessEnded)),
             None => Err(gone()),

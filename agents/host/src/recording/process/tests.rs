@@ -82,12 +82,12 @@ fn an_engine_that_breaks_leaves_all_the_same() {
         (over.outcome.stage, over.left),
         (Stage::Record, vec!["told".to_owned()])
     );
-    assert!(over.outcome.reason.contains("a fault of hprofiler"));
+    assert!(over.outcome.reason.contains("a bug in hprofiler"));
 }
 
 #[test]
 fn what_breaks_is_told_as_a_failure() {
     let broke = catch_panic(|| -> Result<(), Failure> { panic!("meant: what follows is tested") });
-    assert!(broke.unwrap_err().reason.contains("a fault of hprofiler"));
+    assert!(broke.unwrap_err().reason.contains("a bug in hprofiler"));
     assert!(catch_panic(|| Ok(())).is_ok());
 }

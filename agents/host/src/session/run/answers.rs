@@ -36,7 +36,7 @@ impl Session {
         let (protocol, lease) = (greeting.protocol, greeting.lease_seconds);
         if protocol != PROTOCOL {
             return Err(Failure::new(
-                format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
+                format!("the agent speaks protocol {PROTOCOL}, not {protocol}"),
                 "use a coordinator and an agent of the same version",
             )
             .coded(Code::VersionMismatch));
@@ -142,7 +142,7 @@ impl Session {
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
         match self.recordings.is_some() {
             true => Err(
-                Failure::plain(format!("{asked} was asked for while a recording goes on"))
+                Failure::plain(format!("{asked} is not possible during a recording"))
                     .coded(Code::BadRequest),
             ),
             false => Ok(()),
@@ -177,7 +177,7 @@ impl Session {
         let recordings = self
             .recordings
             .as_mut()
-            .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
+            .ok_or_else(|| Failure::plain("start came before prepare"))?;
         recordings.start()?;
         self.keep();
         self.advance();

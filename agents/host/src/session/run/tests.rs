@@ -75,7 +75,7 @@ fn what_was_given_up_is_stayed_for() {
     let mut told = String::new();
     from.read_to_string(&mut told).unwrap();
     assert!(
-        told.contains("what is beside process 7, which hangs"),
+        told.contains("the files beside process 7, which hangs"),
         "{told}"
     );
     assert!(!told.contains("it went on"), "{told}");

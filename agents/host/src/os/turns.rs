@@ -1,0 +1,149 @@
+//! Turns at something that several threads want at once.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many have a turn at a time. One that keeps it too long, as in a file system that hangs, loses it, and the next begins.
+pub struct Turns {
+    most: usize,
+    longest: Duration,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// By number, and since when.
+    taken: Vec<(u64, Instant)>,
+    number: u64,
+    /// Nobody gets a turn any more.
+    over: bool,
+}
+
+/// Somebody's turn, until this is dropped.
+pub struct Turn<'a> {
+    turns: &'a Turns,
+    number: u64,
+}
+
+impl Turns {
+    pub fn new(most: usize, longest: Duration) -> Self {
+        Self {
+            most,
+            longest,
+            state: Mutex::default(),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// Wait for a turn; None once nobody gets one any more.
+    pub fn take(&self) -> Option<Turn<'_>> {
+        self.wait(true)
+    }
+
+    /// Wait for a turn at what ends a recording, which is not refused.
+    pub fn take_at_the_end(&self) -> Option<Turn<'_>> {
+        self.wait(false)
+    }
+
+    fn wait(&self, begins: bool) -> Option<Turn<'_>> {
+        let mut state = self.state();
+        loop {
+            if begins && state.over {
+                return None;
+            }
+            state
+                .taken
+                .retain(|(_, since)| since.elapsed() < self.longest);
+            if state.taken.len() < self.most {
+                break;
+            }
+            let first = state.taken.iter().map(|(_, since)| since.elapsed()).max();
+            let left = self.longest.saturating_sub(first.unwrap_or_default());
+            let waited = self.freed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.number += 1;
+        let number = state.number;
+        state.taken.push((number, Instant::now()));
+        Some(Turn {
+            turns: self,
+            number,
+        })
+    }
+
+    /// Nobody begins any more; those that wait learn it at once.
+    pub fn end(&self) {
+        self.state().over = true;
+        self.freed.notify_all();
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.state().over
+    }
+
+    /// How long so many may have to wait for each other, should all keep their turns too long.
+    pub fn patience(&self, count: usize) -> Duration {
+        self.longest * count.div_ceil(self.most) as u32
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let number = self.number;
+        self.turns.state().taken.retain(|(turn, _)| *turn != number);
+        self.turns.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread::{scope, yield_now};
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn so_many_at_a_time() {
+        let turns = Turns::new(3, LONG);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = || {
+            let _turn = turns.take().unwrap();
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            (0..100).for_each(|_| yield_now());
+            now.fetch_sub(1, Ordering::SeqCst);
+        };
+        scope(|scope| (0..64).for_each(|_| drop(scope.spawn(work))));
+        assert!(most.into_inner() <= 3);
+    }
+
+    #[test]
+    fn those_that_hang_do_not_hold_up_the_others() {
+        let turns = Turns::new(2, Duration::from_millis(20));
+        let held = [turns.take(), turns.take()];
+        let next = [turns.take(), turns.take()];
+        assert!(held.iter().chain(&next).all(Option::is_some));
+        // Late ends of turns that have passed end nobody else's.
+        drop(held);
+        assert!(turns.state().taken.len() <= 2);
+        assert_eq!(turns.patience(5), Duration::from_millis(60));
+    }
+
+    #[test]
+    fn who_waits_learns_that_nobody_begins_any_more() {
+        let turns = Turns::new(1, LONG);
+        let held = turns.take().unwrap();
+        scope(|scope| {
+            let waiting = scope.spawn(|| turns.take().is_none());
+            turns.end();
+            assert!(waiting.join().unwrap());
+        });
+        drop(held);
+        assert!(turns.take().is_none() && turns.take_at_the_end().is_some());
+    }
+}

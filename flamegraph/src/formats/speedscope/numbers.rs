@@ -1,0 +1,192 @@
+//! The numbers of a file: arrays of them, the value they count to, and what is left of fractions.
+
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use foldhash::fast::RandomState;
+use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::read::{wrong, Head};
+use crate::profile::{Error, Node, Profile, Result, ValueType};
+
+/// More values than any real file has.
+const MOST_VALUES: usize = 32;
+
+/// Where a number goes.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    pub(super) value: usize,
+    /// By how much its unit is coarser than the value's.
+    factor: i64,
+}
+
+impl Column {
+    /// The value a profile of the file speaks of; profiles of one unit share one.
+    pub(super) fn of(head: &Head<'_>, profile: &mut Profile, cells: usize) -> Result<Column> {
+        let (meaning, factor) = match (&head.value, &*head.unit) {
+            (Some(value), _) => (ValueType::new(&*value.name, &*value.unit), 1),
+            (None, "none") => (ValueType::samples(), 1),
+            (None, "bytes") => (ValueType::new("space", "bytes"), 1),
+            (None, "nanoseconds") => (time(), 1),
+            (None, "microseconds") => (time(), 1_000),
+            (None, "milliseconds") => (time(), 1_000_000),
+            (None, "seconds") => (time(), 1_000_000_000),
+            (None, other) => return Err(wrong(format!("unknown unit {other:?}"))),
+        };
+        let known = profile.values().iter().position(|value| *value == meaning);
+        // Our own files have one profile for each value, and values may be alike.
+        let known = known.filter(|_| head.value.is_none());
+        let value = match known {
+            Some(known) => known,
+            None if profile.values().len() == MOST_VALUES => {
+                let limit = MOST_VALUES as u64;
+                return Err(Error::Limit {
+                    what: "values of the speedscope file",
+                    limit,
+                });
+            }
+            None => profile.push_value(meaning, cells)?,
+        };
+        Ok(Column { value, factor })
+    }
+
+    /// A number of the file in the value's unit, rounded where it has a fraction.
+    pub(super) fn scale(self, number: &str) -> Result<i64> {
+        let (whole, fraction) = self.parts(number)?;
+        Ok(whole + i64::from(fraction >= 0.5))
+    }
+
+    /// The same without rounding: a whole number, and the fraction that is left, below 1.
+    pub(super) fn parts(self, number: &str) -> Result<(i64, f64)> {
+        let too_large = || wrong(format!("{number} does not fit in 64 bits"));
+        if let Ok(whole) = number.parse::<i64>() {
+            let whole = whole.checked_mul(self.factor).ok_or_else(too_large)?;
+            return Ok((whole, 0.0));
+        }
+        let parsed: f64 = number
+            .parse()
+            .map_err(|_| wrong(format!("{number:.40} where a number should be")))?;
+        let scaled = parsed * self.factor as f64;
+        // 2^63 is the first that does not fit; NaN and infinities are not JSON.
+        if scaled.abs() >= 9_223_372_036_854_775_808.0 {
+            return Err(too_large());
+        }
+        // Numbers this large have no fractions, so that one more of a whole number fits.
+        Ok((scaled.floor() as i64, scaled - scaled.floor()))
+    }
+}
+
+/// Nothing says whether it is CPU time or time on the clock.
+fn time() -> ValueType {
+    ValueType::new("time", "nanoseconds")
+}
+
+/// Calls `found` with the number of each element and the element.
+pub(super) fn each<'a, T: Deserialize<'a>>(
+    array: &'a RawValue,
+    found: impl FnMut(usize, T) -> Result<()>,
+) -> Result<()> {
+    let mut failed = None;
+    let elements = Elements {
+        found,
+        failed: &mut failed,
+        element: PhantomData,
+    };
+    let mut json = serde_json::Deserializer::from_str(array.get());
+    let done = json.deserialize_seq(elements);
+    match (failed, done) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(wrong(without_place(&error))),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// The message without line and column, which are not those of the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rfind(" at line ")
+        .map_or(text.clone(), |end| text[..end].to_string())
+}
+
+struct Elements<'f, T, F> {
+    found: F,
+    failed: &'f mut Option<Error>,
+    element: PhantomData<T>,
+}
+
+impl<'a, T: Deserialize<'a>, F: FnMut(usize, T) -> Result<()>> Visitor<'a> for Elements<'_, T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(mut self, mut array: A) -> std::result::Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(element) = array.next_element()? {
+            if let Err(error) = (self.found)(number, element) {
+                *self.failed = Some(error);
+                return Err(A::Error::custom("stopped"));
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The texts of the elements of an array of numbers, which is known to be JSON.
+pub(super) fn numbers(array: &RawValue) -> Result<impl Iterator<Item = &str>> {
+    let text = array.get().trim();
+    let inner = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let inner = inner.ok_or_else(|| wrong(format!("{text:.40} where an array should be")))?;
+    let empty = inner.trim().is_empty();
+    Ok(inner.split(',').map(str::trim).filter(move |_| !empty))
+}
+
+/// Stacks whose fractions are remembered; of more each weight is rounded by itself.
+const MOST: usize = 1 << 20;
+
+/// The fraction, below 1, that is left of each stack and value.
+#[derive(Default)]
+pub(super) struct Fractions {
+    left: HashMap<(usize, Node), f64, RandomState>,
+}
+
+impl Fractions {
+    /// Adds a fraction below 1; returns what became a whole number.
+    pub(super) fn take(&mut self, leaf: Node, value: usize, fraction: f64) -> i64 {
+        if fraction == 0.0 {
+            return 0;
+        }
+        let full = self.left.len() >= MOST;
+        let left = match self.left.entry((value, leaf)) {
+            Entry::Vacant(_) if full => return i64::from(fraction >= 0.5),
+            entry => entry.or_insert(0.0),
+        };
+        *left += fraction;
+        let whole = left.floor();
+        *left -= whole;
+        whole as i64
+    }
+
+    /// Gives what is missing of the totals to those with the largest fractions.
+    pub(super) fn share_out(self, profile: &mut Profile) -> Result<()> {
+        for value in 0..profile.values().len() {
+            let of_value = self.left.iter().filter(|((of, _), _)| *of == value);
+            let mut left: Vec<(Node, f64)> =
+                of_value.map(|(&(_, leaf), &left)| (leaf, left)).collect();
+            // By node where they are alike, so that a file is always read alike; summed up in that order, too.
+            left.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+            let missing = left.iter().map(|&(_, left)| left).sum::<f64>().round();
+            for &(leaf, _) in left.iter().take(missing as usize) {
+                profile.add(leaf, value, 1)?;
+            }
+        }
+        Ok(())
+    }
+}
