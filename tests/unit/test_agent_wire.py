@@ -72,10 +72,10 @@ def test_a_payload_that_breaks_off():
 
 
 def test_an_endless_line_is_given_up_at_the_limit():
-    wire = Wire(Bytes(b"x" * 5000, piece=1000))
+    channel = Bytes(b"x" * 5000, piece=1000)
     with pytest.raises(BadEvent, match="more than 2000"):
-        wire.line(2000)
-    assert wire._channel.data  # it did not read on
+        Wire(channel).line(2000)
+    assert channel.data  # it did not read on
 
 
 def test_requests_are_lines():

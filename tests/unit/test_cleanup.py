@@ -130,7 +130,7 @@ def test_each_result_has_a_line(run):
     ]
 
 
-def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
+def test_hosts_that_fail_are_reported_and_the_others_cleaned(run):
     bad = [{**PROFILER, "result": "stopped"}, {**PRIVATE, "result": "failed", "reason": "busy"}]
     code, out, err = run(
         yes=True, a="sys.exit(3)", b=host(PROFILER, PRIVATE), c=host(PROFILER, PRIVATE, cleaned=bad)
@@ -142,7 +142,7 @@ def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
     assert run(yes=True, a="sys.exit(3)")[0] is Exit.NOTHING
 
 
-def test_what_cannot_be_told_is_no_success(run):
+def test_an_unknown_state_is_no_success(run):
     code, out, _ = run(yes=True, a=host({**PROFILER, "state": "unknown", "reason": "process 7 is stopped"}))
     assert code is Exit.PARTIAL and "leave profiler in pid 7 (yarn): process 7 is stopped" in out
 

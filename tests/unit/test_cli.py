@@ -215,7 +215,7 @@ def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("words", ["selectors", "convert --help"])
-def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "hprofiler", *words.split()]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

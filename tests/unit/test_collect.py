@@ -274,7 +274,7 @@ def test_looking_only(fleet):
     assert line(results["idle"])[0] is Status.IDLE and line(results["gone"])[0] is Status.FAILED
 
 
-def test_processes_of_which_nobody_knows_whether_they_are_meant_are_told_in_a_run(fleet):
+def test_processes_that_may_match_are_reported(fleet):
     body = """hello()
 hangs = [dict(pid=pid, reason="it hangs", doubtful=True) for pid in (9, 10)]
 read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a helper"), *hangs]); read()"""

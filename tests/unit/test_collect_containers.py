@@ -54,7 +54,7 @@ def look(tmp_path):
     stand_ins.clean()
 
 
-def test_whom_to_believe_is_told_and_is_no_label(look):
+def test_owners_of_containers_are_sent_and_are_no_labels(look):
     containers = {ONE: {"node": "n1", RUN_FOR: "etl", MANAGER_PORT: "8042"}, TWO: {MANAGER_PORT: "8042"}}
     result = look(
         [process(5, ONE)],
@@ -82,7 +82,7 @@ def test_a_selector_narrows(look):
     assert result.outcomes == ()  # nothing is missing: the selector may mean less than the container holds
 
 
-def test_containers_without_a_jvm_are_told(look):
+def test_containers_without_a_jvm_are_reported(look):
     result = look([process(6, TWO)])
     (line,) = result.outcomes
     assert (line.status, line.stage) == (Status.DEGRADED, "find")

@@ -130,7 +130,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_path):
+def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path):
     done = hprofiler("convert", tmp_path / "none", *words)
     assert done.returncode == 2
     assert says in done.stderr.decode()
@@ -154,7 +154,7 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
         (["--from", "pprof"], 4, "pprof: "),
     ],
 )
-def test_what_cannot_be_done_is_said_with_the_file(job, words, code, says, tmp_path):
+def test_errors_name_the_file(job, words, code, says, tmp_path):
     done = hprofiler("convert", job, *words, "-o", tmp_path / "x.svg")
     assert done.returncode == code
     assert says in done.stderr.decode()
@@ -163,7 +163,7 @@ def test_what_cannot_be_done_is_said_with_the_file(job, words, code, says, tmp_p
 
 
 @pytest.mark.parametrize("option", [[], ["--diff"]])
-def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
+def test_a_folder_is_an_error_that_names_a_profile_in_it(job, tmp_path, option):
     def says(folder):
         done = hprofiler("convert", *([job, *option] if option else []), folder, "-o", tmp_path / "x.html")
         assert done.returncode == 2
@@ -193,7 +193,7 @@ def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
         ("none.folded --flamechart -o x.svg", "cannot read none.folded: No such file or directory"),
     ],
 )
-def test_a_stream_that_cannot_be_used_is_said(job, line, says):
+def test_a_stream_that_cannot_be_used_is_an_error(job, line, says):
     done = in_a_shell(line, job.parent)
     assert done.returncode == 2
     assert done.stderr.decode().splitlines()[0] == f"hprofiler: {says}"
@@ -215,7 +215,7 @@ def test_a_sum_that_does_not_fit_has_a_mean(tmp_path):
     assert mean == [f"a {2**62}", f"b {2**62 - 1}"]
 
 
-def test_what_matched_nothing_is_said_with_what_there_is(job, tmp_path):
+def test_an_expression_without_a_match_is_an_error_that_lists_what_there_is(job, tmp_path):
     done = hprofiler("convert", job, job, "--include", "no where", "-o", tmp_path / "x.svg")
     assert (done.returncode, done.stderr.decode().splitlines()) == (
         4,
@@ -235,7 +235,7 @@ def test_what_matches_in_one_input_is_enough(job):
     assert convert("-", "--diff", job, "--exclude", "main", stdin=b"idle;wait 7\n") == ["idle;wait 7 7"]
 
 
-def test_an_event_that_is_not_there_is_told_those_that_are(tmp_path):
+def test_an_event_that_is_not_there_is_an_error_that_lists_the_others(tmp_path):
     perf = b"java 1 2.5: 10 cycles:u:\n\tff f (/x)\n\njava 1 2.6: 10 faults:\n\tff f (/x)\n\n"
     done = hprofiler("convert", "-", "--event-filter", "cpu", "-o", tmp_path / "x.svg", stdin=perf)
     assert done.returncode == 2
@@ -253,7 +253,7 @@ java 1 [000] 2.0: 9 cpu-clock:
 """
 
 
-def test_which_of_several_events_is_written_is_told():
+def test_of_several_events_the_first_is_written_with_a_note():
     done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
     assert (done.returncode, done.stdout) == (0, b"java;main 7\n")
     note = b"hprofiler: of several events page-faults is written; choose another with --value: cpu-clock\n"

@@ -130,7 +130,7 @@ def test_processes_are_compared_with_those_of_their_kind(tmp_path):
     assert slow.beyond and slow.noise < 0.02
 
 
-def test_what_appeared_and_vanished_is_told_with_its_caller(tmp_path):
+def test_methods_that_appeared_or_vanished_have_their_caller(tmp_path):
     changes = compare(
         run_of(tmp_path / "a", "main;old;deep 300\nmain;same 700\n"),
         run_of(tmp_path / "b", "main;new 300\nmain;same 695\nmain;rare 5\n"),
@@ -160,7 +160,7 @@ def test_events_are_compared_in_what_their_pictures_show(tmp_path):
     assert "2.0 MiB, 4,000 samples, 1 process" in text and "shares of allocated memory" in text
 
 
-def test_unlike_events_are_told(tmp_path, before):
+def test_runs_of_different_events_are_an_error(tmp_path, before):
     hosts = [MadeHost("h", events={"alloc": {1: "main;x 10\n"}})]
     alloc = make_run(tmp_path / "alloc", hosts, events=("alloc",)).path
     with pytest.raises(UsageError, match="no event in common") as error:
@@ -170,7 +170,7 @@ def test_unlike_events_are_told(tmp_path, before):
         compare(before, before, "lock")
 
 
-def test_a_side_without_samples_is_told(tmp_path, before):
+def test_a_side_without_samples_is_an_error(tmp_path, before):
     empty = run_of(tmp_path / "empty", "main;a 5\n")
     (empty / "hosts/h0/1/cpu.pb.gz").write_bytes(b"damaged")
     with pytest.raises(ProfileError, match=r"no samples of cpu in .*empty: its profile .* cannot be used"):
@@ -259,7 +259,7 @@ def test_the_json_has_everything_that_changed(before, after):
     assert hot["self"]["change"] == pytest.approx(hot["self"]["after"] - hot["self"]["before"])
 
 
-def test_a_profile_that_cannot_be_used_is_left_out_and_told(before, after):
+def test_a_profile_that_cannot_be_used_is_left_out_with_a_warning(before, after):
     (after / "hosts/h1/2/cpu.pb.gz").write_bytes(b"damaged")
     done = hprofiler(before, after)
     assert done.returncode == 3
@@ -305,7 +305,7 @@ def test_the_page_has_both_runs(before, after, tmp_path):
         (["README.md"], 2, "AFTER"),
     ],
 )
-def test_mistakes_are_told(words, code, says):
+def test_mistakes_are_errors(words, code, says):
     done = hprofiler(*words)
     assert (done.returncode, done.stdout) == (code, "") and says in done.stderr
 
@@ -345,7 +345,7 @@ def test_amounts_of_cpu_time_are_times_whatever_the_frequency(tmp_path):
     assert by_name(text)["b"].own.after == 6000, "folded text knows no time"
 
 
-def test_a_side_that_is_not_all_is_told(tmp_path):
+def test_a_partial_side_is_marked(tmp_path):
     before = run_of(tmp_path / "a", JOB)
     hosts = [MadeHost("h", {1: JOB})]
     for pid in range(2, 41):

@@ -51,7 +51,7 @@ def test_what_an_agent_tells_is_checked(lie):
         decode(json.dumps({"type": "checked", **CHECKED, **lie}).encode())
 
 
-def test_what_a_terminal_would_obey_is_not_told():
+def test_control_characters_are_not_printed():
     told = decode(
         json.dumps(
             {"type": "checked", **CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]}
@@ -104,7 +104,7 @@ def test_each_host_says_for_itself(stand_ins):
         ("perf", "nosuch", None),
     ],
 )
-def test_what_to_know_of_an_event_is_told_with_what_to_do(stand_ins, engine, event, meant):
+def test_doubts_about_an_event_have_a_remedy(stand_ins, engine, event, meant):
     told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
     body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
     (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
@@ -163,7 +163,7 @@ def shown(*hosts: HostChecked, out: Any = None) -> str:
     return str(out.getvalue())
 
 
-def test_the_worst_comes_first_and_what_is_alike_is_told_once():
+def test_the_worst_comes_first_and_alike_findings_are_one():
     fine = Finding("ok", "load", "load 0.1 on 2 processors")
     text = shown(
         host("calm", Status.OK, findings=[fine]),

@@ -7,8 +7,6 @@ import math
 import pytest
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.kubernetes.problems import said
-from hprofiler.resolve.yarn import rest
 
 DIGITS = b"9" * 5000
 """More than Python 3.11 reads as a whole number, and earlier ones in less than the square of their time."""
@@ -40,10 +38,3 @@ def test_what_is_refused(text: bytes) -> None:
 
 def test_nobody_counts_to_a_number_of_many_digits() -> None:
     assert foreign_json.read(b"[" + DIGITS + b"]") == [math.inf]
-
-
-def test_every_reader_is_bounded() -> None:
-    """Those of a ResourceManager's and of an API server's words."""
-    body = b'{"RemoteException": {"message": "no"}, "reason": "r", "n": ' + DIGITS + b"}"
-    assert rest._said(body) == "no"
-    assert said(body).reason == "r"

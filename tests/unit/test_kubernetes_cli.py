@@ -94,7 +94,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any
     assert "pip install 'hprofiler[kubernetes]'" in capsys.readouterr().err
 
 
-def test_what_is_refused_is_said(server: ApiServer, tmp_path: Path, capsys: Any) -> None:
+def test_refusals_are_errors_with_a_remedy(server: ApiServer, tmp_path: Path, capsys: Any) -> None:
     server.replies["api/v1/namespaces/data/pods"] = lambda _: (
         403,
         status(403, "Forbidden", "pods is forbidden"),

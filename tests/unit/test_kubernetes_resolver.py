@@ -1,4 +1,4 @@
-"""From pods to hosts: what is asked, which containers are targets, what is said of the others."""
+"""From pods to hosts: what is asked, which containers are targets, whose pods they are, what changes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hprofiler.model import Status
 from hprofiler.resolve import TooMany
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.kubernetes.asked import Asked, parse
+from hprofiler.resolve.kubernetes.listing import label_selector
 from tests.unit.conftest import Locate
-from tests.unit.kubernetes_server import ApiServer, of, pod, waiting
+from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
 
 
 @pytest.mark.parametrize(
@@ -237,3 +238,163 @@ def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -
     server.pods = [pod("a", node=node)]
     with pytest.raises(KubernetesError, match="is not a host"):
         locate(via="ssh")
+
+
+def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
+    selector = {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [
+            {"key": "tier", "operator": "In", "values": ["a", "b"]},
+            {"key": "canary", "operator": "DoesNotExist"},
+        ],
+    }
+    path = "apis/apps/v1/namespaces/default/deployments/web"
+    server.replies[path] = lambda _: (200, {"spec": {"selector": selector}})
+    server.pods = [of(pod("web-1"), "ReplicaSet", "web-5d8f", **{"pod-template-hash": "5d8f"})]
+    locate("deployment/web")
+    assert server.asked[-1][1]["labelSelector"] == ["app=web,tier in (a,b),!canary"]
+    server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
+    with pytest.raises(KubernetesError, match="get deployments in the namespace default") as caught:
+        locate("deployment/web")
+    assert 'apiGroups: ["apps"], resources: ["deployments"], verbs: [get]' in caught.value.remedy
+    server.replies[path] = lambda _: (404, status(404, "NotFound", 'deployments.apps "web" not found'))
+    with pytest.raises(KubernetesError, match=r'deployments\.apps "web" not found'):
+        locate("deployment/web")
+    with pytest.raises(UsageError, match="which is in one namespace"):
+        locate("deployment/web", all_namespaces=True)
+    with pytest.raises(KubernetesError, match="unknown selector 'Near'"):
+        label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "own"),
+    [
+        ("deployment/web", {"of web-5d8f", "of web-6c7b"}),
+        ("replicaset/web-6c7b", {"of web-6c7b"}),
+        ("statefulset/web", {"of the set"}),
+        ("daemonset/web", {"on each node"}),
+        ("job/web", {"of the job"}),
+        ("cronjob/web", {"in the night"}),
+    ],
+)
+def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: set[str]) -> None:
+    """Whatever else a workload's selector matches."""
+    kind = "" if "job" in asked else asked.replace("/", "s/")
+    path = f"apis/apps/v1/namespaces/default/{kind}"
+    server.replies[path] = lambda _: (200, {"spec": {"selector": {"matchLabels": {"app": "web"}}}})
+    owners = {
+        "of web-5d8f": ("ReplicaSet", "web-5d8f", "5d8f"),
+        "of web-6c7b": ("ReplicaSet", "web-6c7b", "6c7b"),
+        "of another deployment": ("ReplicaSet", "web-canary-5d8f", "5d8f"),
+        "of the set": ("StatefulSet", "web", ""),
+        "on each node": ("DaemonSet", "web", ""),
+        "of the job": ("Job", "web", ""),
+        "in the night": ("Job", "web-29387520", ""),
+        "of another's nights": ("Job", "web-canary-29387520", ""),
+        "of the second job": ("Job", "web-2", ""),
+        "of no number": ("Job", "web-२९३८७५२०", ""),
+    }
+    made = [
+        of(pod(what.replace(" ", "-").replace("'", "")), kind, name, **{"pod-template-hash": given})
+        for what, (kind, name, given) in owners.items()
+    ]
+    alien = pod("of-another-system")
+    alien["metadata"]["ownerReferences"] = [
+        {"apiVersion": "example.com/v1", "kind": kind, "name": name} for kind, name, _ in owners.values()
+    ]
+    alien["metadata"]["labels"] = {"pod-template-hash": "5d8f"}
+    server.pods = [*made, pod("of-nobody"), alien]
+    assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
+
+
+OUT_OF_MEMORY = {"reason": "OOMKilled", "exitCode": 137}
+
+
+def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
+    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
+    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
+    (host,) = locate(via="ssh").hosts
+    names = [labels["process"] for labels in host.containers.values()]
+    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
+    server.pods = [pod("a"), pod("a", namespace="other")]
+    (host,) = locate(via="ssh", all_namespaces=True).hosts
+    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
+
+
+def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
+    """Whoever runs, waits, comes and goes in which namespace."""
+    down = pod("down", namespace="b", states={"main": waiting("ErrImagePull")})
+    server.pods = [pod("web", namespace="a"), down]
+    found = locate(all_namespaces=True)
+    assert [found.hosts[0].name, found.absent[0].host] == ["a/web", "b/down"]
+    server.pods = [pod("web", namespace="a")]
+    found = locate(all_namespaces=True)
+    assert found.hosts[0].name == "web"
+    server.pods = [pod("new", namespace="a"), pod("web", namespace="c")]
+    lines = [(line.host, line.reason) for line in found.new_processes()]
+    assert lines == [
+        ("web", "the pod was deleted during the recording"),
+        ("new", "new started during the recording and is not in it"),
+        ("c/web", "c/web started during the recording and is not in it"),
+    ]
+
+
+def test_by_ssh_changes_name_the_pod(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("stays"), pod("leaves")]
+    found = locate(via="ssh")
+    server.pods = [pod("stays")]
+    (line,) = found.new_processes()
+    assert (line.host, line.label) == ("node1", "leaves")
+    assert line.reason == "leaves: the pod was deleted during the recording"
+
+
+def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
+    old, going, ending = (
+        pod("leaving"),
+        pod("going"),
+        pod("ending", states={"main": {"terminated": OUT_OF_MEMORY}}),
+    )
+    done = {"terminated": {"reason": "Error", "exitCode": 143}}
+    told, crash = (
+        pod("told", states={"main": done}),
+        pod("crash", states={"main": waiting("CrashLoopBackOff")}),
+    )
+    crash["status"]["containerStatuses"][0]["lastState"] = {"terminated": {"reason": "Error", "exitCode": 3}}
+    old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
+    server.pods = [
+        pod("stays"),
+        pod("leaves"),
+        pod("restarts"),
+        pod("crashes"),
+        old,
+        pod("going"),
+        pod("ending"),
+        pod("told"),
+        pod("crash"),
+        pod("db-0"),
+    ]
+    found = locate()
+    other = pod("db-0")
+    other["metadata"]["uid"] = "another"
+    other["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "e" * 64
+    for one in (going, ending, told, crash):
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    again = pod("restarts")
+    again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
+    crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
+    server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, other, pod("comes")]
+    deleted = "the pod was deleted during the recording"
+    assert [(line.host, line.reason) for line in found.new_processes()] == [
+        ("leaves", deleted),
+        ("restarts", "the container was restarted during the recording"),
+        ("crashes", "the container is restarting: OOMKilled (exit code 137)"),
+        ("going", deleted),
+        ("ending", f"{deleted}; its container ended with OOMKilled (exit code 137)"),
+        ("told", deleted),
+        ("crash", f"{deleted}; its container ended with Error (exit code 3)"),
+        ("db-0", f"{deleted}, and another pod now has its name"),
+        ("comes", "comes started during the recording and is not in it"),
+    ]
+    server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
+    with pytest.raises(KubernetesError, match="answered 500"):
+        found.new_processes()

@@ -27,7 +27,7 @@ def test_the_cause_goes_before_the_effect() -> None:
     assert process.lost and not line.lost
 
 
-def test_whoever_is_lost_is_not_told_by_his_words() -> None:
+def test_a_lost_process_is_not_known_by_its_reason() -> None:
     """They may be the agent's."""
     own = replace(PROCESS, lost=False)
     (line,) = with_causes([own], [DELETED])
@@ -44,7 +44,7 @@ def test_what_explains_nothing_is_a_line_of_its_own() -> None:
     assert with_causes([LOST], [began]) == (LOST, began)
 
 
-def test_on_a_node_it_is_told_of_the_pods_own_process() -> None:
+def test_on_a_node_the_cause_goes_to_the_process_of_the_pod() -> None:
     own = replace(PROCESS, host="node1", label="web", lost=False, gone=True, reason="process 7 has ended")
     other = replace(own, label="api", pid=2)
     assert with_causes([own, other], [ON_NODE]) == (

@@ -72,7 +72,7 @@ DAMAGED: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=list(DAMAGED))
-def test_of_a_damaged_run_the_picture_is_drawn_and_the_lack_is_said(tmp_path, text):
+def test_the_picture_of_a_damaged_run_is_drawn_with_a_warning(tmp_path, text):
     folder = run_in(tmp_path / "run")
     (folder.path / "run.json").write_text(text)
     done = hprofiler("convert", folder.path / "cluster/cpu.pb.gz", "-o", tmp_path / "out.svg")

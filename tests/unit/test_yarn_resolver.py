@@ -94,7 +94,7 @@ def test_names_that_ssh_knows_otherwise(server: Server) -> None:
 # Spark
 
 
-def test_a_driver_in_client_mode_is_told(server: Server) -> None:
+def test_a_driver_in_client_mode_is_a_note(server: Server) -> None:
     server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
     located = locate(server)
     assert located.notes == (

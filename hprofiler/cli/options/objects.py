@@ -77,7 +77,7 @@ def target(options: argparse.Namespace) -> Located:
     count = len(located.hosts)
     if count > options.max_hosts:
         remedy = f"choose fewer, or allow them with --max-hosts {count}"
-        raise UsageError(f"{count} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
+        raise UsageError(f"{count} hosts exceed the limit of {options.max_hosts} (--max-hosts)", remedy)
     for note in located.notes[:NOTES_SHOWN]:
         say("note: ", note, sys.stderr)
     if len(located.notes) > NOTES_SHOWN:

@@ -52,7 +52,7 @@ def failed(number: int, reason: str, remedy: str = "", code: str = "", pid: int 
     return Outcome(f"n{number}", Status.FAILED, "find", reason, remedy, pid, code=code)
 
 
-def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alike_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = [failed(number, "interrupted", code="interrupted") for number in range(9)]
     print_failures([*outcomes, failed(9, "no sh", "mend it")], "report.html")
     assert capsys.readouterr().err.splitlines() == [

@@ -1,0 +1,226 @@
+"""What a host may take and send at most, what an agent may take of it, and how many hosts a run has."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import replace
+
+import pytest
+
+from hprofiler.agent import MAX_RECORDED
+from hprofiler.base.errors import HostError
+from hprofiler.cli.options import numbers
+from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options.parser import parse
+from hprofiler.collect import AGENT_CPU, Care, collect, fetching
+from hprofiler.collect.limits import _OPEN_FILES, allow_many_open_files, refuse_busy
+from hprofiler.model import HostFacts, HostResult, Outcome, Status
+from tests.unit.command import hprofiler
+from tests.unit.conftest import MakeFleet
+from tests.unit.limits import Limits
+from tests.unit.stand_in import ANY, SAMPLING, Fleet
+
+BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
+END = "outcome(7); say('done', left=[]); read()\n"
+
+
+def host_line(result: HostResult) -> Outcome:
+    (line,) = [line for line in result.outcomes if line.pid is None]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("of_a_part", "reason"),
+    [
+        (69.0, "it did not send all its recordings within 1200 s"),
+        (71.0, "timed out after 70 s while fetching"),
+    ],
+    ids=["each part comes in time", "one part is late"],
+)
+def test_each_part_has_a_limit_and_so_has_all_of_it(
+    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch, of_a_part: float, reason: str
+) -> None:
+    monkeypatch.setattr(fetching, "PART", 1000)
+    monkeypatch.setattr(fetching, "SLOWEST", 100)
+    hosts = fleet(
+        one=f"{BEGIN}profile(7, b'', size=512 << 20)\nwhile True: out(b'x' * 1000); time.sleep(0.05)"
+    )
+
+    def keep(host, recording, pieces):
+        for _ in pieces:
+            limits.pass_time(of_a_part)
+            time.sleep(0.2)  # until the limits are looked at
+        return {}
+
+    hosts.sink.profile = keep  # type: ignore[method-assign]
+    line = host_line(hosts.collect()["one"])
+    assert (line.status, line.stage) == (Status.FAILED, "fetch")
+    assert line.reason.startswith(reason) and "--timeout" in line.remedy
+
+
+def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, limits, tmp_path):
+    """The rest of the recording is longer than the time limit of a step."""
+    passed = tmp_path / "passed"
+    waits = f"while not os.path.exists({str(passed)!r}): time.sleep(0.01)\n"
+    early = "hello(); found(7, 8); prepared(7, 8); recording(7, 8)\n"
+    early += "profile(7, b'half'); outcome(7, 'degraded', 'record', 'it ended early')\n"
+    hosts = fleet(one=early + waits + "profile(8, b'whole'); outcome(8); say('done', left=[]); read()")
+    hosts.sampling = replace(SAMPLING, duration=600.0)
+
+    def listen(step):
+        hosts.progress.append(step)
+        if [one.stage for one in hosts.progress][-3:] == ["record", "fetch", "record"]:
+            limits.pass_time(400)
+            passed.touch()
+
+    hosts.listener = listen
+    of_7, of_8 = hosts.collect()["one"].outcomes
+    assert (of_7.status, of_7.reason) == (Status.DEGRADED, "it ended early")
+    assert of_8.status is Status.OK
+
+
+@pytest.mark.parametrize("what", ["profiles", "raw recordings"])
+def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    most, bytes_ = ("MOST_PROFILES", 5 + fetching.SECOND) if what == "profiles" else ("MOST_RAW", 5)
+    monkeypatch.setattr(fetching, most, bytes_)
+    sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
+    hosts = fleet(one=BEGIN + sends + END)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
+    (line,) = hosts.collect()["one"].outcomes
+    assert (line.status, line.stage) == (Status.DEGRADED, "fetch")
+    assert line.reason == f"not kept: its host has more than 0 MiB of {what}"
+    assert "record fewer processes" in line.remedy
+    assert ("--keep-raw" in line.remedy) == (what == "raw recordings")
+    left_out = "alloc" if what == "profiles" else "recording.jfr"
+    assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
+
+
+def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
+    pids = f"*range(1, {MAX_RECORDED + 2})"
+    hosts = fleet(one=f"hello(); found({pids}); prepared({pids}); read()")
+    assert f"length <= {MAX_RECORDED}" in host_line(hosts.collect()["one"]).reason
+
+
+RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
+
+
+def facts(load: float, free: int) -> HostFacts:
+    return HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root", load=load, memory_available=free)
+
+
+def test_a_host_without_time_or_room_is_left_alone():
+    refuse_busy(facts(800.0, 1 << 30))
+    refuse_busy(HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root"))
+    for busy, words, remedy in (
+        (facts(801.0, 1 << 30), "load 801", "wait until it has less to do"),
+        (facts(1.0, 9 << 20), "9 MiB", "free some of its memory"),
+    ):
+        with pytest.raises(HostError) as refused:
+            refuse_busy(busy)
+        assert words in refused.value.reason
+        assert refused.value.remedy == f"{remedy}, or record anyway with --force-busy"
+
+
+@pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
+def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
+    body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
+    care = Care(busy=forced)
+    (result,) = collect(
+        fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
+    )
+    assert len(result.recordings) == recorded
+    assert any("busy" in line.reason for line in result.outcomes) is not forced
+
+
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
+    done = hprofiler(verb, "-j", "java", "-h", "a,b,c", "--max-hosts", "2")
+    assert done.returncode == 2, done
+    assert "3 hosts exceed the limit of 2" in done.stderr and "--max-hosts 3" in done.stderr
+
+
+PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
+"""In the agent's order, which is not that of the pids."""
+TOO_MANY = f"""
+hello(); found(*{PIDS})
+request = prepare_request()
+assert [one["pid"] for one in request["processes"]] == {PIDS[:-2]}
+recording_of = request["processes"][0]["pid"]
+say("ready", processes=[{{"pid": recording_of}}]); recording(recording_of)
+profile(recording_of, b"x" * 9); outcome(recording_of); say("done", left=[]); read()
+"""
+
+
+def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
+    result = Fleet(stand_ins, 60.0, {"n1": TOO_MANY}).collect()["n1"]
+    lines = {line.pid: line for line in result.outcomes}
+    assert sorted(lines) == sorted(PIDS) and lines[3000].status is Status.OK
+    for pid in (7, 8):
+        assert (lines[pid].status, lines[pid].stage) == (Status.FAILED, "prepare")
+        assert lines[pid].reason == "514 processes exceed the limit of 512 per host"
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "then"),
+    [
+        (256, resource.RLIM_INFINITY, _OPEN_FILES),
+        (1024, 4096, 4096),
+        (4096, 4096, 4096),
+        (1 << 20, 1 << 20, 1 << 20),
+    ],
+)
+def test_open_files_are_allowed_up_to_the_hard_limit(monkeypatch, soft, hard, then):
+    now = [(soft, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: now[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: now.append(limits))
+    allow_many_open_files()
+    assert now[-1] == (then, hard)
+
+
+@pytest.mark.parametrize(("text", "cores"), [("0.1", 0.1), ("1", 1.0), ("2.5", 2.5), ("1024", 1024.0)])
+def test_numbers_of_processors(text, cores):
+    assert numbers.cores(text) == cores
+
+
+@pytest.mark.parametrize("text", ["0", "0.05", "-1", "1e3", "nan", "inf", "1025", "all", "", "1,5"])
+def test_what_is_no_number_of_processors(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processors"):
+        numbers.cores(text)
+
+
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_the_option(verb):
+    given = care_options.care(parse([verb, "-j", "java", "--agent-cpu", "0.5"]))
+    assert given.agent_cpu == 0.5
+    assert care_options.care(parse([verb, "-j", "java"])).agent_cpu == AGENT_CPU
+
+
+@pytest.mark.parametrize(("cores", "told"), [(99.0, True), (2.0, False)])
+def test_more_processors_than_the_host_has_are_no_limit(stand_ins, cores, told):
+    body = "hello(); found(); read()"
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
+    (result,) = collect(fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, care=Care(agent_cpu=cores))
+    reasons = [line.reason for line in result.outcomes if line.status is Status.DEGRADED]
+    assert reasons == (["--agent-cpu 99 has no effect: the host has 2 processors"] if told else [])
+
+
+def test_the_agent_gets_its_limit(stand_ins):
+    refusal = "say('outcome', pid=7, status='failed', stage='prepare', reason=str(asked), remedy='')"
+    body = "hello(); found(7); asked = prepare_request()['agent_cpu']; " + refusal
+    body += "; say('ready', processes=[]); read()"
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
+    (result,) = collect(
+        fleet.hosts,
+        ANY,
+        fleet.sampling,
+        fleet.reach,
+        fleet.sink,
+        fleet.listener,
+        fleet.stop,
+        Care(agent_cpu=0.25),
+    )
+    assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
+    assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]

@@ -1,0 +1,283 @@
+"""The end of a run: nothing recorded, late news of its target, a full disk, and who may read it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler import runfolder as store
+from hprofiler.app.run import RunRequest, run
+from hprofiler.base.errors import HprofilerError, PicturesError
+from hprofiler.cli import main
+from hprofiler.cli.commands.run import print_json, print_summary, record
+from hprofiler.cli.options.parser import parse
+from hprofiler.model import Outcome, Selector, Status, Target
+from hprofiler.report import make_report
+from hprofiler.resolve import Located
+from hprofiler.runfolder import RunFolder, RunRecord
+from tests.unit.limits import Limits
+from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.viewer.block import described, facts, summaries, words
+from tests.viewer.made_profile import made_profile
+from tests.viewer.made_run import MadeHost, make_run
+
+IDLE = "hello(); found(); read()"
+MUTE = "hello(); read(); read()"
+FAILED = "sys.exit(9)"
+SEE_ALL = "  list the processes there: hprofiler ps -j java … (same host options)"
+ONLY_JVMS = "  only JVMs were searched; --engine perf also records other programs"
+DOCTOR = "  check what prevents the recording: hprofiler doctor … (same -j and host options)"
+
+
+@pytest.fixture
+def closing_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., list[str]]]:
+    """What the terminal says of a run over such hosts, from the verdict on and without the ledger's place."""
+    stand_ins = StandIns(tmp_path)
+
+    def said(
+        bodies: dict[str, str],
+        selector: Selector = ANY,
+        before: Callable[[Fleet], None] = lambda fleet: None,
+    ) -> list[str]:
+        fleet = Fleet(stand_ins, 60.0, bodies)
+        before(fleet)
+        located = Located(Target("hosts", "x"), fleet.hosts)
+        request = RunRequest(located, selector, fleet.sampling, tmp_path / "run", False, ("hprofiler",))
+        result = run(request, fleet.reach, lambda step: fleet.listener(step))
+        print_summary(result, selector, outliers=False)
+        lines = capsys.readouterr().err.splitlines()
+        (verdict,) = (n for n, line in enumerate(lines) if line.startswith("hprofiler: nothing recorded: "))
+        return [lines[verdict].partition("recorded: ")[2], *lines[verdict + 1 : -1]]
+
+    yield said
+    stand_ins.clean()
+
+
+@pytest.mark.parametrize(
+    ("selector", "hints"),
+    [
+        (ANY, [SEE_ALL, ONLY_JVMS]),
+        (replace(ANY, native=True), [SEE_ALL]),
+        (replace(ANY, kind="rule"), [SEE_ALL]),
+    ],
+)
+def test_where_no_process_matches_it_says_where_was_searched(
+    closing_words: Any, selector: Selector, hints: list[str]
+) -> None:
+    assert closing_words({"a": IDLE, "b": IDLE}, selector) == [
+        "no process matches 'any'; searched a, b",
+        *hints,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "keep_empty", "kept"), [(IDLE, False, False), (IDLE, True, True), (FAILED, False, True)]
+)
+def test_a_run_that_matches_no_process_leaves_no_folder(
+    tmp_path: Path, stand_ins: StandIns, capsys: Any, body: str, keep_empty: bool, kept: bool
+) -> None:
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
+    located = Located(Target("hosts", "x"), fleet.hosts)
+    folder = tmp_path / "run"
+    request = RunRequest(located, ANY, fleet.sampling, folder, False, (), keep_empty=keep_empty)
+    result = run(request, fleet.reach, fleet.listener)
+    print_summary(result, ANY, outliers=False)
+    assert (result.kept, folder.exists(), str(folder) in capsys.readouterr().err) == (kept, kept, kept)
+    print_json(result, ANY)
+    assert (json.loads(capsys.readouterr().out)["folder"] is not None) == kept
+
+
+def test_a_host_that_could_not_be_searched_is_not_among_those_that_were(closing_words: Any) -> None:
+    told = closing_words({"a": IDLE, "b": FAILED})
+    assert told == ["no process matches 'any'; searched a; not searched: b", SEE_ALL, ONLY_JVMS]
+
+
+def test_a_search_that_timed_out_found_out_nothing(closing_words: Any, limits: Limits) -> None:
+    told = closing_words({"a": MUTE}, before=lambda fleet: limits.pass_when(fleet, 61, a=["find"]))
+    assert told == ["no host could be searched", DOCTOR]
+
+
+def page(folder: Path, *hosts: MadeHost) -> Path:
+    return make_report(make_run(folder, list(hosts)).path).page
+
+
+def test_the_page_of_a_run_that_matched_nothing_does_not_say_that_all_went_well(tmp_path: Path) -> None:
+    hosts = [MadeHost(name).fails("idle", "no process matches (9 processes searched)") for name in "ab"]
+    made = page(tmp_path / "run", *hosts)
+    told = words(described(made))
+    assert words(summaries(made)["cpu"]["chips"]).endswith("no process matches on 2 hosts")
+    assert facts(made)["Recorded"] == "no process matches on 2 hosts"
+    assert SEE_ALL.strip() in told
+    ledger = described(made)["run"]["ledger"]
+    assert ledger["all_well"] == "No process matches, and nothing was recorded"
+    assert (ledger["fine"], len(ledger["lines"])) == ("what was searched", 2)
+    assert "Everything that was found" not in told and "went well" not in told and "0 of 0" not in told
+
+
+def test_what_came_too_late_and_what_could_not_be_learnt(tmp_path):
+    stand_ins = StandIns(tmp_path)
+    fleet = Fleet(stand_ins, 60.0, {"one": IDLE, "two": IDLE})
+    late = [Outcome(host, Status.DEGRADED, "find", f"on {host}") for host in ("two", "elsewhere")]
+    located = Located(Target("yarn", "app"), fleet.hosts, ("a note",), lambda: late)
+    request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ("hprofiler", "-j", "x"))
+    run(request, fleet.reach, fleet.listener)
+    stand_ins.clean()
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["notes"] == ["a note"]
+    assert record["command"] == ["hprofiler", "-j", "x"]
+    one, two = ([line["reason"] for line in host["outcomes"]] for host in record["hosts"])
+    assert one[1:] == ["on elsewhere"] and two[1:] == ["on two"]
+    assert record["coverage"]["hosts"]["failed"] == 0
+
+
+@pytest.fixture
+def late_reasons(tmp_path):
+    """The lines of the host in run.json after a run whose target answers so when asked for new processes."""
+    stand_ins = StandIns(tmp_path)
+
+    def late_reasons(new_processes):
+        fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
+        located = Located(Target("yarn", "app"), fleet.hosts, (), new_processes)
+        request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
+        result = run(request, fleet.reach, fleet.listener)
+        assert not result.interrupted and result.report.page.exists()
+        (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
+        return [line["reason"] for line in host["outcomes"]][1:]
+
+    yield late_reasons
+    stand_ins.clean()
+
+
+def test_a_target_that_hangs_is_not_waited_for(monkeypatch, late_reasons):
+    monkeypatch.setattr("hprofiler.app.run._NEW_PROCESSES_SECONDS", 0.1)
+    never = threading.Event()
+    reason = "cannot list the processes that started during the recording: no answer within 0.1 s"
+    assert late_reasons(lambda: never.wait(60)) == [reason]
+    never.set()
+
+
+def test_a_target_that_cannot_tell_says_why(late_reasons):
+    def fails():
+        raise HprofilerError("the ResourceManager is gone")
+
+    assert late_reasons(fails) == [
+        "cannot list the processes that started during the recording: the ResourceManager is gone"
+    ]
+
+
+BODY = """
+hello(); read()
+say("found", searched=9, ignored=[], processes=[process(7, command="java --password=hunter2 Main")])
+request = read()
+while request["type"] == "put":
+    say("stored", sha256=LIBRARY)
+    request = read()
+say("outcome", pid=7, status="failed", stage="prepare", reason="no", remedy="")
+say("ready", processes=[]); read()
+"""
+
+
+@pytest.fixture
+def habits():
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+def test_who_sets_umask_is_alone_with_the_results(tmp_path, habits):
+    stand_ins = StandIns(tmp_path)
+    fleet = Fleet(stand_ins, 60.0, {"one": BODY})
+    located = Located(Target("hosts", "one"), fleet.hosts)
+    folder = tmp_path / "run"
+    run(RunRequest(located, ANY, fleet.sampling, folder, False, ()), fleet.reach, fleet.listener)
+    stand_ins.clean()
+    files = [folder, *folder.rglob("*")]
+    assert len(files) > 2 and not [path for path in files if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert not [path for path in files if path.is_file() and b"hunter2" in path.read_bytes()]
+
+
+RECORDED = """hello(); found(7, 8); prepare_request()
+outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{{"pid": 7}}])
+recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[]); read()"""
+FULL = "cannot write the run folder {}: No space left on device: the report was not made"
+Record = Callable[[str], int]
+
+
+def reserved(folder: RunFolder) -> int:
+    """Bytes on the disk of files in the folder that are open and have no name."""
+    total = 0
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # another thread may have closed it
+            target = os.readlink(path)
+            if target.startswith(f"{folder.path}/") and target.endswith(" (deleted)"):
+                total += path.stat().st_blocks * 512
+    return total
+
+
+def test_room_is_reserved_until_run_json_is_written(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    assert reserved(folder) > 1 << 20
+    folder.write(RunRecord())
+    assert reserved(folder) == 0 and os.listdir(folder.path) == ["run.json"]
+    folder.release()
+
+
+@pytest.fixture
+def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
+    """A run over a host, whose record finds no room on the disk."""
+    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
+
+    def written(folder: RunFolder, record: RunRecord) -> None:
+        if record != RunRecord():
+            raise store.RunFolderError(f"cannot write the run folder {folder.path}: No space left on device")
+        write(folder, record)
+
+    write = RunFolder.write
+    monkeypatch.setattr(RunFolder, "write", written)
+
+    def run(body: str) -> int:
+        fleet = Fleet(stand_ins, 60.0, {"n1": body.format(sent=str(tmp_path / "sent"))})
+        options: argparse.Namespace = parse(["-j", "x", "-o", str(tmp_path / "run")])
+        return record(options, fleet.sampling, Located(Target("hosts", "x"), fleet.hosts), ANY, fleet.reach)
+
+    yield run
+
+
+def test_the_ledger_is_printed_all_the_same_with_the_place_of_the_profiles(
+    recorded: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(PicturesError) as caught:
+        recorded(RECORDED)
+    folder = tmp_path / "run"
+    told = capsys.readouterr().err
+    assert "not recorded:\n  n1 pid 8 (M): refuses attach\n" in told
+    assert told.endswith("recorded 1 of 2 processes on 1 of 1 hosts\n")
+    assert caught.value.reason == FULL.format(folder)
+    reads = f"hprofiler convert {folder}/hosts/*/*/cpu.pb.gz -o out.html"
+    assert caught.value.remedy == f"the profiles are in {folder}/hosts; `{reads}` reads them"
+    assert main(["report", str(folder)]) == 4
+    told = capsys.readouterr().err
+    assert "the run ended before its outcome was written: the profiles are" in told
+    (kept,) = folder.glob("hosts/*/*/cpu.pb.gz")
+    assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
+
+
+def test_where_nothing_was_recorded_there_is_nothing_to_read(
+    recorded: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(HprofilerError) as caught:
+        recorded(IDLE)
+    assert not isinstance(caught.value, PicturesError) and caught.value.reason == FULL.format(
+        tmp_path / "run"
+    )
+    assert "free some space" in caught.value.remedy
