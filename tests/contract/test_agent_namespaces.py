@@ -133,7 +133,7 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, burn):
     cgroups = next((Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"), None)
     if cgroups is None:
         pytest.skip("no cgroup v2 is mounted")
-    group = cgroups / "hprofiler-contract"
+    group = cgroups / f"hprofiler-contract-{os.getpid()}"
     group.mkdir()
     frozen, other = burn(), burn(role="beta")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -59,12 +60,19 @@ def test_a_perf_that_does_not_begin_is_given_up_and_ended(new_agent, burn, tmp_p
     assert agent.expect("recording")["processes"] == 0
 
 
+def written(process):
+    """Bytes that it has written so far."""
+    return int(re.search(r"wchar: (\d+)", Path(f"/proc/{process.pid}/io").read_text())[1])
+
+
 def test_of_a_perf_that_does_not_end_there_is_what_it_has_written(agent, burn):
     """It writes once a buffer is half full: the last seconds may be in the kernel yet."""
     burner = burn(options=[FRAME_POINTERS])
     agent.begin(burner, engine="perf", duration=300)
-    procs.wait_for("seconds of CPU time", lambda: burner.counters().nanos > 4e9)
-    perf_at_work(agent).suspend()
+    perf = perf_at_work(agent)
+    before = written(perf)
+    procs.wait_for("many samples", lambda: written(perf) - before > 200_000)
+    perf.suspend()
     done = agent.stop().of(burner)
     samples = done.head()["samples"]
     assert 0 < samples["taken"] < samples["expected"], samples

@@ -88,6 +88,6 @@ def test_an_event_that_comes_too_often_is_ended_early(agent):
         done = agent.collect(300).of(process.pid)
     outcome = done.outcome
     assert outcome["status"] == "degraded" and "perf stat" in outcome["remedy"], outcome
-    assert "ended after" in outcome["reason"] and "page-faults: too often" in outcome["reason"], outcome
+    assert "ended after" in outcome["reason"] and "page-faults: too frequent" in outcome["reason"], outcome
     assert done.head("page-faults")["samples"]["taken"] > 50_000
     assert done.head("cpu")["seconds"] == outcome["seconds"] < 290 and outcome["ended"] == "cut", outcome

@@ -88,7 +88,7 @@ fn other_profiler(findings: &Findings) -> Option<String> {
     };
     let unknown = || {
         let sampled = findings.sampled && findings.ours.is_empty();
-        sampled.then(|| "another profiler samples it, and so nothing else is loaded".to_owned())
+        sampled.then(|| "another profiler samples it, so hprofiler loads no library".to_owned())
     };
     other.or_else(another).or_else(unknown)
 }
