@@ -197,21 +197,22 @@ impl Recordings {
         if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
             self.give_time(until);
         }
-        let (awaited, stage) = match self.step {
-            _ if self.limit > Instant::now() => return,
-            Step::Prepare => (Phase::Preparing, Stage::Prepare),
-            Step::Start => (Phase::Starting, Stage::Start),
-            Step::Record => (Phase::Running, Stage::Record),
-            Step::Wait => return,
-        };
+        if self.limit > Instant::now() {
+            return;
+        }
         if self.step == Step::Record {
             self.folding.end(); // for all that are left
         }
-        for recording in self
-            .all
-            .iter_mut()
-            .filter(|recording| recording.phase == awaited)
-        {
+        for recording in &mut self.all {
+            // A session that is stopped early goes on to its last step with recordings that are not ready yet.
+            let last = self.step == Step::Record;
+            let stage = match recording.phase {
+                Phase::Preparing if last || self.step == Step::Prepare => Stage::Prepare,
+                Phase::Starting if last || self.step == Step::Start => Stage::Start,
+                Phase::Ready if last => Stage::Start,
+                Phase::Running if last => Stage::Record,
+                _ => continue,
+            };
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);
