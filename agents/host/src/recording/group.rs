@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::api::Shared;
-use crate::engine::api::{Job, Libraries};
+use crate::engine::api::{Job, Libraries, Shared};
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
@@ -132,7 +131,7 @@ impl Recordings {
     pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
             return Err(
-                Failure::plain("start was asked for before ready was told, or twice")
+                Failure::plain("start came before ready, or twice")
                     .coded(Code::BadRequest),
             );
         }

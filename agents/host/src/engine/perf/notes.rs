@@ -121,12 +121,12 @@ pub fn is_memory(words: &str) -> bool {
 
 fn first_of(words: &str) -> String {
     let lines = words.lines().map(str::trim);
-    let told = lines
+    let lines = lines
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
-    let told: Vec<&str> = told.take(3).collect();
-    match told.is_empty() {
+    let first: Vec<&str> = lines.take(3).collect();
+    match first.is_empty() {
         true => "it ended without a message".to_owned(),
-        false => told.join(" ").chars().take(400).collect(),
+        false => first.join(" ").chars().take(400).collect(),
     }
 }
 
