@@ -130,10 +130,7 @@ impl Recordings {
     /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
     pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
-            return Err(
-                Failure::plain("start came before ready, or twice")
-                    .coded(Code::BadRequest),
-            );
+            return Err(Failure::plain("start came before ready, or twice").coded(Code::BadRequest));
         }
         self.step = Step::Start;
         self.limit = Instant::now() + STEP_TIME + self.queue();
