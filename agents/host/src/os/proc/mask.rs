@@ -13,7 +13,7 @@ const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
 /// The name of a secret and the sign before its value. Some words are telling at the end of a name only: much else
 /// begins with them.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "password|passwd|passphrase|secret|token|credential|(?:api|access)[-_.]?key";
+    let words = "pass[-_. ]?(?:word|wd|phrase)|secret|token|credential|(?:api|access)[-_. ]?key";
     let name = format!(
         r"(?i)(?:(?:{words})[^=:\s,;&]*|(?:bypass|compass|key|pass|pwd|auth)[-_.'\x22\\]*)\s*[=:]"
     );
@@ -22,7 +22,7 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 /// What stands before the password of an address, and the password. The last `@` ends it, so that too much is hidden
 /// of an address with an `@` in its path, and never too little.
 static LOGIN: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"://[^:@/\s]*:\S*@").expect("the expression is right"));
+    LazyLock::new(|| Regex::new(r"://[^:/\s]*:\S*@").expect("the expression is right"));
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
 pub fn command(arguments: &[String], limit: usize) -> String {
@@ -147,6 +147,8 @@ mod tests {
             (vec!["user=a,password=b,port=1"], "user=a,password=***"),
             (vec!["password=a,b;c=d"], "password=***"),
             (vec!["jdbc:x://u:pw@h:1/db"], "jdbc:x://u:***@h:1/db"),
+            (vec!["http://me@x:hunter2@h:1"], "http://me@x:***@h:1"),
+            (vec!["-Dpass_word=hunter2"], "-Dpass_word=***"),
             (vec!["http://h:1/a@b"], "http://h:***@b"),
             (vec!["http://h:1/a"], "http://h:1/a"),
             (vec!["spark://Driver@h:1"], "spark://Driver@h:1"),

@@ -68,7 +68,7 @@ fn what_hangs_does_not_hold_up_the_others() {
         ),
         (
             Step::Record,
-            [Running, Over, Over],
+            [Running, Preparing, Over],
             [Over, Over, Over],
             Step::Record,
         ),
