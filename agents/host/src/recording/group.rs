@@ -69,7 +69,8 @@ pub struct Recordings {
     duration: Duration,
     /// When what the step waits for is given up.
     limit: Instant,
-    /// Whether all were told to end early.
+    /// Whether the coordinator asked for the start, and whether for an early end.
+    started: bool,
     stopped: bool,
     /// When all had started.
     begun: Option<Instant>,
@@ -118,6 +119,7 @@ impl Recordings {
             step: Step::Prepare,
             duration,
             limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
+            started: false,
             stopped: false,
             begun: None,
             folding,
@@ -132,6 +134,7 @@ impl Recordings {
         if self.step != Step::Wait {
             return Err(Failure::plain("start came before ready, or twice").coded(Code::BadRequest));
         }
+        self.started = true;
         self.step = Step::Start;
         self.limit = Instant::now() + STEP_TIME + self.queue();
         for recording in self
@@ -169,7 +172,7 @@ impl Recordings {
     }
 
     pub fn is_started(&self) -> bool {
-        matches!(self.step, Step::Start | Step::Record)
+        self.started
     }
 
     /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
