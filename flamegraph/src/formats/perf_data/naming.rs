@@ -129,6 +129,11 @@ impl<'a> Naming<'a> {
         &self.all[number as usize]
     }
 
+    /// How many names there are.
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     fn push(&mut self, named: Named) -> u32 {
         self.all.push(named);
         self.all.len() as u32 - 1
