@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::modules::{ModuleId, NOWHERE};
+use super::groups::Script;
+use super::header::Header;
+use super::modules::{ModuleId, Modules, NOWHERE};
+use super::naming::{Key, Naming};
 use super::processes::{Mapped, Mode, Processes};
 use crate::profile::{Frame, Node, Tree, ROOT};
 use crate::symbols::bytes::Bytes;
+use crate::symbols::Files;
 
 /// Addresses from here on are no addresses: they say whose the ones behind them are.
 const FIRST_MARKER: u64 = -4095i64 as u64;
@@ -218,10 +222,19 @@ impl LastStack {
     }
 }
 
+/// Where the symbols of a file are. One spot of each is enough: with one for each address the tree is many times
+/// larger.
+pub(super) struct FileSymbols<'a> {
+    pub(super) modules: &'a mut Modules,
+    pub(super) header: &'a Header,
+    pub(super) script: &'a Script,
+}
+
 /// Finds nodes, and remembers what it found.
 #[derive(Default)]
 pub(super) struct Walker {
     spots: HashMap<(u64, u32, Mode), SpotId>,
+    by_symbol: HashMap<Key, SpotId>,
     last: HashMap<u32, LastStack>,
     /// The sample's pointers, leaf first.
     pub(super) pointers: Vec<Pointer>,
@@ -245,6 +258,7 @@ impl Walker {
         last: &mut LastStack,
         processes: &Processes,
         stacks: &mut StackTree,
+        mut symbols: Option<FileSymbols<'_>>,
     ) -> Option<StackId> {
         let pairs = self.pointers.iter().rev().zip(&last.path);
         let shared = pairs.take_while(|(new, old)| **new == old.0).count();
@@ -252,7 +266,7 @@ impl Walker {
         let mut node = last.path.last().map_or(last.root, |&(_, node)| node);
         for place in (0..self.pointers.len() - shared).rev() {
             let pointer = self.pointers[place];
-            let spot = self.spot(pointer, last.pid, processes, stacks)?;
+            let spot = self.spot(pointer, last.pid, processes, stacks, &mut symbols)?;
             node = stacks.child(node, spot)?;
             if last.path.len() < MOST_STEPS {
                 last.path.push((pointer, node));
@@ -267,15 +281,28 @@ impl Walker {
         pid: u32,
         processes: &Processes,
         stacks: &mut StackTree,
+        symbols: &mut Option<FileSymbols<'_>>,
     ) -> Option<SpotId> {
         let key = (pointer.ip, pointer.generation, pointer.mode);
         if let Some(&known) = self.spots.get(&key) {
             return Some(known);
         }
-        let spot = stacks.spot(Spot {
-            place: place(pointer, pid, processes),
-            mode: pointer.mode,
-        })?;
+        let place = place(pointer, pid, processes);
+        let mode = pointer.mode;
+        let symbol = symbols.as_mut().map(|symbols| {
+            let files = Files::new(&symbols.script.symbols);
+            let script = Some(symbols.script);
+            Naming::new(symbols.modules, symbols.header, files, None, script)
+                .key(place, mode, false)
+        });
+        let known = symbol.and_then(|symbol| self.by_symbol.get(&symbol).copied());
+        let spot = match known {
+            Some(known) => known,
+            None => stacks.spot(Spot { place, mode })?,
+        };
+        if let Some(symbol) = symbol {
+            self.by_symbol.insert(symbol, spot);
+        }
         if self.spots.len() >= MOST_ADDRESSES {
             self.spots.clear();
         }
