@@ -32,10 +32,10 @@ async function start() {
       } else {
         part("explorer", HTMLElement).hidden = true;
         startTheme(() => {});
-        showTables(page, folds);
+        showTables(page, folds, summaries);
       }
     } catch (error) {
-      showTables(page, folds);
+      showTables(page, folds, summaries);
       throw error;
     }
   } catch (error) {
@@ -48,11 +48,13 @@ async function start() {
 }
 
 /**
- * Hosts and run below each other, where there are no views.
+ * Answers, hosts and run below each other, where there are no views.
  * @param {PageInfo} page
  * @param {Folds} folds
+ * @param {Summaries} summaries
  */
-function showTables(page, folds) {
+function showTables(page, folds, summaries) {
+  summaries.showAll();
   const main = part("explorer", HTMLElement).parentElement;
   page.events.forEach((_, event) => {
     if (!page.summaries[event].hosts) return;

@@ -28,45 +28,53 @@ def interruptibly(work: Callable[[], R]) -> R:
 
 def within(seconds: float | None, work: Callable[[], R]) -> R:
     """What `work` gives or raises. TooLate after `seconds`, if any."""
-    answers: SimpleQueue[_Result[R]] = SimpleQueue()
-    _start(partial(_answer, answers, work))
     try:
-        return _given(answers.get(timeout=seconds))
+        return _given(_begin(work).get(timeout=seconds))
     except Empty:
         raise TooLate from None
 
 
 def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
-    """Results of `work` for each item, in order; the first exception ends it."""
-    return list(in_order(work, items, at_once))
+    """Results of `work` for each item, in order, or the first exception. A slow item holds up no other."""
+    free = threading.Semaphore(at_once)
+
+    def freed(item: T) -> R:
+        try:
+            return work(item)
+        finally:
+            free.release()
+
+    answers: list[SimpleQueue[_Result[R]]] = []
+    for item in items:
+        free.acquire()
+        answers.append(_begin(partial(freed, item)))
+    return [_given(answer.get()) for answer in answers]
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
-    """Results of `work` for each item, in order; at most `many` are running or not yet taken."""
+    """Results of `work` for each item, in order; at most `at_once` are running or not yet taken."""
     waiting: deque[SimpleQueue[_Result[R]]] = deque()
     for item in items:
         if len(waiting) == at_once:
             yield _given(waiting.popleft().get())
-        answer: SimpleQueue[_Result[R]] = SimpleQueue()
-        _start(partial(_answer, answer, partial(work, item)))
-        waiting.append(answer)
+        waiting.append(_begin(partial(work, item)))
     while waiting:
         yield _given(waiting.popleft().get())
 
 
+def _begin(work: Callable[[], R]) -> SimpleQueue[_Result[R]]:
+    """Starts `work` on a thread; its answer comes by the queue."""
+    answer: SimpleQueue[_Result[R]] = SimpleQueue()
+    run = partial(_answer, answer, work)
+    threading.Thread(target=run, name="hprofiler-background", daemon=True).start()
+    return answer
+
+
 def _answer(answer: SimpleQueue[_Result[R]], work: Callable[[], R]) -> None:
-    answer.put(_tried(work))
-
-
-def _start(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, name="hprofiler-aside", daemon=True).start()
-
-
-def _tried(work: Callable[[], R]) -> _Result[R]:
     try:
-        return (work(),)
+        answer.put((work(),))
     except BaseException as error:  # raised by the waiting thread
-        return error
+        answer.put(error)
 
 
 def _given(answer: _Result[R]) -> R:

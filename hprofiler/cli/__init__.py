@@ -14,7 +14,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (`cli.exits`)."""
+    """Run one command; returns its exit code (`terminal.exit_codes`)."""
     try:
         return _carry_out(list(sys.argv[1:] if argv is None else argv))
     except SystemExit as leaving:  # after help, or a usage error

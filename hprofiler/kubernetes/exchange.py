@@ -64,6 +64,8 @@ class Exchange:
         end = time.monotonic() + bounds.seconds
         answer = self._client.send(request, stream=True, auth=self._no_login)
         if answer.status_code == SWITCHING:
+            if time.monotonic() > end:  # nobody waits for it any more
+                answer.close()
             return answer, b""
         try:
             return answer, b"".join(_bounded(answer, bounds.size, end))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hprofiler.model.recording import Seconds
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -15,7 +17,7 @@ class Sampling:
 
     events: tuple[str, ...]
     frequency: int
-    duration: float
+    duration: Seconds
     engine: str = "auto"
     alloc_interval: int | None = None
     lock_threshold: int | None = None

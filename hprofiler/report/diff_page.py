@@ -70,7 +70,7 @@ class TwoRuns:
         both = (changes.before, changes.after)
         sides = [side.in_words() for side in both]
         partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
-        findings = [finding_record(self._data, one) for one in _findings(changes)]
+        findings = [finding_record(one) for one in _findings(changes)]
         self._data.summaries[self._event] = summary(findings, [chip(text) for text in (*sides, *partial)])
         self._data.write(out)
 

@@ -38,4 +38,4 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
 
 def _summarize(data: PageData, event: int, profile: Profile) -> None:
     attribution = attribute_file(profile)
-    data.summaries[event] = file_summary(data, attribution, findings_of_file(attribution))
+    data.summaries[event] = file_summary(attribution, findings_of_file(attribution))

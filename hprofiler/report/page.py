@@ -87,9 +87,9 @@ class PageData:
         """The number of a host."""
         return self._hosts.setdefault((run, name), len(self._hosts))
 
-    def number_of_host(self, name: str | None) -> int | None:
+    def number_of_host(self, name: str) -> int | None:
         """The number of a run's host if the page has it."""
-        return None if name is None else self._hosts.get((0, name))
+        return self._hosts.get((0, name))
 
     def process(self, host: HostFacts, recording: Recording, run: int = 0) -> PageProcess:
         labels = tuple(labels_of(host, recording.process).items())

@@ -79,7 +79,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
         chips.append(chip(in_words(facts.event, analysis.totals)))
         chips += [chip(left_out(facts, analysis.total, analysis.whole))] if facts.trimmed else []
     return summary(
-        [finding_record(data, one) for one in analysis.findings],
+        [finding_record(one) for one in analysis.findings],
         chips,
         analysis.second,
         None if analysis.total else _empty(analysis),
@@ -88,18 +88,18 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
     )
 
 
-def file_summary(data: PageData, attribution: Attribution, findings: Sequence[Finding]) -> Record:
+def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Record:
     """What the page of one profile says of a value of it."""
     column = attribution.original.values[0]
     return summary(
-        [finding_record(data, one) for one in findings],
+        [finding_record(one) for one in findings],
         [chip(amount(attribution.original.total(), column))],
         methods_that_follow(attribution, findings[0]),
         hottest=_methods(attribution.methods, attribution.attributed, _lead(attribution.event, attribution)),
     )
 
 
-def finding_record(data: PageData, finding: Finding) -> Record:
+def finding_record(finding: Finding) -> Record:
     """`at` is where in the text the method's short name stands, in UTF-16 units; None where it does not."""
     short = short_name(finding.method) if finding.method else ""
     pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
@@ -108,7 +108,6 @@ def finding_record(data: PageData, finding: Finding) -> Record:
     return {
         "text": finding.text,
         "method": finding.method,
-        "host": data.number_of_host(finding.host),
         "at": len(before.encode("utf-16-le", "surrogatepass")) // 2 if found else None,
     }
 
@@ -233,15 +232,13 @@ def _host(
     data: PageData, facts: RunFacts, host: HostFacts, known: HostAnalysis | None, distance: Distance | None
 ) -> Record:
     hottest = next(iter(known.hottest.items()), None) if known else None
-    samples = [one.samples for one in host.recordings]
     nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
     return {
         "host": data.number_of_host(host.name),
         "name": host.name,
         "recorded": host.recorded,
         "processes": host.processes,
-        "expected": sum(one.expected for one in samples),
-        "taken": sum(one.taken for one in samples),
+        "taken": sum(one.samples.taken for one in host.recordings),
         "counts": _counts(facts.event, host.recordings),
         "total": known.total if known else None,
         "hottest": [hottest[0], hottest[1] / known.attributed] if known and hottest else None,

@@ -91,7 +91,7 @@ def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(new_agent,
 @pytest.mark.parametrize(
     ("option", "why"),
     [
-        ({"keep_raw": True}, "raw recording was left out: what perf writes is folded as it comes"),
+        ({"keep_raw": True}, "the raw recording was left out: perf's output is folded as it arrives"),
         ({"wall_interval": 10_000_000}, "--wall-interval has no effect"),
     ],
     ids=["keep raw", "interval"],

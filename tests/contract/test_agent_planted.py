@@ -20,7 +20,7 @@ ATTACKER = OTHER_USER + 1
 
 
 @pytest.mark.parametrize(
-    ("owner", "why"), [(ATTACKER, "not permitted"), (OTHER_USER, "is that of process")], ids=["other", "same"]
+    ("owner", "why"), [(ATTACKER, "not permitted"), (OTHER_USER, "belongs to process")], ids=["other", "same"]
 )
 def test_a_socket_of_another_process_is_told_nothing(agent, burn, owner, why):
     """Of another user it is not even connected to."""

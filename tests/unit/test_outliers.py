@@ -182,7 +182,7 @@ def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp
     assert "hosts is unlike" not in out, "the ranking is not asked for"
     print_summary(result, selector, outliers=True)
     assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out
-    print_json(result, selector)
+    print_json(result)
     (event,) = json.loads(capsys.readouterr().out)["events"]
     answer, odd = event["findings"][:2]
     assert answer["text"].startswith("2") and answer["text"].endswith("% of CPU time is spent in Job.m0.")

@@ -56,7 +56,7 @@ def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[
         result = run(request, fleet.reach, lambda progress: None)
     finally:
         stand_ins.clean()
-    print_json(result, ANY)
+    print_json(result)
     printed = json.loads(capsys.readouterr().out)
     stored = json.loads((folder / "out" / "run.json").read_text())
     return int(exit_code(result)), without_texts(stored), without_texts(printed)

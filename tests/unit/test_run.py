@@ -93,7 +93,7 @@ def test_a_run_that_matches_no_process_leaves_no_folder(
     result = run(request, fleet.reach, fleet.listener)
     print_summary(result, ANY, outliers=False)
     assert (result.kept, folder.exists(), str(folder) in capsys.readouterr().err) == (kept, kept, kept)
-    print_json(result, ANY)
+    print_json(result)
     assert (json.loads(capsys.readouterr().out)["folder"] is not None) == kept
 
 

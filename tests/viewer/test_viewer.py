@@ -283,6 +283,13 @@ def test_a_run_without_samples_says_why(viewer: Viewer, tmp_path: Path) -> None:
     assert viewer.driver.find_elements(By.ID, "graph-canvas") == []
 
 
+def test_events_without_samples_all_say_why(viewer: Viewer, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", [MadeHost("a").fails("failed", "no route")], events=("cpu", "alloc"))
+    viewer.driver.get(make_report(run.path).page.as_uri())
+    heads = viewer.driver.find_elements(By.CSS_SELECTOR, "section.of-event h1")
+    assert [head.text for head in heads] == ["No samples of CPU time", "No samples of allocations"]
+
+
 def test_deep_stacks_scroll_and_stay_whole(viewer: Viewer, tmp_path: Path) -> None:
     page = tmp_path / "deep.html"
     stack = ";".join(f"f{depth}" for depth in range(1000))

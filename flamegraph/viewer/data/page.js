@@ -30,7 +30,7 @@ import { readTree } from "./tree.js";
 
 /**
  * A sentence; `at` is where in it the method's name stands without its package.
- * @typedef {{text: string, method: string | null, host: number | null, at: number | null}} Finding
+ * @typedef {{text: string, method: string | null, at: number | null}} Finding
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` hosts are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
@@ -58,7 +58,6 @@ import { readTree } from "./tree.js";
  * @property {string} name
  * @property {number} recorded of its `processes`
  * @property {number} processes
- * @property {number} expected
  * @property {number} taken
  * @property {[string, number][]} counts
  * @property {number | null} total

@@ -43,6 +43,12 @@ export class Summaries {
     }
   }
 
+  /** The answers of all events below each other, where nothing chooses between them. */
+  showAll() {
+    this.page.events.forEach((_, event) => this.show(event, true));
+    for (const { head } of this.made.values()) head.hidden = false;
+  }
+
   /** @param {number} event */
   make(event) {
     const { page } = this;

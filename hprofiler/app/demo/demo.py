@@ -22,7 +22,7 @@ SELECTOR = "hprofiler-demo"
 SOURCE = Path(__file__).with_name("OrderJob.java")
 MAIN_CLASS = "com.example.orders.OrderJob"
 JVM_OPTIONS = ("-Xms64m", "-Xmx64m", "-XX:+UseSerialGC")
-# The hot methods of each role.
+# The method below which each role spends most of its CPU time.
 HOT_METHODS: dict[str, str] = {
     "parse": "com.example.orders.OrderParser.cleanField",
     "enrich": "com.example.orders.OrderEnricher.describe",
@@ -35,11 +35,10 @@ _ERROR_TAIL_BYTES = 2000
 
 @dataclass(frozen=True)
 class DemoProcess:
-    """One JVM of the job. `hot_method` is the method below which most of its CPU time is spent."""
+    """One JVM of the job."""
 
     role: str
     pid: int
-    hot_method: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def running_job(listener: Callable[[str], None] = lambda step: None) -> Iterator
             deadline = time.monotonic() + START_SECONDS
             for role, jvm in jvms.items():
                 _wait_until_ready(jvm, _errors(folder, role), deadline)
-        processes = (DemoProcess(role, jvm.pid, HOT_METHODS[role]) for role, jvm in jvms.items())
+        processes = (DemoProcess(role, jvm.pid) for role, jvm in jvms.items())
         yield DemoJob(SELECTOR, jdk, tuple(processes))
 
 

@@ -68,7 +68,7 @@ def record(
         kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
         raise kind(lost.reason, lost.remedy) from lost
     if options.json:
-        print_json(result, selector)
+        print_json(result)
     else:
         print_summary(result, selector, options.outliers)
     return exit_code(result)
@@ -187,7 +187,7 @@ def _some(names: list[str], most: int = 8) -> str:
     return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
 
 
-def print_json(result: RunResult, selector: Selector) -> None:
+def print_json(result: RunResult) -> None:
     """The result for `--json`."""
     from hprofiler.app.run import failures
 

@@ -54,8 +54,8 @@ def _writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--value",
         metavar="NAME",
-        help="write only this value, such as alloc_space (default: all, or the first with samples if the "
-        "format holds one)",
+        help="write only this value, such as alloc_space (default: all; the first with samples for folded "
+        "and svg, which hold one)",
     )
     group.add_argument("--title", help="title of the picture (default: name of the first input)")
 
@@ -71,7 +71,7 @@ def _reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--threads",
         action="store_true",
-        help="group stacks by thread name, without numbers: [pool-N-thread-N]",
+        help="group stacks by thread name; numbers become N: [pool-N-thread-N]",
     )
     group.add_argument(
         "--time",
@@ -97,9 +97,14 @@ def _merging(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--canonical",
         action="store_true",
-        help="merge names that each JVM numbers: lambdas, accessors, proxies, hidden classes, threads",
+        help="merge generated names that differ from JVM to JVM: lambdas, accessors, proxies, hidden "
+        "classes, threads",
     )
-    group.add_argument("--diff", metavar="BEFORE", help="show what changed from this profile to the inputs")
+    group.add_argument(
+        "--diff",
+        metavar="BEFORE",
+        help="compare: BEFORE is the earlier profile, the merged inputs are the later one",
+    )
     group.add_argument("--absolute", action="store_true", help="with --diff: compare counts, not shares")
 
 
@@ -109,21 +114,21 @@ def _stacks(parser: argparse.ArgumentParser) -> None:
         "--include",
         action="append",
         metavar="RE",
-        help="keep stacks with a matching frame; repeated: either",
+        help="keep stacks with a matching frame; if repeated: with any of them",
     )
     group.add_argument(
         "--exclude",
         action="append",
         metavar="RE",
-        help="drop stacks with a matching frame; repeated: either",
+        help="drop stacks with a matching frame; if repeated: with any of them",
     )
     group.add_argument(
         "--focus",
         action="append",
         metavar="RE",
-        help="keep stacks through a matching frame; repeated: both",
+        help="keep stacks with a matching frame; if repeated: with all of them",
     )
-    group.add_argument("--trim", metavar="RE", help="start stacks at their outermost matching frame")
+    group.add_argument("--trim", metavar="RE", help="start each stack at its outermost matching frame")
 
 
 def _shape(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +143,8 @@ def _shape(parser: argparse.ArgumentParser) -> None:
         "--prune",
         type=_pruning,
         metavar="N|P%",
-        help="keep the N largest frames, or those with P%%; the rest is one frame under each parent",
+        help="keep the N largest frames, or those with at least P%% of the total; merge the rest into one "
+        "frame under each parent",
     )
 
 

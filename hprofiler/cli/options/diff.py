@@ -12,11 +12,11 @@ examples:
   hprofiler diff monday tuesday                          compare two run folders
   hprofiler diff monday tuesday -e alloc -o change.html  compare allocations, write a page
   hprofiler diff before.jfr after.jfr --top 20           compare two files
-  hprofiler diff base new --fail-over 5%                 in CI: fail if a method grew by 5 points
+  hprofiler diff base new --fail-over 5%                 in CI: fail if a share grew by over 5 points
 
 exit status:
-  0  compared
-  1  a method grew by more than --fail-over (needs 3 processes of a role on each side)
+  0  compared; with --fail-over: no method grew by more, or too few processes to tell
+  1  a method grew by more than --fail-over (needs 3 processes of one role on each side)
   2  bad usage
   3  compared, but some stored profiles cannot be used
   4  nothing to compare
@@ -34,15 +34,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "-e",
         "--event",
         metavar="EVENT",
-        help="event to compare, such as cpu or alloc; of files, the value (default: the first in both)",
+        help="event to compare, such as cpu or alloc; for files, a value such as alloc_space (default: the "
+        "first in both)",
     )
     parser.add_argument("--top", type=_rows, default=10, metavar="N", help="rows per table (default 10)")
-    parser.add_argument("--absolute", action="store_true", help="compare amounts, not shares of the total")
+    parser.add_argument(
+        "--absolute",
+        action="store_true",
+        help="compare amounts (time, bytes, counts), not shares of the total",
+    )
     parser.add_argument(
         "--fail-over",
         type=_share,
         metavar="P%",
-        help="exit with status 1 if a method grew by more than P points, beyond noise",
+        help="exit with status 1 if a method's share grew by more than P percentage points, and by more than "
+        "chance explains",
     )
     parser.add_argument(
         "-o",

@@ -27,7 +27,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="only containers of this name; may be repeated",
     )
-    group.add_argument("--field-selector", metavar="FIELDS", help="such as spec.nodeName=node7")
+    group.add_argument(
+        "--field-selector", metavar="FIELDS", help="only pods with these fields, such as spec.nodeName=node7"
+    )
     group.add_argument("--context", metavar="NAME", help="kubeconfig context (default: the current one)")
     group.add_argument(
         "--kubeconfig",
@@ -42,8 +44,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--debug-container",
         metavar="IMAGE",
-        help="add a debug container (an image with sh) to pods whose containers have no shell; the pod "
-        "lists it, ended, until the pod is deleted",
+        help="add a debug container (an image with sh) to pods whose containers have no shell; it "
+        "ends after the run, but stays listed in the pod until the pod is deleted",
     )
 
 

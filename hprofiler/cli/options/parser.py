@@ -50,7 +50,7 @@ SELECTOR (docs/selectors.md):
   yarn:name=nightly*,…  YARN applications, by name, user, queue, tag or type
   k8s:LABEL=VALUE,…     pods with these labels
   k8s:KIND/NAME         pods of a pod, deployment, statefulset, daemonset, replicaset, job, cronjob or
-                        sparkapplication; k8s: may be repeated
+                        sparkapplication; -j k8s:… may be repeated
 """
 
 _TARGET = "-j SELECTOR [-h HOSTS | -c URL | -n NAMESPACE]"
@@ -67,10 +67,11 @@ examples:
   hprofiler -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
 
 exit status:
-  0  all recorded
+  0  every process was recorded
   2  bad usage
-  3  recorded in part
-  4  nothing recorded
+  3  some processes or events are missing or cut short
+  4  nothing was recorded
+  70  a bug in hprofiler
   130, 143, 129  interrupted by Ctrl-C, SIGTERM, SIGHUP
 """
 
@@ -207,7 +208,7 @@ def _selector_directory_option(group: argparse._ActionsContainer) -> None:
         "--selectors",
         metavar="DIR",
         dest="selector_dir",
-        help="folder with more selectors (*.yaml); they override others of the same name",
+        help="folder with more selectors (*.yaml); they replace others of the same name",
     )
 
 
@@ -274,7 +275,7 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=named,
         metavar="DIR",
-        help="run folder (default hprofiler-DATE-TIME); if it holds a run, a number is added",
+        help="run folder (default hprofiler-DATE-TIME); if DIR holds a run, the new run goes to DIR-2",
     )
     group.add_argument("--force", action="store_true", help="replace the run in the folder")
     _picture_options(group)
@@ -292,7 +293,7 @@ def _picture_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--raw-names",
         action="store_true",
-        help="do not merge names that each JVM numbers, such as lambdas and proxies",
+        help="do not merge generated names that differ from JVM to JVM, such as lambdas and proxies",
     )
     _trim_option(parser)
 
@@ -301,7 +302,7 @@ def _trim_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="start stacks at the job's own code, if the selector names it (docs/selectors.md)",
+        help="start stacks at the job's own code, the roots of the selector (docs/selectors.md)",
     )
 
 
@@ -338,7 +339,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
         f"{SELECTORS}\nexample:\n"
         "  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
         "exit status:\n  0  a run would record everything\n  2  bad usage\n"
-        "  3  a run would record only a part\n  4  a run would record nothing"
+        "  3  a run would record only a part, or less well than asked\n  4  a run would record nothing"
     )
 
 

@@ -19,8 +19,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--canary",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="first record one process of each kind of JVM for 2 s; if that fails, skip that kind "
-        "(docs/security.md; default: no)",
+        help="first record one process of each kind of JVM (version, processor, engine) for 2 s, and skip "
+        "the kinds that fail (default: no)",
     )
     group.add_argument(
         "--agent-cpu",
@@ -33,7 +33,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--force-busy",
         action="store_true",
-        help="also record on hosts with almost no free memory, or a load above 200 per processor",
+        help="also record on hosts with almost no free memory, or a load above 200 per processor (default: "
+        "skip them)",
     )
     add_audit_to(group)
 
@@ -51,7 +52,7 @@ def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
         type=_hosts,
         default=MOST_HOSTS,
         metavar="N",
-        help=f"refuse to visit more hosts (default {MOST_HOSTS}, at most 5000)",
+        help=f"refuse to connect to more than N hosts (default {MOST_HOSTS}, at most 5000)",
     )
 
 

@@ -46,7 +46,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         dest="events",
         type=events,
         metavar="EVENT,…",
-        help=f"events to record at the same time (default cpu): {', '.join(OWN)}, or an event of the engine "
+        help=f"events to record at the same time (default cpu): {', '.join(OWN)}, or another event "
         "such as page-faults or a Java method a.b.C.m (docs/events.md)",
     )
     group.add_argument(
@@ -60,7 +60,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--async-profiler",
         metavar="FILE",
-        help="use this libasyncProfiler.so (or $HPROFILER_ASYNC_PROFILER)",
+        help="use this libasyncProfiler.so (default: $HPROFILER_ASYNC_PROFILER, else the one in the package)",
     )
 
 
@@ -70,7 +70,7 @@ def add_engine_to(group: argparse._ActionsContainer) -> None:
         choices=ENGINES,
         default="auto",
         help="auto (default): async-profiler for JVMs that allow an attach, else the host's perf; "
-        "perf: also for processes that are not JVMs",
+        "perf: perf for all, and -j also matches processes that are not JVMs",
     )
 
 
@@ -79,14 +79,14 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--alloc-interval",
         type=numbers.size,
         metavar="SIZE",
-        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: by each JVM's rate; "
-        "nativemem 512k)",
+        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: set by each JVM's "
+        "allocation rate; nativemem 512k)",
     )
     group.add_argument(
         "--lock-threshold",
         type=numbers.time,
         metavar="TIME",
-        help="lock: time waited per sample; longer waits are all recorded (default 10us)",
+        help="lock: one sample per this much time waited; every longer wait is recorded (default 10us)",
     )
     group.add_argument(
         "--wall-interval",

@@ -22,7 +22,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--match",
         metavar="SELECTOR",
-        help="profile only these processes of the application or the pods",
+        help="of the application or the pods, profile only the processes that match",
     )
     group.add_argument(
         "--host-map",
@@ -41,7 +41,7 @@ def add_cluster_to(group: argparse._ActionsContainer) -> None:
         "--yarn",
         metavar="URL,…",
         help="ResourceManager, such as http://rm:8088; several for high availability (default for "
-        "application_… and yarn:…: yarn-site.xml in $HADOOP_CONF_DIR)",
+        "application_… and yarn:…: yarn-site.xml in $YARN_CONF_DIR or $HADOOP_CONF_DIR)",
     )
     group.add_argument("--yarn-ca", metavar="FILE", help="CA certificate of the ResourceManager")
 

@@ -52,7 +52,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
         Target("yarn", name),
         hosts,
         (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
-        lambda: _new_processes(manager, chosen, found, hosts),
+        lambda: _new_processes(manager, chosen, hosts),
     )
 
 
@@ -201,7 +201,6 @@ def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> tuple
 def _new_processes(
     manager: ResourceManager,
     applications: Sequence[Application],
-    before: Sequence[_Found],
     hosts: Sequence[Host],
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}

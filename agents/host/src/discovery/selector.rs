@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn long_command_lines_are_masked_in_time() {
-        let words = "-Dx.token=hunter2,a:b ".repeat(4_000);
+        let words = "-Dx.token=hunter2,a:b ".repeat(20_000);
         let selector = selector(r#"{"kind":"text","text":"no such text"}"#).unwrap();
         let process = seen(&format!("java {words}Main"));
         let begin = std::time::Instant::now();

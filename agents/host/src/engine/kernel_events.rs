@@ -35,7 +35,7 @@ const NO_GROUPS: [&str; 4] = ["mem", "kprobe", "kretprobe", "trace"];
 /// Why an event that is in no list is refused, and what there is instead.
 pub const CHOICE: &str = "choose one of docs/events.md, a tracepoint, or an event of /sys/bus/event_source/devices (see perf list)";
 
-/// Refuse an event that this host does not have. An event that the kernel does not tell about is taken to be there.
+/// Refuse an event that this host does not have. If the kernel does not say, the event is taken to be there.
 pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     if is_tracepoint(event) {
         return refuse_missing_tracepoint(event);

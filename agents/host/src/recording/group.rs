@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::api::Shared;
-use crate::engine::api::{Job, Libraries};
+use crate::engine::api::{Job, Libraries, Shared};
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
@@ -70,7 +69,8 @@ pub struct Recordings {
     duration: Duration,
     /// When what the step waits for is given up.
     limit: Instant,
-    /// Whether all were told to end early.
+    /// Whether the coordinator asked for the start, and whether for an early end.
+    started: bool,
     stopped: bool,
     /// When all had started.
     begun: Option<Instant>,
@@ -119,6 +119,7 @@ impl Recordings {
             step: Step::Prepare,
             duration,
             limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
+            started: false,
             stopped: false,
             begun: None,
             folding,
@@ -131,11 +132,9 @@ impl Recordings {
     /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
     pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
-            return Err(
-                Failure::plain("start was asked for before ready was told, or twice")
-                    .coded(Code::BadRequest),
-            );
+            return Err(Failure::plain("start came before ready, or twice").coded(Code::BadRequest));
         }
+        self.started = true;
         self.step = Step::Start;
         self.limit = Instant::now() + STEP_TIME + self.queue();
         for recording in self
@@ -173,7 +172,7 @@ impl Recordings {
     }
 
     pub fn is_started(&self) -> bool {
-        matches!(self.step, Step::Start | Step::Record)
+        self.started
     }
 
     /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
@@ -197,21 +196,22 @@ impl Recordings {
         if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
             self.give_time(until);
         }
-        let (awaited, stage) = match self.step {
-            _ if self.limit > Instant::now() => return,
-            Step::Prepare => (Phase::Preparing, Stage::Prepare),
-            Step::Start => (Phase::Starting, Stage::Start),
-            Step::Record => (Phase::Running, Stage::Record),
-            Step::Wait => return,
-        };
+        if self.limit > Instant::now() {
+            return;
+        }
         if self.step == Step::Record {
             self.folding.end(); // for all that are left
         }
-        for recording in self
-            .all
-            .iter_mut()
-            .filter(|recording| recording.phase == awaited)
-        {
+        for recording in &mut self.all {
+            // A session that is stopped early goes on to its last step with recordings that are not ready yet.
+            let last = self.step == Step::Record;
+            let stage = match recording.phase {
+                Phase::Preparing if last || self.step == Step::Prepare => Stage::Prepare,
+                Phase::Starting if last || self.step == Step::Start => Stage::Start,
+                Phase::Ready if last => Stage::Start,
+                Phase::Running if last => Stage::Record,
+                _ => continue,
+            };
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);

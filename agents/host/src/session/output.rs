@@ -164,7 +164,7 @@ impl Output {
     }
 
     /// Send an event and a file of the size it names.
-    pub fn send_file(&mut self, event: &Event, file: File, size: u64) {
+    fn send_file(&mut self, event: &Event, file: File, size: u64) {
         self.send_audit();
         self.put(event, |backlog| backlog.add_file(file, size));
     }

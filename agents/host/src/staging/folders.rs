@@ -114,7 +114,7 @@ impl Drop for Held {
 }
 
 /// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
-pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
+fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
     if !is_held_alone(dir) {
         return Ok(false);
     }

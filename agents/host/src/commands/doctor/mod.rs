@@ -17,8 +17,7 @@ use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::MAX_PROCESSES;
-use crate::wire::requests::{Blobs, Prepare};
+use crate::wire::requests::{Blobs, Prepare, MAX_PROCESSES};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);

@@ -143,12 +143,12 @@ impl Rate {
         });
         let Some((first, second)) = second else {
             let why = "the JVM does not publish how much it allocates";
-            return (UNKNOWN, told(UNKNOWN, why));
+            return (UNKNOWN, note(UNKNOWN, why));
         };
         let rate = second.since(&first) as f64 / self.at.elapsed().as_secs_f64();
         let interval = interval(rate);
         let beside = hsperf::numbers(named, data, OLD).is_some();
-        (interval, told(interval, &seen(rate, beside)))
+        (interval, note(interval, &seen(rate, beside)))
     }
 }
 
@@ -161,7 +161,7 @@ fn seen(rate: f64, beside: bool) -> String {
     format!("{least}{} allocated", amount(rate))
 }
 
-fn told(interval: u64, why: &str) -> Note {
+fn note(interval: u64, why: &str) -> Note {
     let interval = match interval >> 20 {
         0 => format!("{} KiB", interval >> 10),
         mebibytes => format!("{mebibytes} MiB"),
@@ -217,11 +217,11 @@ mod tests {
             assert_eq!(interval(rate), want, "{rate}");
         }
         assert_eq!(
-            told(1 << 20, &seen(1.26e9, true)).text,
+            note(1 << 20, &seen(1.26e9, true)).text,
             "allocation interval 1 MiB (at least 1.3 GB/s allocated)"
         );
         assert_eq!(seen(3e5, true), "almost no allocations seen");
-        assert!(told(LEAST, &seen(12e6, false))
+        assert!(note(LEAST, &seen(12e6, false))
             .text
             .contains("512 KiB (12 MB/s"));
     }

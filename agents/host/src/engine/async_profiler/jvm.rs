@@ -25,7 +25,7 @@ use crate::os::lease::since_boot;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::resources::limits::Limits;
-use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER};
+use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER, RECORDING};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::MAX_PROCESSES;
 
@@ -39,8 +39,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const TO_END: Duration = Duration::from_secs(1);
 /// The longest argument of JDK 8's attach protocol.
 const MAX_OPTIONS: usize = 1000;
-/// The kind of file that a recording is.
-pub const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
 pub const MAX_LOG: u64 = 64 << 10;
 

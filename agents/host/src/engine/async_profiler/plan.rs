@@ -203,13 +203,13 @@ pub fn complaint(log: &str) -> String {
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && *line != "Profiling started");
-    let mut told: Vec<String> = Vec::new();
+    let mut errors: Vec<String> = Vec::new();
     for line in lines.map(plain) {
-        if told.len() < 8 && !told.contains(&line) {
-            told.push(line);
+        if errors.len() < 8 && !errors.contains(&line) {
+            errors.push(line);
         }
     }
-    told.join("; ").chars().take(600).collect()
+    errors.join("; ").chars().take(600).collect()
 }
 
 fn plain(line: &str) -> String {

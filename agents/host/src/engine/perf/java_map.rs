@@ -383,7 +383,7 @@ impl MapFile {
     }
 
     /// Whether it was last written at that time or later.
-    pub fn is_since(&self, time: SystemTime) -> bool {
+    fn is_since(&self, time: SystemTime) -> bool {
         let written = self.file.metadata().and_then(|file| file.modified());
         written.is_ok_and(|written| written >= time)
     }

@@ -23,9 +23,8 @@ use self::notes::Rights;
 pub use self::record::Shared as PerfShared;
 use self::record::{names, Command};
 use self::recording::Recording;
-use crate::engine::api::Job;
 use crate::engine::api::{
-    Engine, EventProfile, Folded, Note, Prepared, Raw, Shared, Started, Stopped,
+    Engine, EventProfile, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
 };
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;

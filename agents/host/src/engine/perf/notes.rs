@@ -25,8 +25,8 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["workload failed"],
         Code::ProgramMissing,
-        "perf cannot run the host's timeout or sleep, which limits its time",
-        "check that the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
+        "perf cannot run the host's timeout, which limits its time",
+        "check that the agent's user may run timeout, cat and true of /usr/bin or /bin",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
@@ -121,12 +121,12 @@ pub fn is_memory(words: &str) -> bool {
 
 fn first_of(words: &str) -> String {
     let lines = words.lines().map(str::trim);
-    let told = lines
+    let lines = lines
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("[ perf record"));
-    let told: Vec<&str> = told.take(3).collect();
-    match told.is_empty() {
+    let first: Vec<&str> = lines.take(3).collect();
+    match first.is_empty() {
         true => "it ended without a message".to_owned(),
-        false => told.join(" ").chars().take(400).collect(),
+        false => first.join(" ").chars().take(400).collect(),
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
             ("Permission error mapping pages.\nConsider increasing /proc/sys/kernel/perf_event_mlock_kb,\n(current value: 256,0)\n", "memory for samples"),
             ("Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid\n", "does not let"),
             ("Couldn't create thread/CPU maps: No such process\n", "has ended"),
-            ("Workload failed: No such file or directory\n", "sleep"),
+            ("Workload failed: No such file or directory\n", "host's timeout"),
             ("Error:\nquite new\n[ perf record: Woken up 1 times ]\n", "record x: quite new"),
             ("", "without a message"),
         ] {

@@ -160,7 +160,7 @@ fn run(path: &Path) -> Result<Perf, String> {
     let version = version(&text).filter(|_| answer.good).ok_or_else(|| {
         let mut lines = answer.words.lines().chain(text.lines()).map(str::trim);
         let line = lines.find(|line| !line.is_empty());
-        let line = line.unwrap_or("tells no version").chars();
+        let line = line.unwrap_or("it prints no version").chars();
         line.take(200).collect::<String>()
     })?;
     let options = ask(&["record", "--list-opts"]);

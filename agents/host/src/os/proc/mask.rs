@@ -1,28 +1,26 @@
 //! Secrets in command lines are masked before anything leaves the host.
 
-use std::sync::LazyLock;
-
-use regex::{Match, Regex};
-
 const HIDDEN: &str = "***";
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
+/// Between a name and its value; the colon as in JSON and YAML.
+const SIGNS: [char; 2] = ['=', ':'];
+/// What names of secrets contain. Between both parts may stand one of `-_.`.
+const WORDS: [(&str, &str); 8] = [
+    ("pass", "word"),
+    ("pass", "wd"),
+    ("pass", "phrase"),
+    ("secret", ""),
+    ("token", ""),
+    ("credential", ""),
+    ("api", "key"),
+    ("access", "key"),
+];
+/// What they may end with: much else begins with these.
+const ENDINGS: [&str; 4] = ["key", "pass", "pwd", "auth"];
 /// Ends so, and is no secret's name.
 const HARMLESS: [&str; 2] = ["bypass", "compass"];
 /// Where shells keep what folder they are in.
 const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
-/// The name of a secret and the sign before its value. Some words are telling at the end of a name only: much else
-/// begins with them.
-static NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "password|passwd|passphrase|secret|token|credential|(?:api|access)[-_.]?key";
-    let name = format!(
-        r"(?i)(?:(?:{words})[^=:\s,;&]*|(?:bypass|compass|key|pass|pwd|auth)[-_.'\x22\\]*)\s*[=:]"
-    );
-    Regex::new(&name).expect("the expression is right")
-});
-/// What stands before the password of an address, and the password. The last `@` ends it, so that too much is hidden
-/// of an address with an `@` in its path, and never too little.
-static LOGIN: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"://[^:@/\s]*:\S*@").expect("the expression is right"));
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
 pub fn command(arguments: &[String], limit: usize) -> String {
@@ -68,15 +66,17 @@ fn masked(argument: &str) -> String {
     if !argument.contains(['=', ':']) {
         return argument.to_owned();
     }
-    let (mut open, mut end) = (String::new(), 0);
-    for login in LOGIN.find_iter(argument) {
-        let user = login.start() + "://".len();
-        let password = argument[user..].find(':').map_or(user, |at| user + at + 1);
-        open += &argument[end..password];
-        open += HIDDEN;
-        end = login.end() - "@".len();
+    let mut open = String::with_capacity(argument.len());
+    for word in argument.split_inclusive(char::is_whitespace) {
+        match password_of_login(word) {
+            Some((begin, end)) => {
+                open += &word[..begin];
+                open += HIDDEN;
+                open += &word[end..];
+            }
+            None => open += word,
+        }
     }
-    open += &argument[end..];
     let (mut shown, mut rest) = (String::new(), open.as_str());
     while let Some(begin) = secret(rest) {
         let (name, value) = rest.split_at(begin);
@@ -91,26 +91,68 @@ fn masked(argument: &str) -> String {
     shown + rest
 }
 
-/// Where the value of the first secret begins.
+/// Where the password of an address lies. The last `@` ends it, so that too much is hidden of an address with an `@` in
+/// its path, and never too little.
+fn password_of_login(word: &str) -> Option<(usize, usize)> {
+    let end = word.rfind('@')?;
+    word.match_indices("://").find_map(|(scheme, _)| {
+        let user = scheme + "://".len();
+        let colon = user + word[user..].find([':', '/'])?;
+        let has_password = word[colon..].starts_with(':') && colon < end;
+        has_password.then_some((colon + 1, end))
+    })
+}
+
+/// Where the value of the first secret begins. Each name is looked at once: an argument may be megabytes of them.
 fn secret(text: &str) -> Option<usize> {
-    let harmless = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        HARMLESS.iter().any(|word| name.starts_with(word))
+    let (mut begin, mut blank) = (0, false);
+    for (at, c) in text.char_indices() {
+        let sign = SIGNS.contains(&c);
+        if sign && is_secret(text, begin, at) {
+            return Some(at + 1);
+        }
+        // Blanks may stand between a name and its sign.
+        if sign || matches!(c, ',' | ';' | '&') {
+            (begin, blank) = (at + 1, false);
+        } else if c.is_whitespace() {
+            blank = true;
+        } else if std::mem::take(&mut blank) {
+            begin = at;
+        }
+    }
+    None
+}
+
+/// Whether there is a secret's name between `begin` and a sign.
+fn is_secret(text: &str, begin: usize, sign: usize) -> bool {
+    let name = text[begin..sign].trim_end().to_ascii_lowercase();
+    let with_word = WORDS.iter().filter_map(|(first, second)| {
+        let mut found = name.match_indices(first);
+        found.find_map(|(at, _)| {
+            let rest = &name[at + first.len()..];
+            let rest = rest.strip_prefix(['-', '_', '.']).unwrap_or(rest);
+            rest.starts_with(second).then_some(at)
+        })
+    });
+    let ending = || {
+        let name = name.trim_end_matches(|c| "-_.".contains(c) || QUOTES.contains(&c));
+        let ends = ENDINGS.iter().find(|ending| name.ends_with(**ending))?;
+        let harmless = HARMLESS.iter().any(|word| name.ends_with(word));
+        (!harmless).then_some(name.len() - ends.len())
     };
-    NAME.find_iter(text)
-        .find(|name| !harmless(name.as_str()) && !is_place(text, *name))
-        .map(|name| name.end())
+    let found = with_word.min().or_else(ending);
+    found.is_some_and(|at| !is_place(text, begin + at, sign))
 }
 
 /// Whether what stands before a colon is a host before its port, or a file before the next one of a class path.
-fn is_place(text: &str, name: Match) -> bool {
-    let Some(word) = name.as_str().strip_suffix(':') else {
+fn is_place(text: &str, begin: usize, sign: usize) -> bool {
+    if !text[sign..].starts_with(':') {
         return false;
-    };
+    }
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let before = text[..name.start()].trim_end_matches(of_name);
-    let between_paths = before.ends_with('/') && text[name.end()..].starts_with('/');
-    before.ends_with("//") || between_paths || word.ends_with(".jar")
+    let before = text[..begin].trim_end_matches(of_name);
+    let between_paths = before.ends_with('/') && text[sign + 1..].starts_with('/');
+    before.ends_with("//") || between_paths || text[begin..sign].ends_with(".jar")
 }
 
 fn cut(mut line: String, limit: usize) -> String {
@@ -147,6 +189,8 @@ mod tests {
             (vec!["user=a,password=b,port=1"], "user=a,password=***"),
             (vec!["password=a,b;c=d"], "password=***"),
             (vec!["jdbc:x://u:pw@h:1/db"], "jdbc:x://u:***@h:1/db"),
+            (vec!["http://me@x:hunter2@h:1"], "http://me@x:***@h:1"),
+            (vec!["-Dpass_word=hunter2"], "-Dpass_word=***"),
             (vec!["http://h:1/a@b"], "http://h:***@b"),
             (vec!["http://h:1/a"], "http://h:1/a"),
             (vec!["spark://Driver@h:1"], "spark://Driver@h:1"),
@@ -283,24 +327,24 @@ mod tests {
 
     #[test]
     fn a_long_argument_takes_no_longer_than_it_is() {
-        let many = "=".repeat(1 << 17);
+        let many = "=".repeat(1 << 20);
         let begin = std::time::Instant::now();
         assert_eq!(
             masked(&format!("{many}token=hunter2")),
             format!("{many}token=***")
         );
         assert_eq!(masked(&format!("token,{many}")), format!("token,{many}"));
-        let many = ":".repeat(1 << 17);
+        let many = ":".repeat(1 << 20);
         assert_eq!(
             masked(&format!("{many}token:hunter2")),
             format!("{many}token:***")
         );
-        let blanks = " ".repeat(1 << 17);
+        let blanks = " ".repeat(1 << 20);
         assert_eq!(
             masked(&format!("token{blanks}:x")),
             format!("token{blanks}:***")
         );
-        let addresses = "://".repeat(1 << 17);
+        let addresses = "://".repeat(1 << 20);
         assert_eq!(masked(&format!("{addresses}u:hunter2@h")), "://:***@h");
         assert!(begin.elapsed().as_secs() < 30);
     }

@@ -18,6 +18,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         step,
         duration: Duration::from_secs(1),
         limit: Instant::now(),
+        started: matches!(step, Step::Start | Step::Record),
         stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600), usize::MAX)),
@@ -68,7 +69,7 @@ fn what_hangs_does_not_hold_up_the_others() {
         ),
         (
             Step::Record,
-            [Running, Over, Over],
+            [Running, Preparing, Over],
             [Over, Over, Over],
             Step::Record,
         ),
@@ -187,6 +188,17 @@ fn sampling_that_was_ended_is_not_interrupted_any_more() {
     assert!(running.sampling().is_some());
     running.stop();
     assert!(running.sampling().is_none());
+}
+
+#[test]
+fn what_ends_before_its_start_was_not_started() {
+    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+    recordings.stop();
+    recordings.advance(&mut Nobody);
+    assert!(recordings.step == Step::Record && !recordings.is_started());
+    recordings.limit = Instant::now();
+    recordings.give_up(&mut Nobody);
+    assert!(recordings.advance(&mut Nobody));
 }
 
 #[test]
