@@ -46,11 +46,16 @@ fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult
         })
 }
 
+/// A ValueError or OptionError with the attribute `code`.
 fn value_error(error: flamegraph::Error) -> PyErr {
-    if error.is_usage() {
-        return OptionError::new_err(error.to_string());
-    }
-    PyValueError::new_err(error.to_string())
+    let text = error.to_string();
+    let raised = if error.is_usage() {
+        OptionError::new_err(text)
+    } else {
+        PyValueError::new_err(text)
+    };
+    Python::attach(|py| raised.value(py).setattr("code", error.code()))
+        .map_or_else(|failed| failed, |()| raised)
 }
 
 /// The system's words for what went wrong, without the number that Rust puts behind them.

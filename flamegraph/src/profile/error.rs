@@ -18,6 +18,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A text whose format was not named has no line of folded text.
+    UnknownFormat {
+        /// The number of the first line with words.
+        line: u64,
+        /// What is wrong with it, and the formats that can be read.
+        reason: String,
+    },
     /// A text in another format broke a rule at this line.
     Text {
         /// Whose rule.
@@ -53,6 +60,8 @@ pub enum Error {
     },
     /// A sum does not fit in 64 bits.
     Overflow(String),
+    /// A value of several profiles together does not fit in 64 bits.
+    MergeOverflow(String),
     /// Profiles of unlike values do not add up.
     UnlikeValues {
         /// The values of the profile merged into.
@@ -71,10 +80,19 @@ pub enum Error {
 impl Error {
     /// Whether it is what was asked for that is wrong, and not what was read.
     pub fn is_usage(&self) -> bool {
+        self.code() == "usage"
+    }
+
+    /// A name for callers that act on the kind of error; most errors have none of their own.
+    pub fn code(&self) -> &'static str {
         match self {
-            Error::Usage(_) => true,
-            Error::File(_, error) => error.is_usage(),
-            _ => false,
+            Error::UnknownFormat { .. } => "unknown-format",
+            Error::Pprof(_) => "pprof-damaged",
+            Error::MergeOverflow(_) => "merge-overflow",
+            Error::UnlikeValues { .. } => "unlike-values",
+            Error::Usage(_) => "usage",
+            Error::File(_, error) => error.code(),
+            _ => "other",
         }
     }
 
@@ -117,7 +135,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(error) => write!(f, "{error}"),
-            Error::Line { line, reason } => write!(f, "folded text, line {line}: {reason}"),
+            Error::Line { line, reason } | Error::UnknownFormat { line, reason } => {
+                write!(f, "folded text, line {line}: {reason}")
+            }
             Error::Text {
                 format,
                 line,
@@ -131,6 +151,12 @@ impl fmt::Display for Error {
             Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),
+            Error::MergeOverflow(value) => {
+                write!(
+                    f,
+                    "{value} of several profiles: the sum does not fit in 64 bits"
+                )
+            }
             Error::UnlikeValues { ours, theirs } => {
                 write!(f, "unlike values do not add up: {ours} and {theirs}")
             }

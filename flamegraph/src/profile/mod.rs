@@ -271,7 +271,7 @@ impl Profile {
         let totals = self.totals.iter().zip(&other.totals).zip(&self.values);
         for ((ours, theirs), value) in totals {
             let sum = ours.checked_add(*theirs);
-            sum.ok_or_else(|| Error::Overflow(format!("{value} of several profiles")))?;
+            sum.ok_or_else(|| Error::MergeOverflow(value.to_string()))?;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
                 "{NO_STACK}; the formats that can be read are {}",
                 known.join(", ")
             );
-            Error::Line { line, reason }
+            Error::UnknownFormat { line, reason }
         }
         other => other,
     })

@@ -12,13 +12,13 @@ from hprofiler.base.errors import ProfileError, UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import FlameChart, Profile
 
-# Message of the core -> remedy.
+# Code of the core's error (flamegraph/src/profile/error.rs) -> remedy.
 REMEDIES = {
-    "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
-    "the formats that can be read": "name it with --from",
+    "unlike-values": "convert files of one kind at a time, or choose a --value",
+    "unknown-format": "name it with --from",
     # A file with a zero byte near its beginning is taken for pprof.
-    "pprof: damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
-    "of several profiles: the sum does not fit": "use --mean",
+    "pprof-damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
+    "merge-overflow": "use --mean",
 }
 
 
@@ -33,8 +33,7 @@ def about(what: str | Callable[[], str]) -> Iterator[None]:
         reason = f"{what if isinstance(what, str) else what()}: {error}"
         if isinstance(error, OptionError):
             raise UsageError(reason) from error
-        remedies = (remedy for words, remedy in REMEDIES.items() if words in reason)
-        raise ProfileError(reason, next(remedies, "")) from error
+        raise ProfileError(reason, REMEDIES.get(getattr(error, "code", ""), "")) from error
 
 
 def warn(text: str) -> None:
