@@ -121,10 +121,16 @@ impl<'a> Stories<'a> {
         cells: usize,
         mut naming: Naming<'a>,
     ) -> Result<Stories<'a>> {
-        let mut all: Vec<Story> = Vec::with_capacity(stacks.len());
+        // Nodes are numbered from 1 on.
+        let mut all = vec![Story {
+            named: NOTHING,
+            outermost: NOTHING,
+            user_frames: 0,
+            is_wanted: false,
+        }];
         // Of each stack the process, and whether its command is a java.
-        let mut commands = Vec::with_capacity(stacks.len());
-        for node in 0..stacks.len() as StackId {
+        let mut commands = vec![(0, false)];
+        for node in stacks.nodes() {
             let Some((above, spot)) = stacks.above(node) else {
                 let root = stacks.root_of(node);
                 commands.push((root.pid, groups.get(root.group).java));
@@ -266,8 +272,8 @@ impl Story {
 struct Growing<'s, 'a> {
     stories: &'s Stories<'a>,
     profile: Profile,
-    /// The frames of names that were met.
-    by_name: HashMap<u32, Vec<Frame>>,
+    /// The frames of names, none of those that were not met.
+    by_name: Vec<Vec<Frame>>,
     /// What the frames of names say of a wait.
     waits: HashMap<u32, Vec<WaitFrame>>,
     /// Where stacks went, by kind of wait: one kind but for off-CPU.
@@ -280,7 +286,7 @@ impl<'s, 'a> Growing<'s, 'a> {
         Growing {
             stories,
             profile: Profile::bounded(values, stories.cells),
-            by_name: HashMap::new(),
+            by_name: vec![Vec::new(); stories.naming.count()],
             waits: HashMap::new(),
             nodes: HashMap::new(),
             off_cpu,
@@ -356,8 +362,8 @@ impl<'s, 'a> Growing<'s, 'a> {
     }
 
     fn below(&mut self, mut node: Node, number: u32) -> Result<Node> {
-        if !self.by_name.contains_key(&number) {
-            let mut frames = Vec::new();
+        let place = number as usize;
+        if self.by_name[place].is_empty() {
             let naming = &self.stories.naming;
             let named = naming.named(number);
             for (name, kind) in &named.frames {
@@ -365,11 +371,10 @@ impl<'s, 'a> Growing<'s, 'a> {
                 let name = self.profile.frames.name_of(frame);
                 let module = naming.modules.name(named.module);
                 self.profile.modules.insert(name, *kind, module);
-                frames.push(frame);
+                self.by_name[place].push(frame);
             }
-            self.by_name.insert(number, frames);
         }
-        for &frame in &self.by_name[&number] {
+        for &frame in &self.by_name[place] {
             node = self.profile.child(node, frame)?;
         }
         Ok(node)

@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::formats::options::{PerfOptions, ReadOptions};
 use crate::ops::Threads;
+use crate::symbols::SymbolOptions;
 
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 14;
@@ -16,6 +17,7 @@ pub(super) struct Script {
     pub(super) perf: PerfOptions,
     pub(super) threads: Threads,
     pub(super) name_bytes: usize,
+    pub(super) symbols: SymbolOptions,
 }
 
 impl Script {
@@ -24,6 +26,7 @@ impl Script {
             perf: options.perf.clone(),
             threads: options.threads,
             name_bytes: options.limits.name_bytes,
+            symbols: options.symbols.clone(),
         }
     }
 }

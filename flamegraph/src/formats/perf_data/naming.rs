@@ -32,8 +32,8 @@ impl Named {
 }
 
 /// Identifies a symbol; one without a name by its address, if that is in its frame.
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
     module: ModuleId,
     symbol: Option<SymbolId>,
     address: u64,
@@ -129,6 +129,11 @@ impl<'a> Naming<'a> {
         &self.all[number as usize]
     }
 
+    /// How many names there are.
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     fn push(&mut self, named: Named) -> u32 {
         self.all.push(named);
         self.all.len() as u32 - 1
@@ -162,21 +167,28 @@ impl<'a> Naming<'a> {
         modules.find(place.module, place.address, header, &self.files)
     }
 
-    /// A program's, a library's or the kernel's code.
-    fn compiled(&mut self, mut place: Place, mode: Mode, java: bool) -> Result<u32> {
+    /// What decides on the name of a program's, a library's or the kernel's code.
+    pub(super) fn key(&mut self, mut place: Place, mode: Mode, java: bool) -> Key {
         let map_was_asked = self.jit.is_some() && self.modules.made_by(place.module).is_some();
         let symbol = match map_was_asked {
             true => None,
             false => self.symbol(&mut place, mode),
         };
         let has_address = symbol.is_none() && self.script.is_some_and(|script| script.perf.addrs);
-        let key = Key {
+        Key {
             module: place.module,
             symbol,
             address: if has_address { place.address } else { 0 },
             mode,
             java,
-        };
+        }
+    }
+
+    /// A program's, a library's or the kernel's code.
+    fn compiled(&mut self, mut place: Place, mode: Mode, java: bool) -> Result<u32> {
+        let key = self.key(place, mode, java);
+        place.module = key.module;
+        let symbol = key.symbol;
         if let Some(&known) = self.by_symbol.get(&key) {
             return Ok(known);
         }

@@ -1,15 +1,17 @@
 //! From the addresses of samples to trees of places, one tree for each group of threads; callers stand above callees.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashMapExt};
-use hashbrown::HashTable;
 
-use super::modules::{ModuleId, NOWHERE};
+use super::groups::Script;
+use super::header::Header;
+use super::modules::{ModuleId, Modules, NOWHERE};
+use super::naming::{Key, Naming};
 use super::processes::{Mapped, Mode, Processes};
+use crate::profile::{Frame, Node, Tree, ROOT};
 use crate::symbols::bytes::Bytes;
+use crate::symbols::Files;
 
 /// Addresses from here on are no addresses: they say whose the ones behind them are.
 const FIRST_MARKER: u64 = -4095i64 as u64;
@@ -101,13 +103,10 @@ pub(super) fn place(pointer: Pointer, pid: u32, processes: &Processes) -> Place 
     }
 }
 
-/// The number of a node; those above it have smaller ones.
-pub(super) type StackId = u32;
+/// A node; those above it have smaller numbers.
+pub(super) type StackId = Node;
 /// The number of a spot.
 pub(super) type SpotId = u32;
-
-/// What the root of a tree has for a parent.
-const NO_PARENT: StackId = StackId::MAX;
 
 /// A place in a module, and who ran there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,22 +124,13 @@ pub(super) struct Root {
     pub(super) group: u32,
 }
 
-/// A node: below which one it is, and its spot, or of a root the number of the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Link {
-    parent: StackId,
-    number: u32,
-}
-
-/// All stacks.
+/// All stacks. A frame of the tree is the number of a spot, or below its root that of a group of threads.
 pub(super) struct StackTree {
-    nodes: Vec<Link>,
-    index: HashTable<StackId>,
-    hasher: RandomState,
+    tree: Tree,
     pub(super) spots: Vec<Spot>,
     spot_index: HashMap<Spot, SpotId>,
-    pub(super) roots: Vec<Root>,
-    root_index: HashMap<Root, u32>,
+    roots: Vec<Root>,
+    root_index: HashMap<Root, StackId>,
     most_nodes: usize,
     most_spots: usize,
 }
@@ -148,34 +138,26 @@ pub(super) struct StackTree {
 impl StackTree {
     pub(super) fn new(most_nodes: usize, most_spots: usize) -> StackTree {
         StackTree {
-            nodes: Vec::new(),
-            index: HashTable::new(),
-            hasher: RandomState::default(),
+            tree: Tree::new(),
             spots: Vec::new(),
             spot_index: HashMap::new(),
             roots: Vec::new(),
             root_index: HashMap::new(),
-            most_nodes: most_nodes.min(NO_PARENT as usize),
+            // The tree's own root is one more.
+            most_nodes: most_nodes + 1,
             most_spots,
         }
     }
 
     /// The node all stacks of a group start from; `None` when there is no room for it.
     pub(super) fn root(&mut self, root: Root) -> Option<StackId> {
-        let number = match self.root_index.get(&root) {
-            Some(&known) => known,
-            None if self.nodes.len() >= self.most_nodes => return None,
-            None => {
-                let number = self.roots.len() as u32;
-                self.roots.push(root);
-                self.root_index.insert(root, number);
-                number
-            }
-        };
-        self.node(Link {
-            parent: NO_PARENT,
-            number,
-        })
+        if let Some(&known) = self.root_index.get(&root) {
+            return Some(known);
+        }
+        let node = self.child(ROOT, self.roots.len() as u32)?;
+        self.roots.push(root);
+        self.root_index.insert(root, node);
+        Some(node)
     }
 
     /// The number of a spot; `None` when there is no room for it.
@@ -194,41 +176,24 @@ impl StackTree {
 
     /// The node below another; `None` when there is no room for it.
     pub(super) fn child(&mut self, parent: StackId, spot: SpotId) -> Option<StackId> {
-        self.node(Link {
-            parent,
-            number: spot,
-        })
+        let frame = Frame::from_index(spot as usize);
+        self.tree.child(parent, frame, self.most_nodes).ok()
     }
 
-    fn node(&mut self, link: Link) -> Option<StackId> {
-        let (nodes, hasher) = (&self.nodes, &self.hasher);
-        let hash = hasher.hash_one(link);
-        if let Some(&known) = self.index.find(hash, |&node| nodes[node as usize] == link) {
-            return Some(known);
-        }
-        let number = nodes.len();
-        if number >= self.most_nodes {
-            return None;
-        }
-        let of = |&node: &StackId| hasher.hash_one(nodes[node as usize]);
-        self.index.insert_unique(hash, number as StackId, of);
-        self.nodes.push(link);
-        Some(number as StackId)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
+    /// All nodes, callers first, from 1 on.
+    pub(super) fn nodes(&self) -> std::ops::Range<StackId> {
+        self.tree.nodes()
     }
 
     /// The node above and the spot here; `None` for a root.
     pub(super) fn above(&self, node: StackId) -> Option<(StackId, SpotId)> {
-        let link = self.nodes[node as usize];
-        (link.parent != NO_PARENT).then_some((link.parent, link.number))
+        let parent = self.tree.parent(node);
+        (parent != ROOT).then(|| (parent, self.tree.frame(node).index() as SpotId))
     }
 
     /// What a root is the root of.
     pub(super) fn root_of(&self, node: StackId) -> Root {
-        self.roots[self.nodes[node as usize].number as usize]
+        self.roots[self.tree.frame(node).index()]
     }
 }
 
@@ -257,10 +222,19 @@ impl LastStack {
     }
 }
 
+/// Where the symbols of a file are. One spot of each is enough: with one for each address the tree is many times
+/// larger.
+pub(super) struct FileSymbols<'a> {
+    pub(super) modules: &'a mut Modules,
+    pub(super) header: &'a Header,
+    pub(super) script: &'a Script,
+}
+
 /// Finds nodes, and remembers what it found.
 #[derive(Default)]
 pub(super) struct Walker {
     spots: HashMap<(u64, u32, Mode), SpotId>,
+    by_symbol: HashMap<Key, SpotId>,
     last: HashMap<u32, LastStack>,
     /// The sample's pointers, leaf first.
     pub(super) pointers: Vec<Pointer>,
@@ -284,6 +258,7 @@ impl Walker {
         last: &mut LastStack,
         processes: &Processes,
         stacks: &mut StackTree,
+        mut symbols: Option<FileSymbols<'_>>,
     ) -> Option<StackId> {
         let pairs = self.pointers.iter().rev().zip(&last.path);
         let shared = pairs.take_while(|(new, old)| **new == old.0).count();
@@ -291,7 +266,7 @@ impl Walker {
         let mut node = last.path.last().map_or(last.root, |&(_, node)| node);
         for place in (0..self.pointers.len() - shared).rev() {
             let pointer = self.pointers[place];
-            let spot = self.spot(pointer, last.pid, processes, stacks)?;
+            let spot = self.spot(pointer, last.pid, processes, stacks, &mut symbols)?;
             node = stacks.child(node, spot)?;
             if last.path.len() < MOST_STEPS {
                 last.path.push((pointer, node));
@@ -306,15 +281,28 @@ impl Walker {
         pid: u32,
         processes: &Processes,
         stacks: &mut StackTree,
+        symbols: &mut Option<FileSymbols<'_>>,
     ) -> Option<SpotId> {
         let key = (pointer.ip, pointer.generation, pointer.mode);
         if let Some(&known) = self.spots.get(&key) {
             return Some(known);
         }
-        let spot = stacks.spot(Spot {
-            place: place(pointer, pid, processes),
-            mode: pointer.mode,
-        })?;
+        let place = place(pointer, pid, processes);
+        let mode = pointer.mode;
+        let symbol = symbols.as_mut().map(|symbols| {
+            let files = Files::new(&symbols.script.symbols);
+            let script = Some(symbols.script);
+            Naming::new(symbols.modules, symbols.header, files, None, script)
+                .key(place, mode, false)
+        });
+        let known = symbol.and_then(|symbol| self.by_symbol.get(&symbol).copied());
+        let spot = match known {
+            Some(known) => known,
+            None => stacks.spot(Spot { place, mode })?,
+        };
+        if let Some(symbol) = symbol {
+            self.by_symbol.insert(symbol, spot);
+        }
         if self.spots.len() >= MOST_ADDRESSES {
             self.spots.clear();
         }

@@ -10,7 +10,7 @@ use super::live::{Counted, Live, Logged, Wanted};
 use super::off_cpu::Waited;
 use super::processes::Mode;
 use super::records::{kind, Record, Records};
-use super::stacks::{self, Generations, LastStack, Root, StackId};
+use super::stacks::{self, FileSymbols, Generations, LastStack, Root, StackId};
 use super::tally::Tally;
 use crate::profile::Result;
 
@@ -63,7 +63,7 @@ impl Live {
         let mode = Mode::of_misc(record.misc);
         stacks::pointers(chain, raw.ip, mode, generations, &mut self.walker.pointers);
         let copied = event.is_some_and(Event::copies_stacks);
-        match self.stack_of(raw.pid, raw.tid) {
+        match self.stack_of(raw.pid, raw.tid, header) {
             Some(stack) => {
                 self.copied_stacks += u64::from(copied);
                 self.count(record.event, &raw, stack);
@@ -117,7 +117,7 @@ impl Live {
     }
 
     /// The node of the walker's pointers, below that of the thread's group.
-    fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
+    fn stack_of(&mut self, pid: u32, tid: u32, header: &Header) -> Option<StackId> {
         let comm = self.processes.comm(tid);
         let mut last = match self.walker.take_last(tid) {
             Some(last) if last.pid == pid && last.comm == comm => last,
@@ -128,9 +128,16 @@ impl Live {
                 LastStack::new(pid, comm, root)
             }
         };
-        let node = self
-            .walker
-            .node(&mut last, &self.processes, &mut self.stacks);
+        // A pipe may say what its modules are behind the samples, and a log has the samples' own addresses.
+        let is_known = header.data_bytes.is_some() && self.log.is_none();
+        let symbols = self.script.as_ref().filter(|_| is_known);
+        let symbols = symbols.map(|script| FileSymbols {
+            modules: &mut self.modules,
+            header,
+            script,
+        });
+        let (processes, stacks) = (&self.processes, &mut self.stacks);
+        let node = self.walker.node(&mut last, processes, stacks, symbols);
         self.walker.keep_last(tid, last);
         node
     }
@@ -180,7 +187,7 @@ impl Live {
         if !self.off_cpu.is_leaving(tid) {
             // Nobody may see the kernel: of the stack nothing is known.
             self.walker.pointers.clear();
-            let stack = self.stack_of(pid, tid)?;
+            let stack = self.stack_of(pid, tid, header)?;
             self.off_cpu.leaves(pid, tid, time, stack);
         }
         self.off_cpu

@@ -17,7 +17,8 @@ pub(super) struct Count {
 /// Counts by stack, and samples by second.
 #[derive(Default)]
 pub(super) struct Tally {
-    counts: HashMap<StackId, Count>,
+    /// By stack.
+    counts: Vec<Count>,
     /// By process and second.
     seconds: HashMap<(u32, u32), u64>,
     /// What perf calls the event, once it has been seen.
@@ -26,7 +27,11 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn add(&mut self, stack: StackId, pid: u32, amount: u64, second: Option<u32>) {
-        let count = self.counts.entry(stack).or_default();
+        let stack = stack as usize;
+        if self.counts.len() <= stack {
+            self.counts.resize(stack + 1, Count::default());
+        }
+        let count = &mut self.counts[stack];
         count.samples += 1;
         count.amount = count.amount.saturating_add(amount);
         let Some(second) = second else {
@@ -40,13 +45,8 @@ impl Tally {
 
     /// All stacks with their counts, in the order in which the stacks were first seen.
     pub(super) fn counts(&self) -> Vec<(StackId, Count)> {
-        let mut all: Vec<(StackId, Count)> = self
-            .counts
-            .iter()
-            .map(|(&stack, &count)| (stack, count))
-            .collect();
-        all.sort_unstable_by_key(|&(stack, _)| stack);
-        all
+        let all = (0..).zip(self.counts.iter().copied());
+        all.filter(|(_, count)| count.samples > 0).collect()
     }
 
     /// Samples in each second, of one process or of all.
