@@ -92,6 +92,7 @@ fn what_comes_before_a_large_chunk_is_kept() {
     let size = chunk.len() as u64;
     let mut larger = chunk.clone();
     larger[8..16].copy_from_slice(&(size + 1).to_be_bytes());
+    larger.push(0);
     let both = [chunk.clone(), larger].concat();
     let read_within = |bytes: &[u8], chunk_bytes| {
         let limits = Limits {

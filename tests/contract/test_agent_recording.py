@@ -161,7 +161,7 @@ def test_an_event_that_cannot_be_had_says_why(agent, burn):
     outcome = agent.collect().of(burner).outcome
     assert (outcome["status"], outcome["stage"]) == ("failed", "start")
     assert "for no_such_event: Unsupported event type" in outcome["reason"], outcome
-    assert outcome["remedy"].startswith("no_such_event is not one of async-profiler's events")
+    assert outcome["remedy"].startswith("no_such_event is neither an event of async-profiler")
     opened = [os.readlink(file) for file in Path(f"/proc/{burner.outer.pid}/fd").iterdir()]
     assert not [path for path in opened if "/.hprofiler-run-" in path], "its log is closed"
     assert not is_profiled(burner.outer.pid)

@@ -115,10 +115,10 @@ def test_the_second_start_is_one_command_and_pushes_nothing(machine):
 @pytest.mark.parametrize(
     ("tools", "damage"),
     [
-        ("all", "printf X | dd of={agent} bs=1 seek=5000 conv=notrunc 2>/dev/null"),
+        ("all", "printf damaged | dd of={agent} bs=1 seek=5000 conv=notrunc 2>/dev/null"),
         ("few", "truncate -s 1000 {agent}"),
     ],
-    ids=["one byte", "truncated, without sha256sum"],
+    ids=["a few bytes", "truncated, without sha256sum"],
 )
 def test_a_damaged_agent_is_pushed_again_and_never_run(machine, tools, damage):
     path = machine.few_tools() if tools == "few" else "$PATH"
