@@ -9,8 +9,8 @@ use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
 use super::space::{Mapping, Space};
 
-/// Most mappings of one process.
-const MOST_OF_ONE: usize = 1 << 18;
+/// Most mappings of one process, as many as the kernel gives a process by default: a sorted list of many more is slow to fill.
+const MOST_OF_ONE: usize = 1 << 16;
 /// Bytes of a thread's name that are kept (the kernel keeps 16).
 const MOST_COMM: usize = 64;
 
