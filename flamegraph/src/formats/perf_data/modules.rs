@@ -3,6 +3,8 @@
 use foldhash::{HashMap, HashMapExt};
 
 use super::header::Header;
+use super::processes::Mode;
+use super::stacks::Place;
 pub(crate) use crate::symbols::SymbolId;
 use crate::symbols::Symbols;
 use crate::symbols::{Files, Proof};
@@ -149,6 +151,22 @@ impl Modules {
 
     pub(crate) fn anchor_kernel(&mut self, symbol: &[u8], address: u64) {
         self.kernel_anchor = Some((symbol.to_vec(), address));
+    }
+
+    /// The symbol of a place. What the kernel frees after its start is not in the record of its mapping.
+    pub(super) fn symbol_at(
+        &mut self,
+        place: &mut Place,
+        mode: Mode,
+        header: &Header,
+        files: &Files<'_>,
+    ) -> Option<SymbolId> {
+        if mode == Mode::Kernel && place.module == NOWHERE {
+            let symbol = self.find_kernel(place.address, header, files)?;
+            place.module = self.kernel;
+            return Some(symbol);
+        }
+        self.find(place.module, place.address, header, files)
     }
 
     /// The symbol at a module's own address (of the kernel: at the address itself).

@@ -41,6 +41,24 @@ pub(super) struct Key {
     java: bool,
 }
 
+impl Key {
+    pub(super) fn of(
+        place: Place,
+        symbol: Option<SymbolId>,
+        (mode, java): (Mode, bool),
+        script: Option<&Script>,
+    ) -> Key {
+        let has_address = symbol.is_none() && script.is_some_and(|script| script.perf.addrs);
+        Key {
+            module: place.module,
+            symbol,
+            address: if has_address { place.address } else { 0 },
+            mode,
+            java,
+        }
+    }
+}
+
 /// A spot that was not named yet.
 const UNNAMED: u32 = u32::MAX;
 
@@ -156,39 +174,20 @@ impl<'a> Naming<'a> {
         Some(owned.collect()).filter(|frames: &Vec<_>| !frames.is_empty())
     }
 
-    /// The symbol of a place. What the kernel frees after its start is not in the record of its mapping.
+    /// The symbol of a place.
     pub(super) fn symbol(&mut self, place: &mut Place, mode: Mode) -> Option<SymbolId> {
-        let (modules, header) = (&mut *self.modules, self.header);
-        if mode == Mode::Kernel && place.module == NOWHERE {
-            let symbol = modules.find_kernel(place.address, header, &self.files)?;
-            place.module = modules.kernel;
-            return Some(symbol);
-        }
-        modules.find(place.module, place.address, header, &self.files)
+        self.modules
+            .symbol_at(place, mode, self.header, &self.files)
     }
 
-    /// What decides on the name of a program's, a library's or the kernel's code.
-    pub(super) fn key(&mut self, mut place: Place, mode: Mode, java: bool) -> Key {
+    /// A program's, a library's or the kernel's code.
+    fn compiled(&mut self, mut place: Place, mode: Mode, java: bool) -> Result<u32> {
         let map_was_asked = self.jit.is_some() && self.modules.made_by(place.module).is_some();
         let symbol = match map_was_asked {
             true => None,
             false => self.symbol(&mut place, mode),
         };
-        let has_address = symbol.is_none() && self.script.is_some_and(|script| script.perf.addrs);
-        Key {
-            module: place.module,
-            symbol,
-            address: if has_address { place.address } else { 0 },
-            mode,
-            java,
-        }
-    }
-
-    /// A program's, a library's or the kernel's code.
-    fn compiled(&mut self, mut place: Place, mode: Mode, java: bool) -> Result<u32> {
-        let key = self.key(place, mode, java);
-        place.module = key.module;
-        let symbol = key.symbol;
+        let key = Key::of(place, symbol, (mode, java), self.script);
         if let Some(&known) = self.by_symbol.get(&key) {
             return Ok(known);
         }

@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::groups::Script;
 use super::header::Header;
 use super::modules::{ModuleId, Modules, NOWHERE};
-use super::naming::{Key, Naming};
+use super::naming::Key;
 use super::processes::{Mapped, Mode, Processes};
 use crate::profile::{Frame, Node, Tree, ROOT};
 use crate::symbols::bytes::Bytes;
@@ -290,10 +290,10 @@ impl Walker {
         let place = place(pointer, pid, processes);
         let mode = pointer.mode;
         let symbol = symbols.as_mut().map(|symbols| {
-            let files = Files::new(&symbols.script.symbols);
-            let script = Some(symbols.script);
-            Naming::new(symbols.modules, symbols.header, files, None, script)
-                .key(place, mode, false)
+            let (mut found, files) = (place, Files::new(&symbols.script.symbols));
+            let modules = &mut symbols.modules;
+            let symbol = modules.symbol_at(&mut found, mode, symbols.header, &files);
+            Key::of(found, symbol, (mode, false), Some(symbols.script))
         });
         let known = symbol.and_then(|symbol| self.by_symbol.get(&symbol).copied());
         let spot = match known {
