@@ -277,7 +277,7 @@ class _RecordingVisit(Visit):
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
                 self.limit_all(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
-            self._abort_in_background(HostError(self.ledger_stage, "interrupted"))
+            self._abort_in_background(HostError(self.ledger_stage, "interrupted", code="interrupted"))
         elif phase == "sampling" and self.session:
             self._ask_to_stop(self.session)
         elif phase == "before":

@@ -43,7 +43,7 @@ def left_to_others(host: str, elsewhere: Mapping[int, str]) -> list[Outcome]:
             "find",
             f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
             "which is the same machine",
-            "if that is not meant, name the machine once",
+            "to avoid this, name the machine only once",
             code="recorded-elsewhere",
         )
         for other, count in Counter(elsewhere.values()).items()

@@ -149,8 +149,8 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` for what may be left")))
-            return type(why)(why.stage, why.reason, remedy)
+            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` to remove possible leftovers")))
+            return type(why)(why.stage, why.reason, remedy, why.code)
         return why
 
     # Connections
@@ -319,7 +319,7 @@ class Visit(ABC):
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup` for what is not said to go by itself"
+            remedy = "run `hprofiler cleanup` later to remove what is still there"
             self.note(Status.DEGRADED, "clean", reason, remedy, code="left-behind")
 
     @property

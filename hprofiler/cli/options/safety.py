@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hprofiler.collect import Care
 
 MOST_HOSTS = 1000
+_ALLOWED_HOSTS = 5000  # no resolver names more
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +53,7 @@ def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
         type=_hosts,
         default=MOST_HOSTS,
         metavar="N",
-        help=f"refuse to connect to more than N hosts (default {MOST_HOSTS}, at most 5000)",
+        help=f"refuse to connect to more than N hosts (default {MOST_HOSTS}, at most {_ALLOWED_HOSTS})",
     )
 
 
@@ -77,4 +78,4 @@ def care(options: argparse.Namespace) -> Care:
 
 
 def _hosts(text: str) -> int:
-    return numbers.whole_number(text, 1, 1_000_000, "a number of hosts from 1 to 1000000")
+    return numbers.whole_number(text, 1, _ALLOWED_HOSTS, f"a number of hosts from 1 to {_ALLOWED_HOSTS}")

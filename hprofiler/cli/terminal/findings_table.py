@@ -73,7 +73,7 @@ def _summary(checked: Sequence[HostChecked]) -> str:
         return "nothing would be recorded"
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
     words = f"{good} of {len(verdicts)} processes would be recorded as asked"
-    words += f", {part} in part or less well" if part else ""
+    words += f", {part} with a warning" if part else ""
     return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 
 
