@@ -6,8 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -31,13 +30,11 @@ _EXIT_WAIT = 5.0
 T = TypeVar("T", bound="Talk")
 
 
-@dataclass(frozen=True)
-class Witness:
-    """Receives each request before it is sent, and the actions that the agent reports, but not `ping` and
-    `received`."""
+class Witness(Protocol):
+    """Receives each request before it is sent (but not `ping` and `received`), and what the agent reports."""
 
-    asks: Callable[[Mapping[str, Any]], None]
-    did: Callable[[Action], None]
+    def asks(self, request: Mapping[str, Any]) -> None: ...
+    def did(self, action: Action) -> None: ...
 
 
 class Talk:

@@ -74,7 +74,8 @@ class Reconnect:
             return one if self._group.stop.level else max(one, min(over, two))
 
         self._visit.report("lost", why.reason, end() - lost)
-        self._visit.audit.note("lost", why.reason)
+        if self._visit.audit:
+            self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
             try:

@@ -44,7 +44,7 @@ class Visit(ABC):
         self.timings: dict[str, float] = {}
         self.processes = 0
         self.needless = False
-        self.audit = VisitAudit(group.reach.audit, host.name)
+        self.audit = VisitAudit(group.reach.audit, host.name) if group.reach.audit else None
         self.transport = self._transport()
         self.session: AgentSession | None = None
         self._local_pipe: LocalTransport | None = None
@@ -149,14 +149,17 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` to remove possible leftovers")))
-            return type(why)(why.stage, why.reason, remedy, why.code)
+            remedies = (why.remedy, "run `hprofiler cleanup` to remove possible leftovers")
+            return type(why)(why.stage, why.reason, "; ".join(filter(None, remedies)), why.code)
         return why
 
     # Connections
 
     def _transport(self) -> Transport:
-        return self.audit.transport(self.reach.transport_for(self.host))
+        transport = self.reach.transport_for(self.host)
+        if self.audit:
+            transport.told = self.audit.note
+        return transport
 
     def renew_transport(self) -> Transport:
         """A new connection replaces the present one, which is closed."""
@@ -182,7 +185,7 @@ class Visit(ABC):
             transport,
             self.reach.binaries,
             enter=(lambda stage: None) if to_resume else self._push,
-            witness=self.audit.witness(),
+            witness=self.audit,
             to_resume=to_resume,
         )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from hprofiler.agent import AgentSession, ProfileHeader, Witness
+from hprofiler.agent import AgentSession, ProfileHeader
 from hprofiler.agent.talk import how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process
@@ -182,7 +183,7 @@ def test_a_witness_hears_how_it_was_let_go(stand_ins):
     """Also where nobody waits for an answer."""
     asked = []
     transport = local()
-    witness = Witness(lambda request: asked.append(request["type"]), lambda told: None)
+    witness = SimpleNamespace(asks=lambda request: asked.append(request["type"]), did=lambda action: None)
     session = AgentSession.open(transport, stand_ins.binaries("hello(); read()"), witness=witness)
     session.let_go()
     session.let_go()

@@ -99,8 +99,6 @@ def test_it_begins_with_who_and_ends_with_how(tmp_path):
 def test_secrets_in_requests_and_commands_are_not_written():
     out = io.StringIO()
     visit = VisitAudit(Audit(out), "h")
-    witness = visit.witness()
-    assert witness
-    witness.asks({"type": "find", "selector": {"kind": "regex", "regex": "--password=hunter2"}})
+    visit.asks({"type": "find", "selector": {"kind": "regex", "regex": "--password=hunter2"}})
     visit.note("command", "ps | grep api-token=hunter2")
     assert "hunter2" not in out.getvalue() and out.getvalue().count("***") == 2
