@@ -339,7 +339,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
         f"{SELECTORS}\nexample:\n"
         "  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
         "exit status:\n  0  a run would record everything\n  2  bad usage\n"
-        "  3  a run would record only a part, or not as asked\n  4  a run would record nothing"
+        "  3  a run would record only a part, or not as well as asked\n  4  a run would record nothing"
     )
 
 
