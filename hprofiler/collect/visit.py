@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +18,7 @@ from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained
-from hprofiler.collect.reach import HostProgress
-from hprofiler.collect.visit_group import VisitGroup, no_thread
+from hprofiler.collect.visit_group import HostProgress, VisitGroup, no_thread
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
@@ -50,7 +50,7 @@ class Visit(ABC):
         self._local_pipe: LocalTransport | None = None
         self._group = group
         self._contained = Contained(host)
-        self._all_meant = selector is not None and selector.kind == "containers"
+        self._selector = selector or Selector("", "text", {})
         self._looked = False
         self._queued = True
         self._moved = (0, 0)
@@ -213,8 +213,9 @@ class Visit(ABC):
         self.facts = self.session.hello.facts
         return self.session
 
-    def find(self, session: AgentSession, selector: Selector) -> Found:
+    def find(self, session: AgentSession) -> Found:
         """The processes of this host that the selector matches."""
+        selector = self._selector
         self.enter("find", self.reach.timeout)
         query: Mapping[str, Any] | None = None if selector.kind == "containers" else selector.query
         overlooked: tuple[Ignored, ...] = ()
@@ -252,6 +253,21 @@ class Visit(ABC):
         if not processes:
             self.note(Status.IDLE, "find", idle_reason(found, self.host), code="no-match")
         return found
+
+    def left_to_others(self) -> list[Outcome]:
+        """An outcome for each other name of the machine, with its number of processes."""
+        return [
+            Outcome(
+                self.host.name,
+                Status.DEGRADED,
+                "find",
+                f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
+                "which is the same machine",
+                "to avoid this, name the machine only once",
+                code="recorded-elsewhere",
+            )
+            for other, count in Counter(self.left.values()).items()
+        ]
 
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
@@ -305,7 +321,7 @@ class Visit(ABC):
 
         Empty if a selector narrows them, or if nobody named the containers.
         """
-        if self._looked or self.needless or not self._all_meant:
+        if self._looked or self.needless or self._selector.kind != "containers":
             return ()
         return self._contained.pods()
 

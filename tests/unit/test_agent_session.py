@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hprofiler.agent import AgentSession, ProfileHeader
+from hprofiler.agent import AgentSession, Plan, ProfileHeader
 from hprofiler.agent.talk import how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process
@@ -81,7 +81,7 @@ def test_an_answer_gone_wrong(talk, answer, says):
 
 def prepared(talk, body: str, sampling=SAMPLING) -> AgentSession:
     session = talk(f"hello(); read(); {body}")
-    session.prepare(sampling, {"async-profiler": "0" * 64}, [SEVEN])
+    session.prepare(Plan(sampling, {"async-profiler": "0" * 64}), [SEVEN])
     return session
 
 
