@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import HprofilerError, PicturesError
 from hprofiler.base.passwords import hide_in_word
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, some
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
-from hprofiler.cli.terminal.lines import say
+from hprofiler.cli.terminal.lines import members, say
 
 if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hprofiler.resolve import Located
 
 FINDINGS_SHOWN = 3
+_HOSTS_SHOWN = 8
 
 # Selectors that match any program only with --engine perf.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
@@ -152,7 +153,8 @@ def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> 
         return f"none of {found} matching processes could be recorded"
     missed = [one.host.name for one in result.results if one.host.name not in searched]
     if searched:
-        where = f"{_some(searched)}; not searched: {_some(missed)}" if missed else _some(searched)
+        where = some(searched, _HOSTS_SHOWN, "hosts")
+        where += f"; not searched: {some(missed, _HOSTS_SHOWN, 'hosts')}" if missed else ""
         return f"no process matches {selector.text!r}; searched {where}"
     return "interrupted before any host was searched" if result.interrupted else "no host could be searched"
 
@@ -182,34 +184,23 @@ def why_empty(event: EventAnalysis) -> str:
     return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
 
 
-def _some(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
-
-
 def print_json(result: RunResult) -> None:
     """The result for `--json`."""
     from hprofiler.app.run import failures
 
     record = result.folder.record
-    print(
-        json.dumps(
-            {
-                "folder": str(result.folder.path.resolve()) if result.kept else None,
-                "report": str(result.report.page.resolve()) if result.kept else None,
-                "interrupted": result.interrupted,
-                "target": asdict(record.target),
-                "coverage": asdict(record.coverage),
-                "failures": [
-                    {"where": one.where, "reason": one.reason, "remedy": one.remedy}
-                    for one in failures(result.results)
-                ],
-                "processes": _process_records(result),
-                "events": [_event_record(event) for event in result.report.events],
-                "hosts": host_records(result.results),
-            },
-            indent=2,
-        )
+    lines.print_json(
+        {
+            "folder": str(result.folder.path.resolve()) if result.kept else None,
+            "report": str(result.report.page.resolve()) if result.kept else None,
+            "interrupted": result.interrupted,
+            "target": asdict(record.target),
+            "coverage": asdict(record.coverage),
+            "failures": [members(one, "where", "reason", "remedy") for one in failures(result.results)],
+            "processes": _process_records(result),
+            "events": [_event_record(event) for event in result.report.events],
+            "hosts": host_records(result.results),
+        }
     )
 
 
@@ -220,13 +211,8 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
         for recording in host.recordings:
             recordings.setdefault((host.host.name, recording.process.pid), recording)
     return [
-        {
-            "host": host,
-            "pid": pid,
-            "label": recording.process.label,
-            "labels": dict(recording.process.labels),
-        }
-        for (host, pid), recording in recordings.items()
+        {"host": host, **members(recording.process, "pid", "label", "labels")}
+        for (host, _), recording in recordings.items()
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hprofiler.agent import Finding
+from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.model import Status
 
@@ -59,9 +60,7 @@ def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> 
 
 def _rows(line: _Line) -> Iterator[tuple[str, str, str]]:
     found = line.finding
-    shown = ", ".join(line.who[:WHO_SHOWN])
-    more = f" and {len(line.who) - WHO_SHOWN} more" if len(line.who) > WHO_SHOWN else ""
-    who = f"{shown}{more}: " if line.who else ""
+    who = f"{some(line.who, WHO_SHOWN)}: " if line.who else ""
     yield found.severity, found.about, f"{who}{found.text}"
     if found.remedy:
         yield "", "", f"→ {found.remedy}"
