@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
-from hprofiler.analysis.diff_sides import Listener, RunSource, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
+from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
-from hprofiler.model.measures import Column
 
 _EVERYTHING = 2**31 - 1
 # A total that changed by as much as the own cost did, but for so small a part of the whole.
@@ -39,18 +38,8 @@ FEWEST = 3
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
-class Page(Protocol):
-    """Takes all profiles of a comparison as they are read; `run` is 0 for before, 1 for after."""
-
-    def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None: ...
-
-    def take(
-        self,
-        run: int,
-        profile: Profile,
-        host: HostFacts | None = None,
-        recording: Recording | None = None,
-    ) -> None: ...
+# Takes a profile as it is read: the side (0 is before, 1 after), and of a run its host and recording.
+PageTaker = Callable[[int, Profile, HostFacts | None, Recording | None], None]
 
 
 def compare_paths(
@@ -59,19 +48,16 @@ def compare_paths(
     event: str | None,
     absolute: bool,
     listener: Listener,
-    page: Page | None = None,
+    take: PageTaker | None = None,
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
 
-    A `page` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
+    `take` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
     can be compared; ProfileError where there are no samples.
     """
     sources = (open_side(before), open_side(after))
     chosen = _event(sources, event)
-    if page is not None:
-        facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
-        page.begin(chosen, sources[0].events[chosen], facts)
-    takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
+    takers = [None if take is None else partial(take, run) for run in (0, 1)]
     columns = [one.column(chosen, absolute) for one in sources]
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]

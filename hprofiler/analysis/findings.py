@@ -205,8 +205,7 @@ def profiler(subject: Subject) -> list[Finding]:
 
 def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
-    every = subject.facts.hosts if subject.facts else ()
-    hosts = [host for host in every if not host.idle and not host.needless]
+    hosts = [host for host in subject.hosts if not host.idle and not host.needless]
     found = sum(host.processes for host in hosts)
     recorded = sum(host.recorded for host in hosts) - len(subject.problems)
     silent = [host for host in hosts if _failed(host)]
@@ -245,7 +244,7 @@ def _missing(host: HostFacts) -> list[Outcome]:
 
 
 def _because(subject: Subject) -> str:
-    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _missing(host)]
+    outcomes = [one for host in subject.hosts for one in _missing(host)]
     reasons = [one for one in (*outcomes, *subject.problems) if one.reason]
     if not reasons:
         return ""
@@ -299,13 +298,9 @@ def _work_of(subject: Subject, odd: Unlike) -> str:
 
 def broken(subject: Subject) -> list[Finding]:
     """Stacks of JVMs that perf could not follow."""
-    recordings = {
-        (host.name, one.pid): one
-        for host in (subject.facts.hosts if subject.facts else ())
-        for one in host.recordings
-    }
+    recordings = {(host.name, one.pid): one for host in subject.hosts for one in host.recordings}
     lost, off = 0.0, 0
-    for host in subject.facts.hosts if subject.facts else ():
+    for host in subject.hosts:
         for outcome in host.outcomes:
             recording = recordings.get((host.name, outcome.pid or -1))
             share = _broken_share(outcome, subject.event)
@@ -327,13 +322,14 @@ def _broken_share(outcome: Outcome, event: str) -> float:
     return 0.0
 
 
-def garbage(subject: Subject) -> list[Finding]:
-    return _own_work(subject, "gc", _GARBAGE, "garbage collection takes {share} of CPU time.")
-
-
-def compilers(subject: Subject) -> list[Finding]:
-    text = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
-    return _own_work(subject, "jit", _COMPILERS, text)
+def jvms_own_work(subject: Subject) -> list[Finding]:
+    """Garbage collection and the JIT compilers."""
+    garbage = "garbage collection takes {share} of CPU time."
+    compilers = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
+    return [
+        *_own_work(subject, "gc", _GARBAGE, garbage),
+        *_own_work(subject, "jit", _COMPILERS, compilers),
+    ]
 
 
 def kernel(subject: Subject) -> list[Finding]:
@@ -365,7 +361,7 @@ def idle_threads(subject: Subject) -> list[Finding]:
     every, busy, left = subject.cluster, subject.attribution.profile, subject.attribution.idle
     if not left:
         return []
-    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    recordings = [one for host in subject.hosts for one in host.recordings]
     units = [unit for _, unit in every.values]
     threads = ""
     if "nanoseconds" in units and (seconds := _seconds(recordings)[0]):
@@ -378,7 +374,7 @@ def idle_threads(subject: Subject) -> list[Finding]:
 
 def idle(subject: Subject) -> list[Finding]:
     """Processes that hardly use the CPU."""
-    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    recordings = [one for host in subject.hosts for one in host.recordings]
     seconds, cpu = _seconds(recordings)
     if subject.event != "cpu" or not seconds or not cpu:
         return []
@@ -401,8 +397,7 @@ RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
     profiler,
     unlike,
     broken,
-    garbage,
-    compilers,
+    jvms_own_work,
     who_does_it,
     families,
     kernel,

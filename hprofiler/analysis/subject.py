@@ -189,6 +189,10 @@ class Subject:
         return self.facts.event if self.facts else self.cluster.values[0][0]
 
     @property
+    def hosts(self) -> Sequence[HostFacts]:
+        return self.facts.hosts if self.facts else ()
+
+    @property
     def measure(self) -> Measure:
         return measure_of(self.event)
 

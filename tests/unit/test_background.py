@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from hprofiler.base.background import TooLate, in_order, many, within
+from hprofiler.base.background import TooLate, in_order, within
 
 PATIENCE = 60.0
 
@@ -20,12 +20,6 @@ def test_what_is_done_in_time_or_not() -> None:
     with pytest.raises(TooLate):
         within(0.05, lambda: go_on.wait(PATIENCE))
     go_on.set()
-
-
-def test_many_in_their_order() -> None:
-    assert many(lambda item: item * 2, list(range(100)), 8) == list(range(0, 200, 2))
-    with pytest.raises(ZeroDivisionError):
-        many(lambda item: 1 // item, [1, 0, 1], 2)
 
 
 def test_in_order_a_few_are_begun_before_the_first_is_taken() -> None:

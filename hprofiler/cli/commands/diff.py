@@ -31,7 +31,8 @@ def command(options: argparse.Namespace) -> int:
     pages = any(output.suffix == _PAGE for output in outputs)
     page = two_runs(before, after, options.title) if pages else None
     with counters() as listener:
-        changes = compare_paths(before, after, options.event, options.absolute, listener, page)
+        take = page.take if page else None
+        changes = compare_paths(before, after, options.event, options.absolute, listener, take)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)

@@ -79,11 +79,24 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
     if verdict is Verdict.REVOKED:
         raise failures.revoked_key(route, place)
     if verdict is Verdict.CHANGED:
-        raise failures.changed_key(route, kind, fingerprint, place)
+        raise HostError(
+            "connect",
+            f"the host key of {route.known_as} has CHANGED: it shows {kind} {fingerprint}, {place} has "
+            "another; somebody may be listening in",
+            f"if the host was reinstalled, remove the old key: ssh-keygen -R '{route.known_as}'",
+            code="host-key-changed",
+        )
     if verdict is Verdict.KNOWN:
         return
     if not route.accept_new or not route.known_hosts:
-        raise failures.unknown_key(route, kind, fingerprint)
+        remedy = "name a known_hosts file in ssh_config"
+        if route.known_hosts:
+            remedy = (
+                "compare the fingerprint with the host's, then use --accept-new-host-keys"
+                f" (adds it to {route.known_hosts[0]}) or ssh there once"
+            )
+        reason = f"the host key of {route.known_as} is not known ({kind} {fingerprint})"
+        raise HostError("connect", reason, remedy, code="host-key-unknown")
     try:
         known_hosts.add(route.known_hosts[0], route.known_as, kind, key)
     except OSError as error:
@@ -127,11 +140,32 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
         if attempt.closed.is_set():
             raise failures.closed(route)
         if not link.is_active():
-            raise failures.hung_up(route, tried)
+            raise HostError(
+                "connect",
+                f"sshd on {route.where} closed the connection during the login as {route.user}:"
+                f" tried {', '.join(tried)}",
+                "look into its log; if you have more keys than MaxAuthTries allows, name one with --identity",
+                code="login-refused",
+            )
         if left <= 0:
-            raise failures.login_timed_out(route, tried, seconds)
+            raise HostError(
+                "connect",
+                f"timed out after {seconds:.3g} s while logging in as {route.user} on {route.where}:"
+                f" tried {', '.join(tried)}",
+                "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more"
+                " time with --timeout",
+                code="timeout",
+            )
     link.auth_timeout = left
-    raise failures.not_authenticated(route, tried, _allowed(link, route))
+    tries = ", ".join(tried) or "nothing: there is no key to offer"
+    allowed = _allowed(link, route)
+    allows = f"; the server allows {', '.join(allowed)}" if allowed else ""
+    raise HostError(
+        "connect",
+        f"authentication failed for {route.user} on {route.where}: tried {tries}{allows}",
+        "name a key with --identity or a user with --user, or load the key with ssh-add",
+        code="login-refused",
+    )
 
 
 def _allowed(link: paramiko.Transport, route: Route) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from hprofiler.base.errors import HostError
 from hprofiler.transport.base import StderrTail
 from hprofiler.transport.ssh import failures
 from hprofiler.transport.ssh.route import Route
@@ -107,7 +108,9 @@ def spawn_proxy(command: str, on_close: OnClose) -> tuple[socket.socket, StderrT
     try:
         ours, process = _proxy(command)
     except OSError as error:
-        raise failures.proxy_not_started(error) from error
+        remedy = failures.FILES_REMEDY if error.errno in failures.FILES_LACK else ""
+        reason = f"cannot start the ProxyCommand: {error.strerror}"
+        raise HostError("connect", reason, remedy, code="proxy-failed") from error
     on_close(lambda: shut(ours))
     on_close(process.terminate)
     assert process.stderr is not None
