@@ -55,7 +55,7 @@ class Found:
 
 
 class AgentSession(Talk):
-    """Made by `AgentSession.open`; a context manager whose end lets go of the agent."""
+    """Made by `AgentSession.open`."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
@@ -26,8 +26,6 @@ _KILLED = (
     "login (`ulimit -a`, its control group)"
 )
 _EXIT_WAIT = 5.0
-
-T = TypeVar("T", bound="Talk")
 
 
 class Witness(Protocol):
@@ -59,12 +57,6 @@ class Talk:
         self._closed = threading.Event()
         self._renews = False
         self._is_left = False
-
-    def __enter__(self: T) -> T:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close()
 
     # Going on by another connection
 

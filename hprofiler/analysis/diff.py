@@ -253,7 +253,9 @@ class UnchangedShares:
         self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in measured}
         self._upto: list[float] = list(accumulate(self._weights.values()))
         self._sums = (sum(one.before for one in measured), sum(one.after for one in measured))
-        self._noise = math.hypot(self._of_the_median(measured), max(map(_pushed_by, shares), default=0.0))
+        # By how much one share's noise makes all others larger or smaller together.
+        pushes = [(one.noise or 0.0) / (1 - one.middle) for one in shares if one.middle < 1]
+        self._noise = math.hypot(self._of_the_median(measured), max(pushes, default=0.0))
 
     @property
     def usual(self) -> float:
@@ -290,12 +292,6 @@ class UnchangedShares:
         if weight and self._times[place] >= self._shares[name][1] / self._shares[name][0]:
             place = bisect_left(self._upto, half + weight)
         return self._times[min(place, len(self._times) - 1)]
-
-
-def _pushed_by(one: Share) -> float:
-    """By how much the shares of all others become larger or smaller together, by this one's noise."""
-    rest = 1 - one.middle
-    return (one.noise or 0.0) / rest if rest > 0 else 0.0
 
 
 def split_by_certainty(

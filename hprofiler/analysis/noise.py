@@ -183,16 +183,13 @@ class Noise:
         """
         if not self.known:
             return None
-        times = self._times_of(name)
+        if name not in self._times_by_name:
+            self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
+        times = self._times_by_name[name]
         chance = (
             self._spread(part) / self._certainty(side) for part, side in zip(parts, self._sides, strict=False)
         )
         return self._limit * math.sqrt(max(_scaled(chance, times), _scaled(self._evenly(parts), times)))
-
-    def _times_of(self, name: str) -> list[float]:
-        if name not in self._times_by_name:
-            self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
-        return self._times_by_name[name]
 
     def _evenly(self, parts: Sequence[float]) -> list[float]:
         """Each side's variance if both have the same part, the mean of both.

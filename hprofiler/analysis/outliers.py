@@ -107,15 +107,12 @@ class _Ranking:
 
     def ranked(self) -> tuple[Unlike, ...]:
         found = zip(self._rows, self._outliers.distances(), strict=False)
-        rows = [_unlike(row, distance) for row, distance in found if distance is not None]
+        rows = [
+            Unlike(host.name, samples, distance, one.pid if one else None, one.label if one else "")
+            for (host, one, samples), distance in found
+            if distance is not None
+        ]
         return tuple(sorted(rows, key=_rank))
-
-
-def _unlike(row: tuple[HostFacts, Recording | None, int], distance: Distance) -> Unlike:
-    host, recording, samples = row
-    if recording is None:
-        return Unlike(host.name, samples, distance)
-    return Unlike(host.name, samples, distance, recording.pid, recording.label)
 
 
 def _rank(one: Unlike) -> tuple[bool, float]:

@@ -229,12 +229,12 @@ class Subject:
             if method is not None and cost >= self.hottest.self_value:
                 costs = self.walk.below(name)
                 family = max(costs, key=lambda one: costs[one], default=None)
-                if family is not None and self._matters(costs[family], method.total_value):
-                    return Owner(method, family, costs[family])
+                if family is None:
+                    continue
+                cost = costs[family]
+                if cost >= _OF_WHICH * method.total_value and self.surely(cost / self.total) >= _POINTS:
+                    return Owner(method, family, cost)
         return None
-
-    def _matters(self, cost: int, of: int) -> bool:
-        return cost >= _OF_WHICH * of and self.surely(cost / self.total) >= _POINTS
 
     @property
     def total(self) -> int:

@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
@@ -155,16 +155,11 @@ def describe(request: Mapping[str, Any]) -> str:
     for name in ("name", "sha256", "size", "kept", "dry", "agent_cpu", "selector", "containers"):
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
-    if "sampling" in request:
-        words += _describe_sampling(request["sampling"])
+    for name, value in request.get("sampling", {}).items():
+        if name == "events":
+            words.append(f"events={','.join(value)}")
+        elif value is not None:  # otherwise it is left to the agent
+            words.append(f"{name}={json.dumps(value)}")
     if "processes" in request:
         words.append(f"pids={','.join(str(process['pid']) for process in request['processes'])}")
     return " ".join(words)
-
-
-def _describe_sampling(sampling: Mapping[str, Any]) -> Iterator[str]:
-    """What is left to the agent is not written."""
-    yield f"events={','.join(sampling['events'])}"
-    for name, value in sampling.items():
-        if name != "events" and value is not None:
-            yield f"{name}={json.dumps(value)}"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hprofiler.agent import AgentSession, Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
+from hprofiler.agent import AgentSession, Checked, CheckedProcess, Finding, Found, Ignored
 from hprofiler.base.errors import HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Kind, kind_of
@@ -127,7 +127,11 @@ class _CheckingVisit(_FindingVisit):
         asked = time.time()
         checked = session.check(libraries.plan(self._sampling, needed, self._care.agent_cpu), meant)
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        processes = (*map(_cautioned, checked.processes), *map(_unchecked, too_many))
+        too_many_checked = (
+            CheckedProcess(one.pid, one.status, one.stage, one.reason, one.remedy, code=one.code)
+            for one in too_many
+        )
+        processes = (*map(_cautioned, checked.processes), *too_many_checked)
         if found.processes and not self._care.busy and self.facts:
             try:
                 refuse_busy(self.facts)
@@ -150,12 +154,6 @@ class _CheckingVisit(_FindingVisit):
             clock=self._clock_ahead,
             needless=self.needless,
         )
-
-
-def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:
-    return CheckedProcess(
-        outcome.pid, outcome.status, outcome.stage, outcome.reason, outcome.remedy, code=outcome.code
-    )
 
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:

@@ -29,7 +29,7 @@ from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
-from hprofiler.model import Host, HostFacts, HostResult, Process, Sampling, Selector, Status
+from hprofiler.model import Host, HostResult, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
@@ -117,7 +117,13 @@ class _RecordingVisit(Visit):
             self.report("idle", idle_reason(found, self.host))
             return None
         self._ledger.found(found.processes)
-        if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
+        try:
+            if self.facts and not self._care.busy:
+                refuse_busy(self.facts)
+        except HostError as why:
+            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
+            self._end(session)
+            self.report("failed", why.reason)
             return None
         meant, too_many = first_processes(found.processes)
         for outcome in too_many:
@@ -140,17 +146,6 @@ class _RecordingVisit(Visit):
             asked = self._care.agent_cpu
             reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
             self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
-
-    def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
-        """Whether the host is busy; then the session ends regularly."""
-        try:
-            refuse_busy(facts)
-        except HostError as why:
-            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
-            self._end(session)
-            self.report("failed", why.reason)
-            return True
-        return False
 
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send the libraries that the host lacks; returns all."""

@@ -300,7 +300,11 @@ class Visit(ABC):
             if self._failed or self.ended:
                 return
             self._failed = True
-            self._note_failure(why)
+            stage = why.stage if isinstance(why, HostError) else self.ledger_stage
+            self.needless = self.host.optional and isinstance(why, NoShell)
+            status = Status.DEGRADED if self.needless else Status.FAILED
+            reason = f"{why.reason}{self._contained.missing(self.unseen())}"
+            self.note(status, stage, reason, why.remedy, why.code)
         self.report("failed", why.reason)
 
     def leave_behind(self) -> None:
@@ -308,13 +312,6 @@ class Visit(ABC):
         with self._lock:
             self.failed(HostError(self.ledger_stage, "interrupted", code="interrupted"))
             self.ended = True
-
-    def _note_failure(self, why: HprofilerError) -> None:
-        stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        self.needless = self.host.optional and isinstance(why, NoShell)
-        status = Status.DEGRADED if self.needless else Status.FAILED
-        reason = f"{why.reason}{self._contained.missing(self.unseen())}"
-        self.note(status, stage, reason, why.remedy, why.code)
 
     def unseen(self) -> tuple[str, ...]:
         """Names of the host's containers (or pods), before anything was searched.

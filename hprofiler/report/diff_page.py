@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,7 +73,11 @@ class TwoRuns:
         seconds = (
             events[0].seconds if math.isclose(*(one.seconds for one in events), rel_tol=AS_LONG) else 0.0
         )
-        return replace(events[0], seconds=seconds, second=_common_second(events))
+        # What a sample stands for, where it is the same in both runs: not at 99 Hz and at 300 Hz.
+        known = [one.second for one in events if one.second is not None]
+        same = known and math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING)
+        second = known[0] if same else None
+        return replace(events[0], seconds=seconds, second=second)
 
 
 def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
@@ -125,11 +128,3 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
 def in_picture(changes: Changes) -> str:
     """The line below the title of a picture: both sides, and how much of what there was they are of."""
     return f"{changes.before.in_picture()} → {changes.after.in_picture()}"
-
-
-def _common_second(events: Sequence[PageEvent]) -> tuple[str, str, float] | None:
-    """What a sample stands for, where it stands for the same in both runs: not at 99 Hz and at 300 Hz."""
-    known = [one.second for one in events if one.second is not None]
-    if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
-        return None
-    return known[0]

@@ -69,10 +69,6 @@ class TargetOptions:
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 
-def _none_new() -> Sequence[Outcome]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Located:
     """The hosts of a target. `notes` say what is not known.
@@ -85,7 +81,7 @@ class Located:
     target: Target
     hosts: list[Host]
     notes: tuple[str, ...] = ()
-    new_processes: Callable[[], Sequence[Outcome]] = _none_new
+    new_processes: Callable[[], Sequence[Outcome]] = tuple
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
 

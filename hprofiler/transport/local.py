@@ -8,6 +8,7 @@ import pwd
 import signal
 import socket
 import subprocess
+from functools import partial
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.base import Channel, StderrTail, Transport
@@ -50,16 +51,8 @@ class _LocalChannel:
             self._socket.close()
             raise HostError("connect", f"cannot start /bin/sh: {error.strerror}") from error
         assert self._process.stderr is not None
-        self._stderr = StderrTail(self._read_stderr, ended=self._reap)
-
-    def _read_stderr(self, size: int) -> bytes:
-        assert self._process.stderr is not None
-        return os.read(self._process.stderr.fileno(), size)
-
-    def _reap(self) -> None:
-        self._process.wait()
-        assert self._process.stderr is not None
-        self._process.stderr.close()
+        read = partial(os.read, self._process.stderr.fileno())
+        self._stderr = StderrTail(read, ended=self._process.communicate)
 
     def write(self, data: bytes) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -204,7 +205,7 @@ def test_noise_of_login_scripts_is_skipped(stand_ins):
         def open(self, command):
             return self._inner.open("echo Welcome to the host; echo; " + command)
 
-    with AgentSession.open(Noisy(), stand_ins.binaries("hello(); read()")) as session:
+    with closing(AgentSession.open(Noisy(), stand_ins.binaries("hello(); read()"))) as session:
         assert session.hello.facts.name == "here"
         session.bye()
 

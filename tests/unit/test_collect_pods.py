@@ -22,7 +22,7 @@ from hprofiler.collect import HostChecked, Reach, check_only, find_only
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
 from hprofiler.resolve import Located
-from hprofiler.transport import Channel, ExecConnector, NoShell
+from hprofiler.transport import Channel, ExecTransport, NoShell
 from tests.unit.kubernetes_server import serving, status
 from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
 from tests.viewer.made_profile import made_profile
@@ -126,8 +126,8 @@ say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))]
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     with serving() as server:
         server.environment = {"PATH": str(tmp_path / "bin")}
-        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
-        reach = Reach(connector.transport, stand_ins.binaries(body))
+        cluster = connect(Access(server.kubeconfig(tmp_path)))
+        reach = Reach(lambda host: ExecTransport(host, cluster), stand_ins.binaries(body))
         pipe = Selector("grep Other", "pipe", {"kind": "pipe", "pipe": "grep Other"})
         (result,) = find_only([host], pipe, reach)
     assert [process.pid for process in result.processes] == [6], result.outcomes
@@ -197,10 +197,10 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
     with serving() as server, serving() as shut:
         shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
         ways = {
-            host.name: ExecConnector(connect(Access(one.kubeconfig(tmp_path))))
+            host.name: connect(Access(one.kubeconfig(tmp_path)))
             for host, one in zip(hosts, (server, shut), strict=False)
         }
-        reach = Reach(lambda host: ways[host.name].transport(host), stand_ins.binaries(body))
+        reach = Reach(lambda host: ExecTransport(host, ways[host.name]), stand_ins.binaries(body))
         located = Located(Target("kubernetes", "k8s:x"), hosts)
         request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
         result = run(request, reach, lambda progress: None)

@@ -15,7 +15,7 @@ from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
-from hprofiler.transport import Debugging, ExecConnector, ExecTransport
+from hprofiler.transport import Debugging, ExecTransport
 from tests.lab.procs import wait_for
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status, waiting
 from tests.unit.stand_in import StandIns
@@ -56,9 +56,10 @@ def test_without_the_right_to_add_one_the_error_names_the_rule(server: ApiServer
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
     shut = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
     server.exec_status = shut
-    connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
+    host = Host("one", "default/one/main", containers={ID: {}})
+    transport = ExecTransport(host, connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
     with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
-        connector.transport(Host("one", "default/one/main", containers={ID: {}})).connect()
+        transport.connect()
     assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")
 
 
@@ -81,7 +82,7 @@ class Beside:
         server.replies["api/v1/namespaces/default/pods/one/ephemeralcontainers"] = self._add
         cluster = connect(Access(server.kubeconfig(folder)))
         host = Host("one", "default/one/main", containers={ID: {}})
-        self.transport: ExecTransport = ExecConnector(cluster, Debugging("busybox", 600)).transport(host)
+        self.transport: ExecTransport = ExecTransport(host, cluster, Debugging("busybox", 600))
 
     def _add(self, query: Any) -> Any:
         (made,) = query["body"][0]["spec"]["ephemeralContainers"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,7 @@ def test_as_whom_and_where_to_a_connection_goes(tmp_path):
     )
 
     def destination(host: Host, **options) -> str:
-        with SshConnector(SshOptions(config_path=file, **options)) as connector:
+        with closing(SshConnector(SshOptions(config_path=file, **options))) as connector:
             return connector.transport(host).destination()
 
     assert destination(N1) == "prof@10.77.0.11:2200"

@@ -14,7 +14,7 @@ import pytest
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
-from hprofiler.transport import ExecConnector, ExecTransport
+from hprofiler.transport import ExecTransport
 from tests.unit.kubernetes_server import ID, ApiServer, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
@@ -23,7 +23,7 @@ CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 @pytest.fixture
 def transport(server: ApiServer, tmp_path: Path) -> Iterator[ExecTransport]:
     made = connect(Access(server.kubeconfig(tmp_path)))
-    transport = ExecConnector(made).transport(CONTAINER)
+    transport = ExecTransport(CONTAINER, made)
     transport.connect()
     yield transport
     transport.close()

@@ -15,7 +15,7 @@ from hprofiler.agent import AgentBinaries, AgentSession, visiting
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
-from hprofiler.transport import ExecConnector, ExecTransport, NoShell
+from hprofiler.transport import ExecTransport, NoShell
 from hprofiler.transport.base import CONTAINER_TOOLS
 from tests.unit.kubernetes_server import ID, ApiServer
 from tests.unit.stand_in import StandIns
@@ -31,7 +31,7 @@ def binaries(tmp_path: Path) -> AgentBinaries:
 @pytest.fixture
 def transport(server: ApiServer, tmp_path: Path) -> Iterator[ExecTransport]:
     made = connect(Access(server.kubeconfig(tmp_path)))
-    transport = ExecConnector(made).transport(Host("pod", "ns/pod/main", containers={ID: {}}))
+    transport = ExecTransport(Host("pod", "ns/pod/main", containers={ID: {}}), made)
     yield transport
     transport.close()
     made.close()

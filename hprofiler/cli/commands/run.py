@@ -20,8 +20,7 @@ from hprofiler.cli.terminal.lines import members, say
 
 if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis
-    from hprofiler.analysis.subject import Finding
-    from hprofiler.app.run import RecordLost, RunResult
+    from hprofiler.app.run import RunResult
     from hprofiler.collect import Reach
     from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.resolve import Located
@@ -65,7 +64,10 @@ def record(
         with display(len(located.hosts), sampling.duration) as listener:
             result = run(request, reach, listener)
     except RecordLost as lost:
-        _print_what_nothing_else_tells(lost)
+        _print_ledger(lost.results, "")  # run.json will not say it
+        processes, hosts = lost.coverage.processes, lost.coverage.hosts
+        told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
+        print(f"recorded {told}", file=sys.stderr)
         kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
         raise kind(lost.reason, lost.remedy) from lost
     if options.json:
@@ -106,13 +108,6 @@ def _print_ledger(results: Sequence[HostResult], page: str) -> None:
     print_failures(failures(results), page)
     print_degraded(results)
     print_reasons(results)
-
-
-def _print_what_nothing_else_tells(lost: RecordLost) -> None:
-    _print_ledger(lost.results, "")
-    processes, hosts = lost.coverage.processes, lost.coverage.hosts
-    told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
-    print(f"recorded {told}", file=sys.stderr)
 
 
 def _print_event(event: EventAnalysis) -> None:
@@ -216,14 +211,9 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
     ]
 
 
-def _finding_record(finding: Finding) -> dict[str, object]:
-    from hprofiler.analysis.words import plain
-
-    return {"text": plain(finding.text), "method": finding.method, "host": finding.host}
-
-
 def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
+    from hprofiler.analysis.words import plain
     from hprofiler.model.measures import measure_of
     from hprofiler.report.text import outliers_record
 
@@ -236,7 +226,9 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "value": value,
         "unit": unit,
         "left_out": event.left_out,
-        "findings": [_finding_record(finding) for finding in event.findings],
+        "findings": [
+            {"text": plain(one.text), "method": one.method, "host": one.host} for one in event.findings
+        ],
         "hottest": methods,
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),

@@ -58,7 +58,9 @@ class Lister:
         for labels in question.labels:
             items = self._list(labels, question.fields)
             if items:
-                return [one for one in items if re.fullmatch(question.jobs, _job(one))]
+                jobs = [text(one, "metadata", "labels", JOB_LABEL) for one in items]
+                found = zip(items, jobs, strict=True)
+                return [one for one, job in found if re.fullmatch(question.jobs, job)]
         return []
 
     def _list(self, labels: str, fields: str) -> list[dict[str, Any]]:
@@ -99,10 +101,6 @@ class Lister:
         if not selector:
             raise KubernetesError(f"{resource[:-1]} {name} does not say which pods belong to it", "name them")
         return selector
-
-
-def _job(pod: Object) -> str:
-    return text(pod, "metadata", "labels", JOB_LABEL)
 
 
 def label_selector(selector: object) -> str:

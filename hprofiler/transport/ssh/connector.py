@@ -29,10 +29,7 @@ _MOST_JUMPS = 8
 
 
 class SshConnector:
-    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts.
-
-    A context manager: the end closes the jump hosts' connections.
-    """
+    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts."""
 
     def __init__(self, options: SshOptions, ask_passphrase: AskPassphrase | None = None) -> None:
         """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
@@ -164,9 +161,3 @@ class SshConnector:
     def close(self) -> None:
         """Close the connections to jump hosts."""
         self._jumps.close()
-
-    def __enter__(self) -> SshConnector:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -64,5 +64,3 @@ def revoked_key(route: Route, place: str) -> HostError:
         "do not connect to this host",
         code="host-key-revoked",
     )
-
-

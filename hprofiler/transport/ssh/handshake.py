@@ -35,7 +35,16 @@ def shake_hands(
     import paramiko
 
     link.banner_timeout = link.handshake_timeout = seconds
-    _prefer(link, known_hosts.kinds(route.known_hosts, route.known_as))
+    options = link.get_security_options()
+    offered = list(options.key_types)
+    known = known_hosts.kinds(route.known_hosts, route.known_as)
+    names = (
+        name
+        for kind in known
+        for name in (("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,))
+    )
+    if wanted := [name for name in names if name in offered]:
+        options.key_types = (*wanted, *(name for name in offered if name not in wanted))
     finished = threading.Event()
     attempt.on_close(finished.set)  # paramiko does not set it for a connection that we close
     link.start_client(event=finished)
@@ -53,18 +62,6 @@ def shake_hands(
     if isinstance(error, OSError):
         raise failures.socket_failure(error, route, seconds)
     raise failures.no_agreement(route, str(error))
-
-
-def _prefer(link: paramiko.Transport, kinds: list[str]) -> None:
-    options = link.get_security_options()
-    offered = list(options.key_types)
-    wanted = [name for kind in kinds for name in _algorithms(kind) if name in offered]
-    if wanted:
-        options.key_types = (*wanted, *(name for name in offered if name not in wanted))
-
-
-def _algorithms(kind: str) -> tuple[str, ...]:
-    return ("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,)
 
 
 def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHosts) -> None:

@@ -81,7 +81,7 @@ class KeyRing:
         import paramiko
 
         for _ in range(_TRIES):
-            passphrase = self._passphrase(path)
+            passphrase = self._ask(f"Passphrase for {path}: ") if self._ask else None
             if not passphrase:
                 return Credential(f"key {path} (no passphrase given)", None)
             try:
@@ -89,9 +89,6 @@ class KeyRing:
             except (paramiko.SSHException, ValueError):
                 continue
         return Credential(f"key {path} (wrong passphrase)", None)
-
-    def _passphrase(self, path: Path) -> str | None:
-        return self._ask(f"Passphrase for {path}: ") if self._ask else None
 
 
 def _open_key(path: Path, passphrase: str | None) -> paramiko.PKey:

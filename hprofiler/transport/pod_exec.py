@@ -1,4 +1,4 @@
-"""One container, by way of the API server."""
+"""Commands in a container, by way of the API server of Kubernetes."""
 
 from __future__ import annotations
 
@@ -38,27 +38,15 @@ class Debugging(NamedTuple):
     seconds: int
 
 
-class ExecConnector:
-    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER.
+class ExecTransport(Transport):
+    """Runs commands in a container; the host's address is NAMESPACE/POD/CONTAINER.
 
     With `debugging` a container without a shell gets a debug container beside it.
     """
 
-    def __init__(self, cluster: Cluster, debugging: Debugging | None = None) -> None:
-        self._cluster = cluster
-        self._debugging = debugging
-
-    def transport(self, host: Host) -> ExecTransport:
-        """A transport to a container, not connected yet."""
-        return ExecTransport(host, self._cluster, self._debugging)
-
-
-class ExecTransport(Transport):
-    """Made by `ExecConnector.transport`."""
-
     leaves_nothing = True
 
-    def __init__(self, host: Host, cluster: Cluster, debugging: Debugging | None) -> None:
+    def __init__(self, host: Host, cluster: Cluster, debugging: Debugging | None = None) -> None:
         super().__init__(host)
         namespace, pod, container = host.address.split("/")
         self.inside = next(iter(host.containers), None)
@@ -159,12 +147,8 @@ class _ExecChannel:
     def _lost(self, error: OSError) -> HostError:
         return self._refused or ConnectionLost("connect", f"{_LOST}: {error}")
 
-    @property
-    def can_end_input(self) -> bool:
-        return self._command.can_end_input
-
     def end_input(self) -> None:
-        if self.can_end_input:
+        if self._command.can_end_input:
             with contextlib.suppress(OSError):  # it has ended already
                 self._command.end_input()
             return
