@@ -63,10 +63,10 @@ class Attribution:
 
 
 def attribute(facts: RunFacts, profile: Profile) -> Attribution:
-    """A run's profile of its event without what all its stacks end in.
+    """Give the costs of a run's profile to the callers that tables name.
 
-    Idle threads are left out where threads wait, but for where all of them are idle; the profiler's own work
-    is where there is other.
+    Idle threads are left out of events that count waits, unless all are idle. The profiler's own work is left
+    out if there is other work.
     """
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
@@ -75,7 +75,7 @@ def attribute(facts: RunFacts, profile: Profile) -> Attribution:
 
 
 def attribute_file(profile: Profile) -> Attribution:
-    """The same of a file's profile. Nobody knows what recorded it: any frame may be the program's own.
+    """The same for a file. It is not known what recorded it: any frame may be the program's own.
 
     Its value may be called `time` and be no event; a frame of that name is no function that was counted.
     """
@@ -110,7 +110,7 @@ def _unless_empty(part: Profile, whole: Profile) -> Profile:
 
 
 def _ends(event: str) -> _Ends:
-    """What all stacks of an event end in, but of a function."""
+    """What the stacks of an event end in, except for functions."""
     if event in ("offcpu", "wall") or is_tracepoint(event):
         return end_patterns("wait"), True
     if event == "nativemem":
@@ -119,7 +119,7 @@ def _ends(event: str) -> _Ends:
 
 
 def _ends_of_run(event: str) -> _Ends:
-    """The same, and of a word that is not a file's name for a value: the function that was counted."""
+    """The same, and the counted function if the event is one."""
     # The C library has other names for its functions: __libc_malloc.
     counted = rf"^_*(?:GI_)?_*(?:libc_)?{re.escape(event)}(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$"
     return ([counted], False) if is_function(event) else _ends(event)

@@ -22,7 +22,7 @@ from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 
-# Told the side, how many profiles of it were read, and of how many.
+# Called with the side, the number of profiles that were read, and the number of all.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
 Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
-# What is counted in these stands for more than the samples were.
+# Their counts are estimates, not numbers of samples.
 _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
 
 

@@ -151,7 +151,7 @@ def about(before: str, name: str, after: str, with_calls: bool = False) -> Findi
 
 
 def shown(name: str) -> str:
-    """The name without its package, and not longer than a sentence bears."""
+    """The name without its package, shortened."""
     short = short_name(name)
     return short if len(short) <= _LONGEST_NAME else f"{short[:_LONGEST_NAME]}…"
 
@@ -217,16 +217,16 @@ def missing(subject: Subject) -> list[Finding]:
 
 
 def _failed(host: HostFacts) -> bool:
-    """Nobody knows what is there."""
+    """It is not known which processes it has."""
     return not host.processes and any(
         one.status is Status.FAILED and one.pid is None for one in host.outcomes
     )
 
 
 def _missing(host: HostFacts) -> list[Outcome]:
-    """What failed there, and what is said of processes that are not recorded, were it a note.
+    """Failures, and notes on processes that were not recorded.
 
-    Where processes are lost with their host they say why, and the host has nothing to add.
+    If processes were lost with their host, their outcomes have the reason, and the host's own is left out.
     """
     recorded = {one.pid for one in host.recordings}
     lost = any(one.lost for one in host.outcomes)

@@ -53,7 +53,7 @@ class HostAnalysis:
 
     @property
     def forgot(self) -> float:
-        """No method that is not remembered has more than this part; 0 where all are remembered."""
+        """No method beyond the remembered ones has a larger share; 0 if all are remembered."""
         least = min(self.hottest.values()) if len(self.hottest) >= _REMEMBERED else 0
         return least / self.attributed
 

@@ -17,9 +17,9 @@ _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
-# What was recorded for the same time was recorded for as long but for so much.
+# Recordings whose lengths differ by no more than this count as equally long.
 AS_LONG = 0.02
-# How much larger or smaller the shares of what did not change must be to be worth a line.
+# Least change of the shares of unchanged methods that is worth a line.
 _FACTOR = 0.05
 
 

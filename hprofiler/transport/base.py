@@ -31,8 +31,8 @@ class NoShell(HostError):
 class Channel(Protocol):
     """One command running on a host.
 
-    `read` and `write` block; another thread sets them free with `close`. Both raise HostError
-    (stage "connect") when the connection is lost.
+    `read` and `write` block until another thread calls `close`. Both raise HostError (stage "connect")
+    when the connection is lost.
     """
 
     def write(self, data: bytes) -> None:
@@ -50,18 +50,18 @@ class Channel(Protocol):
     def exit_status(self, timeout: float) -> int | None:
         """Its exit status, or minus the number of the signal that ended it; `SOME_SIGNAL`: not known which.
 
-        None if it has not ended after `timeout` seconds, or nobody will ever know: the connection was lost.
+        None if it has not ended after `timeout` seconds, or if the connection was lost.
         """
 
     def close(self) -> None:
-        """Let go of the command; never blocks for long, may be called twice and from any thread."""
+        """Close the channel, which ends the command; does not block. May be called twice, from any thread."""
 
     def leave(self) -> None:
-        """Let go of a command that has said all, and may have something to do yet."""
+        """Close the channel without ending a command that still has work to do."""
 
 
 class Completed(NamedTuple):
-    """What a short command gave back."""
+    """The result of a short command."""
 
     exit_status: int | None
     stdout: bytes
@@ -69,7 +69,7 @@ class Completed(NamedTuple):
 
 
 class Transport(ABC):
-    """One host's connection. `become` is None or `sudo`: how the agent gets to be root there.
+    """One host's connection. `become` is None or `sudo`: how the agent becomes root there.
 
     Where a transport `leaves_nothing` the agent is not kept for the next run. `inside` is the id of the
     container in which commands run, None on a host. `told`, if set, is called with ("connect", destination)
@@ -216,9 +216,7 @@ def wait_a_little(channel: Channel) -> None:
 
 
 def _feed(channel: Channel, stdin: bytes) -> None:
-    with contextlib.suppress(
-        HostError
-    ):  # a command may end before it has read everything; its reader tells how it went
+    with contextlib.suppress(HostError):  # it may end before it has read everything
         for start in range(0, len(stdin), _PIECE):
             channel.write(stdin[start : start + _PIECE])
         channel.end_input()

@@ -1,4 +1,4 @@
-"""What goes wrong with a connection, said plainly. paramiko's and the system's exceptions end here."""
+"""Failures of a connection. Exceptions of paramiko and of the system become HostError here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES_LACK = (errno.EMFILE, errno.ENFILE)
 
 
 def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
-    """A TCP connection that did not come about, or broke."""
+    """A TCP connection that failed."""
     where = route.where
     if isinstance(error, socket.gaierror):
         if error.errno in _NO_NAME_SERVER:

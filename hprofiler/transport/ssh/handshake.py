@@ -25,7 +25,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class RefusedBanner(Exception):
-    """The peer hung up before or during the key exchange; worth another try. The text is what it said."""
+    """The peer closed the connection before the login; another try may succeed. The text is its message."""
 
 
 def shake_hands(
@@ -105,16 +105,16 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
 
 
 def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float, attempt: Attempt) -> None:
-    """Offer what there is until the host takes one, within `seconds`, in which no time to type counts.
+    """Offer each credential until the host accepts one, within `seconds`; time at prompts does not count.
 
-    Raises HostError naming everything that was tried.
+    Raises HostError that names everything that was tried.
     """
     import paramiko
 
     left = seconds
     tried: list[str] = []
     for name, offer in _offers(link, route, keys):
-        if attempt.closed.is_set():  # while somebody was to type
+        if attempt.closed.is_set():  # during a prompt for a passphrase
             raise failures.closed(route)
         tried.append(name)
         if offer is None:
@@ -123,7 +123,7 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
         try:
             more = offer()
         except paramiko.AuthenticationException:
-            pass  # paramiko's word for a refusal, for no answer in time and for a connection that ends
+            pass  # a refusal, a timeout or a closed connection
         except (paramiko.SSHException, EOFError, OSError) as error:
             if link.is_active():
                 tried[-1] += f" ({error})"
@@ -166,7 +166,7 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
 
 
 def _allowed(link: paramiko.Transport, route: Route) -> list[str]:
-    """The methods that the server would take; asked only when ours failed."""
+    """The methods that the server accepts; asked only after ours failed."""
     import paramiko
 
     try:
@@ -174,7 +174,7 @@ def _allowed(link: paramiko.Transport, route: Route) -> list[str]:
     except paramiko.BadAuthenticationType as error:
         return list(error.allowed_types)
     except (paramiko.SSHException, EOFError, OSError):
-        pass  # it has hung up; the message goes without
+        pass  # it closed the connection
     return []
 
 
