@@ -51,7 +51,6 @@ __all__ = [
     "Stack",
     "ViewerData",
     "category_patterns",
-    "end_patterns",
     "frame_category",
     "frame_phase",
 ]
@@ -584,6 +583,3 @@ def frame_phase(name: str) -> str | None:
 
 def category_patterns(category: str) -> list[str]:
     """The patterns of a category, as regular expressions."""
-
-def end_patterns(kind: str) -> list[str]:
-    """The frames that stacks end in (`wait`, `allocation`, `profiler`), as regular expressions."""

@@ -105,12 +105,6 @@ mod _flamegraph {
         flamegraph::category_patterns(category)
     }
 
-    /// The frames that stacks end in for a kind of service, as regular expressions.
-    #[pyfunction]
-    fn end_patterns(kind: &str) -> Vec<String> {
-        flamegraph::end_patterns(kind)
-    }
-
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();

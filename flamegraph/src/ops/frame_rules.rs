@@ -30,38 +30,14 @@ pub fn category_patterns(category: &str) -> Vec<String> {
     let rules = rules.filter(|(name, _)| *name == category);
     rules
         .flat_map(|(_, patterns)| patterns.iter())
-        .map(|pattern| format!("^{}$", expression(pattern)))
-        .collect()
-}
-
-/// The frames that stacks end in for a kind of service (`wait`, `allocation`, `profiler`), as regular expressions.
-#[cfg(feature = "formats")]
-pub fn end_patterns(kind: &str) -> Vec<String> {
-    let rules = tables::ENDS.iter();
-    let rules = rules.filter_map(|(path, patterns)| Some((path.split_once('.')?, patterns)));
-    rules
-        .filter(|((of, _), _)| *of == kind)
-        .map(|((_, part), patterns)| {
-            let names: Vec<String> = patterns.iter().map(|one| expression(one)).collect();
-            let names = names.join("|");
-            match part {
-                // As the C library decorates its names.
-                "native" => {
-                    let before = "_*(?:GI_)?_*(?:libc_)?";
-                    format!("^{before}(?:{names})(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$")
-                }
-                _ => format!("^(?:{names})$"),
-            }
+        .map(|pattern| {
+            let parts: Vec<String> = pattern
+                .split('*')
+                .map(|part| regex::escape(part).replace('/', "[./]"))
+                .collect();
+            format!("^{}$", parts.join(".*"))
         })
         .collect()
-}
-
-#[cfg(feature = "formats")]
-fn expression(pattern: &str) -> String {
-    let parts = pattern
-        .split('*')
-        .map(|part| regex::escape(part).replace('/', "[./]"));
-    parts.collect::<Vec<_>>().join(".*")
 }
 
 #[cfg(feature = "formats")]

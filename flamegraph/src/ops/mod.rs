@@ -41,7 +41,7 @@ pub use top::Method;
 #[cfg(feature = "recordings")]
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
-pub use frame_rules::{category_patterns, end_patterns, frame_category, frame_phase};
+pub use frame_rules::{category_patterns, frame_category, frame_phase};
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
