@@ -57,19 +57,6 @@ def subtitle(svg: str) -> str:
     return unescape(found[1])
 
 
-def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) -> None:
-    folder = run_of(tmp_path / "run", {11: 5.0, 12: 4.5}, interrupted=True)
-    make_report(folder.path)
-    whole = "2 of 3 processes on 2 of 2 hosts, interrupted · "
-    for name in ("cpu", "cpu-mean"):
-        told = subtitle((folder.cluster_dir / f"{name}.svg").read_text())
-        assert told.startswith(whole) and "300 Hz for 5 of 60 s" in told
-    told = subtitle((folder.host_dir("n1") / "cpu.svg").read_text())
-    assert told.startswith("1 of 1 process, interrupted · ") and "300 Hz for 5 of 60 s" in told
-    told = subtitle((folder.host_dir("n2") / "cpu.svg").read_text())
-    assert told.startswith("1 of 2 processes, interrupted · ") and "300 Hz for 4.5 of 60 s" in told
-
-
 def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
     folder = run_of(tmp_path / "run", {11: 60.0, 12: 5.0})
     run = content_of(folder)
@@ -130,12 +117,6 @@ def test_it_is_known_how_long_it_lasted(
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
     covered = coverage_of(result)
     assert (covered.processes.short, covered.complete) == (int(seconds is not None), seconds is None)
-
-
-def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
-    (line,) = lines_of(Status.DEGRADED, Ended.CUT, recorded=False)
-    covered = coverage_of(HostResult(Host("n1", "n1"), None, (), (line,)))
-    assert (covered.processes.recorded, covered.processes.short, covered.complete) == (0, 0, False)
 
 
 def host(name: str, *seconds: float | None) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
@@ -18,7 +17,6 @@ from hprofiler.model import Host
 from hprofiler.transport import Debugging, ExecConnector, ExecTransport
 from tests.lab.procs import wait_for
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status, waiting
-from tests.unit.stand_in import StandIns
 
 RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
@@ -118,18 +116,4 @@ def test_a_container_that_does_not_start_is_ended(beside: Beside, monkeypatch: p
 def test_a_container_that_is_not_used_is_ended(beside: Beside) -> None:
     beside.transport.connect()
     beside.transport.close()
-    assert beside.ended()
-
-
-def test_a_container_ends_with_an_agent_that_cannot_be_stored(
-    beside: Beside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(path: Path) -> Iterator[bytes]:
-        yield path.read_bytes()[:100]
-        beside.server.break_connections()
-
-    monkeypatch.setattr("hprofiler.agent.visiting.pieces", broken)
-    beside.transport.connect()
-    with pytest.raises(HostError, match="could not be stored"):
-        AgentSession.open(beside.transport, StandIns(tmp_path).binaries("hello(); read()"))
     assert beside.ended()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +20,6 @@ from tests.unit.command import hprofiler
 from tests.viewer.block import summaries, words
 from tests.viewer.made_run import MadeHost, make_run
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = 30
 USUAL = [1 / rank for rank in range(1, METHODS + 1)]
 # A tenth more of all work, in one method.
@@ -97,17 +94,6 @@ def test_a_process_is_found_among_alike_hosts(tmp_path):
     table = outliers_table("cpu", compared)
     assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
     assert "cpu: 1 of 10 processes is unlike the others" in table
-
-
-def test_the_table_of_the_command_line(tmp_path):
-    folder = make_run(tmp_path / "run", cluster(random.Random(8)))
-    done = hprofiler("outliers", folder.path)
-    assert (done.returncode, done.stderr) == (0, "")
-    verdict, heads, first, *others = done.stdout.splitlines()
-    assert verdict == "cpu: 1 of 6 hosts is unlike the others"
-    assert heads.split()[:3] == ["host", "unlike", "samples"]
-    assert re.match(r"  host4 +yes +5,000 +0\.0\d+ +0\.00\d+ +0\.9\d+ +\d\.\d% +Job\.m2 1\d\.\d% here", first)
-    assert len(others) == 5 and not any(" yes " in line for line in others)
 
 
 def test_the_json_of_the_command_line(tmp_path):
