@@ -8,7 +8,7 @@ import pytest
 
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
-from tests.unit.test_cli import hprofiler
+from tests.unit.command import hprofiler
 from tests.unit.test_coverage import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -26,10 +26,10 @@ def run_in(path: Path, interrupted: bool = False) -> RunFolder:
     return folder
 
 
-def told(tmp_path: Path, *words: object, stdin: str = "") -> str:
+def told(tmp_path: Path, *words: object) -> str:
     out = tmp_path / "out.svg"
-    done = hprofiler("convert", *words, "-o", out, stdin=stdin.encode())
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = hprofiler("convert", *words, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
     return subtitle(out.read_text())
 
 
@@ -57,12 +57,6 @@ def test_a_picture_of_what_a_run_wrote_says_of_how_much_it_is(tmp_path, files, c
     assert told(tmp_path, *(folder.path / file for file in files)) == covered
 
 
-def test_what_the_user_says_wins(tmp_path):
-    file = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
-    assert told(tmp_path, file, "--subtitle", "mine") == "mine"
-    assert told(tmp_path, file, "--subtitle", "") == ""
-
-
 DAMAGED: dict[str, str] = {
     "brackets": "[" * 200_000,
     "none": "",
@@ -77,7 +71,7 @@ def test_the_picture_of_a_damaged_run_is_drawn_with_a_warning(tmp_path, text):
     (folder.path / "run.json").write_text(text)
     done = hprofiler("convert", folder.path / "cluster/cpu.pb.gz", "-o", tmp_path / "out.svg")
     assert done.returncode == 0
-    assert done.stderr.startswith(b"hprofiler: the picture does not say of how much it is: ")
+    assert done.stderr.startswith("hprofiler: the picture does not say of how much it is: ")
     assert subtitle((tmp_path / "out.svg").read_text()) == ""
 
 

@@ -46,12 +46,6 @@ def test_query(desc: str, typed: str, query: dict[str, Any]) -> None:
     assert selector.text == typed
 
 
-def test_name() -> None:
-    selector = parse_selector("spark-executor", [SHIPPED])
-    assert selector.kind == selector.query["kind"] == "rule"
-    assert set(selector.query) == {"kind", "any", "labels", "process_label"}
-
-
 ERRORS = [
     ("empty", " ", "empty"),
     ("no pid", "pid:", "'' is not a process id"),
@@ -234,10 +228,3 @@ def test_error_names_file_and_key(tmp_path: Path, desc: str, text: str, part: st
         read(tmp_path, text)
     assert caught.value.reason.startswith(f"{tmp_path / 'mine.yaml'}: ")
     assert part in caught.value.reason
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"name: a\x00", b"name: \xe9"])
-def test_bytes_that_are_no_text(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "mine.yaml").write_bytes(content)
-    with pytest.raises(SelectorError, match=r"mine\.yaml: "):
-        read_selector_file(tmp_path / "mine.yaml")
