@@ -17,7 +17,7 @@ from hprofiler.cli.options.objects import local_reach, sampling
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from tests import cli_reference
-from tests.unit.command import ROOT, hprofiler
+from tests.unit.command import ROOT, exit_code, hprofiler
 from tests.viewer.made_run import MadeHost, make_run
 
 
@@ -66,11 +66,10 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "--wall-interval", "999us"], "from 1ms to 1000s"),
     ],
 )
-def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
-    done = hprofiler(*words)
-    assert done.returncode == 2
-    assert says in done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
+def test_bad_usage_says_what_and_exits_2(words, says, capsys):
+    assert exit_code(words) == 2
+    said = capsys.readouterr()
+    assert says in said.out + said.err and "Traceback" not in said.err
 
 
 @pytest.mark.parametrize(
@@ -127,10 +126,9 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
         (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, but -e is alloc"),
     ],
 )
-def test_an_interval_of_no_event_is_refused(verb, words, says):
-    done = hprofiler(*verb, *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"hprofiler: {words[0]} {says}")
+def test_an_interval_of_no_event_is_refused(verb, words, says, capsys):
+    assert exit_code([*verb, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"hprofiler: {words[0]} {says}")
 
 
 def test_selectors_are_listed_for_people_and_scripts():

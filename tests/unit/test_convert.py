@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.command import hprofiler, in_shell
+from tests.unit.command import exit_code, hprofiler, in_shell
 
 JOB = "main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -88,10 +88,9 @@ def test_a_difference_is_of_shares_or_of_counts(job):
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
-def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path):
-    done = hprofiler("convert", tmp_path / "none", *words)
-    assert done.returncode == 2
-    assert says in done.stderr
+def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path, capsys):
+    assert exit_code(["convert", tmp_path / "none", *words]) == 2
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -112,11 +111,10 @@ def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path):
         (["--from", "pprof"], 4, "pprof: "),
     ],
 )
-def test_errors_name_the_file(job, words, code, says, tmp_path):
-    done = hprofiler("convert", job, *words, "-o", tmp_path / "x.svg")
-    assert done.returncode == code
-    assert says in done.stderr
-    assert "job.folded" in done.stderr or "--negate" in words
+def test_errors_name_the_file(job, words, code, says, tmp_path, capsys):
+    assert exit_code(["convert", job, *words, "-o", tmp_path / "x.svg"]) == code
+    said = capsys.readouterr().err
+    assert says in said and ("job.folded" in said or "--negate" in words)
     assert not (tmp_path / "x.svg").exists()
 
 

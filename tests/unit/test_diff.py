@@ -223,9 +223,10 @@ def test_a_profile_that_cannot_be_used_is_left_out_with_a_warning(before, after)
         (["README.md", "README.md", "--top", "0"], 2, "rows from 1"),
     ],
 )
-def test_mistakes_are_errors(words, code, says):
-    done = hprofiler(*words)
-    assert (done.returncode, done.stdout) == (code, "") and says in done.stderr
+def test_mistakes_are_errors(words, code, says, capsys, monkeypatch):
+    monkeypatch.chdir(command.ROOT)
+    assert command.exit_code(["diff", *words]) == code
+    assert says in capsys.readouterr().err
 
 
 def test_names_are_nothing_that_a_terminal_obeys(tmp_path):

@@ -61,18 +61,6 @@ def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, qu
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
 
 
-def test_several_at_once(server: ApiServer, locate: Locate) -> None:
-    """What several name is there once."""
-    server.pods = [pod("a"), pod("b", containers=["main", "side", "proxy"])]
-    found = locate("pod/a", "app in (x, y)", containers=("main", "side"))
-    assert [host.name for host in found.hosts] == ["a", "b/main", "b/side"]
-    assert found.target.name == "k8s:pod/a k8s:app in (x, y)"
-    assert [query for _, query in server.asked] == [
-        {"fieldSelector": ["metadata.name=a"], "limit": ["500"]},
-        {"labelSelector": ["app in (x, y)"], "limit": ["500"]},
-    ]
-
-
 def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     labels = {"spark-role": "executor", "spark-exec-id": "3", "spark-app-name": "etl"}
     server.pods = [pod("etl-exec-3", labels=labels, containers=["spark-kubernetes-executor"])]
@@ -92,18 +80,6 @@ def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("etl-driver", labels={"spark-role": "driver"})]
     (known,) = locate().hosts[0].containers.values()
     assert (known["role"], known["executor"], known["process"]) == ("driver", "driver", "driver")
-
-
-def test_several_containers_of_a_pod(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("a", containers=["main", "side"]), pod("b")]
-    found = locate().hosts
-    assert [(host.name, host.optional) for host in found] == [
-        ("a/main", True),
-        ("a/side", True),
-        ("b", False),
-    ]
-    named = locate(containers=("main",)).hosts
-    assert [(host.name, host.optional) for host in named] == [("a", False), ("b", False)]
 
 
 def test_sidecars_among_the_init_containers(server: ApiServer, locate: Locate) -> None:
@@ -156,18 +132,6 @@ def test_containers_that_do_not_run(
     server.pods = server.pods[1:]
     with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*is running: down: .*{said}"):
         locate()
-
-
-def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
-    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
-    pending = pod("pending", containers=[], node="", phase="Pending", conditions=[why])
-    evicted = pod("evicted", containers=[], phase="Failed", reason="Evicted", message="low on memory")
-    server.pods = [pod("up"), pending, evicted]
-    lines = {line.host: line for line in locate().absent}
-    assert lines["pending"].reason == "the pod is Pending: Unschedulable: 0/2 nodes"
-    assert lines["pending"].status is Status.FAILED and "kubectl describe pod" in lines["pending"].remedy
-    assert lines["evicted"].reason == "the pod has ended: Evicted: low on memory"
-    assert lines["evicted"].status is Status.IDLE
 
 
 OVER: list[Any] = [
@@ -231,13 +195,6 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
     strange["spec"]["nodeName"] = "n1"
     server.pods = [strange]
     assert [host.name for host in locate().hosts] == ["good-too"]
-
-
-@pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
-def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
-    server.pods = [pod("a", node=node)]
-    with pytest.raises(KubernetesError, match="is not a host"):
-        locate(via="ssh")
 
 
 def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
@@ -307,9 +264,6 @@ def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: s
     assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
 
 
-OUT_OF_MEMORY = {"reason": "OOMKilled", "exitCode": 137}
-
-
 def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
     executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
     server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
@@ -339,20 +293,11 @@ def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
     ]
 
 
-def test_by_ssh_changes_name_the_pod(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("stays"), pod("leaves")]
-    found = locate(via="ssh")
-    server.pods = [pod("stays")]
-    (line,) = found.new_processes()
-    assert (line.host, line.label) == ("node1", "leaves")
-    assert line.reason == "leaves: the pod was deleted during the recording"
-
-
 def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     old, going, ending = (
         pod("leaving"),
         pod("going"),
-        pod("ending", states={"main": {"terminated": OUT_OF_MEMORY}}),
+        pod("ending", states={"main": {"terminated": KILLED}}),
     )
     done = {"terminated": {"reason": "Error", "exitCode": 143}}
     told, crash = (
@@ -398,3 +343,10 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
         found.new_processes()
+
+
+@pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
+def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
+    server.pods = [pod("a", node=node)]
+    with pytest.raises(KubernetesError, match="is not a host"):
+        locate(via="ssh")
