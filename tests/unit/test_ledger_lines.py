@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
-from rich.cells import cell_len as width
 
 from hprofiler.cli.terminal.ledger import (
     host_records,
-    print_degraded,
     print_failures,
     print_reasons,
 )
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
-from tests.unit.command import Terminal
 
 
 def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostResult:
@@ -101,24 +97,3 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
             }
         ],
     }
-
-
-def test_what_is_wider_than_the_terminal_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = "the kernel allows a user no more than one sample in a while, and 宿主宿主 names are wide"
-    line = Outcome("n1", Status.DEGRADED, "record", reason, "ask for fewer of them, or become root there", 7)
-    result = HostResult(Host("n1", "n1"), None, (), (line,))
-    written = {}
-    for columns in ("40", "1000", "12"):
-        terminal = Terminal()
-        monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setenv("COLUMNS", columns)
-        print_degraded([result])
-        print_failures([replace(line, remedy="")], "page")
-        written[columns] = terminal.getvalue().splitlines()
-    whole = [f"note: n1 pid 7: {reason}", f"    {line.remedy}", "not recorded:", f"  n1 pid 7: {reason}"]
-    assert written["1000"] == written["12"] == whole, "there is no use in columns of a few letters"
-    narrow = written["40"]
-    assert max(map(width, narrow)) <= 40 and width("宿主") == 4
-    assert narrow[1].startswith("      ") and " ".join(" ".join(narrow).split()) == " ".join(
-        " ".join(whole).split()
-    )

@@ -44,17 +44,6 @@ def test_a_host_that_the_kernel_could_not_ask_for_is_asked_for_again(route, monk
     assert not left
 
 
-@pytest.mark.parametrize(
-    ("failures", "left"),
-    [([errno.EHOSTUNREACH] * 3, 1), ([errno.ECONNREFUSED] * 2, 1), ([errno.ENETUNREACH] * 2, 1)],
-)
-def test_no_more_than_once_and_no_other(route, monkeypatch, failures, left):
-    rest = refusing(monkeypatch, *failures)
-    with pytest.raises(HostError):
-        sockets.dial(route, 30, lambda closer: None)
-    assert len(rest) == left
-
-
 def full(*_: object) -> None:
     """What every call gives that opens a file, once there are too many."""
     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

@@ -143,12 +143,6 @@ def test_standbys_only() -> None:
         assert refusal(f"{one.url},{two.url}").reason.startswith("no ResourceManager answers: http")
 
 
-def test_standbys_that_send_round_in_circles() -> None:
-    with Server() as one:
-        one.set({"*": Answer(b"", 307, {"Location": f"{one.url}/x"})})
-        assert "redirects too often" in refusal(one.url).reason
-
-
 # Rights
 
 
