@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.collect import Care, collect
+from hprofiler.collect import Care
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.unit.stand_in import Fleet, StandIns
 
 VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}
 CANARIES = """
@@ -71,10 +71,7 @@ class Flock:
         )
         fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
         self.progress = fleet.progress
-        care = Care(canary=True)
-        self.results = collect(
-            fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
-        )
+        self.results = list(fleet.collect(Care(canary=True)).values())
 
     @property
     def canaries(self) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hprofiler.agent import Ended, ProcessOutcome
-from hprofiler.analysis.coverage import coverage, duration_in_words
+from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
@@ -18,24 +18,6 @@ from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, content_of, coverage_of, make_run, record_of, rewrite
-
-
-@pytest.mark.parametrize(
-    ("seconds", "asked", "told"),
-    [
-        (60, 60, "60 s"),
-        (59.4, 60, "60 s"),
-        (24, 60, "24 of 60 s"),
-        (3.25, 40, "3.25 of 40 s"),
-        (0.05, 40, "0.05 of 40 s"),
-        (24, 600, "24 s of 10.0 min"),
-        (192, 600, "3.2 of 10.0 min"),
-        (3456, 7200, "57.6 min of 2.0 h"),
-        (0, 60, "60 s"),  # of an old run: nobody knows
-    ],
-)
-def test_durations_of_what_was_asked_for(seconds: float, asked: float, told: str) -> None:
-    assert duration_in_words(seconds, asked) == told
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import stat
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect, login
@@ -26,34 +24,6 @@ from tests.unit.kubernetes_server import ApiServer, pod, serving, status
 
 PODS = Need("list", "pods", "default")
 PATH = "/api/v1/namespaces/default/pods"
-
-
-def written(folder: Path, name: str = "config", **members: Any) -> str:
-    whole: dict[str, Any] = {
-        "current-context": "one",
-        "contexts": [
-            {"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "first"}},
-            {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "second"}},
-        ],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-    }
-    (folder / name).write_text(yaml.safe_dump({**whole, **members}))
-    return str(folder / name)
-
-
-def test_several_files_are_one(tmp_path: Path) -> None:
-    """As kubectl merges them: the first that names a thing wins; paths are beside their own file."""
-    (tmp_path / "other").mkdir()
-    cluster = {"server": "https://other", "certificate-authority": "ca.crt"}
-    first = written(tmp_path, clusters=[], users=[])
-    second = written(
-        tmp_path / "other", clusters=[{"name": "c", "cluster": cluster}], **{"current-context": "two"}
-    )
-    environment = {"KUBECONFIG": os.pathsep.join([first, str(tmp_path / "absent"), second])}
-    found = configured(None, None, environment)
-    assert found.single.context_name == "one" and found.single.cluster.server == "https://other"
-    assert found.cluster["certificate-authority"] == str(tmp_path / "other" / "ca.crt")
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import AGENT_CPU, Care, collect, fetching
+from hprofiler.collect import AGENT_CPU, Care, fetching
 from hprofiler.collect.limits import refuse_busy
 from hprofiler.model import HostFacts, HostResult, Outcome, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
-from tests.unit.stand_in import ANY, SAMPLING, Fleet
+from tests.unit.stand_in import SAMPLING, Fleet
 
 BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
 END = "outcome(7); say('done', left=[]); read()\n"
@@ -120,10 +120,7 @@ def test_a_host_without_time_or_room_is_left_alone():
 def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
     body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
     fleet = Fleet(stand_ins, 60.0, {"a": body})
-    care = Care(busy=forced)
-    (result,) = collect(
-        fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
-    )
+    result = fleet.collect(Care(busy=forced))["a"]
     assert len(result.recordings) == recorded
     assert any("busy" in line.reason for line in result.outcomes) is not forced
 
@@ -171,9 +168,6 @@ def test_the_agent_is_told_its_limit(stand_ins):
     body = """hello(); found(7); asked = prepare_request()
 outcome(7, "failed", "prepare", str(asked["agent_cpu"])); say("ready", processes=[]); read()"""
     fleet = Fleet(stand_ins, 60.0, {"a": body})
-    care = Care(agent_cpu=0.25)
-    (result,) = collect(
-        fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
-    )
+    result = fleet.collect(Care(agent_cpu=0.25))["a"]
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
     assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
