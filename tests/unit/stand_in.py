@@ -166,7 +166,6 @@ class Fleet:
         self.stop = Stop()
 
     def collect(self, care: Care | None = None) -> dict[str, HostResult]:
-        results = collect(
-            self.hosts, ANY, self.sampling, self.reach, self.sink, self.listener, self.stop, care
-        )
+        how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care())
+        results = collect(self.hosts, ANY, *how)
         return {result.host.name: result for result in results}
