@@ -307,7 +307,7 @@ function noteOf({ known, countedAlone, sides }) {
   if (!known) return UNKNOWN;
   const [here, there] = sides.map(({ parts }) => parts);
   const how = countedAlone
-    ? "what counting samples makes; with one process of a kind on each side it is not known how processes vary"
-    : `what samples, and the spread over ${here} and ${there} processes, make of a change`;
-  return `Noise is ${how}. What is within it may be chance, and is grey.`;
+    ? "the change expected by chance from the number of samples; how processes vary cannot be known from one on each side"
+    : `the change expected by chance, from the number of samples and the spread over ${here} and ${there} processes`;
+  return `Noise is ${how}. Changes within it are grey.`;
 }
