@@ -28,7 +28,7 @@ async function start() {
     try {
       if (page.data) {
         root.classList.add("live");
-        new Explorer(page, await loadTree(page), folds, summaries).start();
+        new Explorer(page, await loadTree(page), folds, summaries);
       } else {
         part("explorer", HTMLElement).hidden = true;
         startTheme(() => {});
@@ -41,7 +41,7 @@ async function start() {
   } catch (error) {
     root.classList.remove("live");
     const failure = part("failure", HTMLParagraphElement);
-    failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
+    failure.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : error}`;
     failure.hidden = false;
   }
   root.dataset.ready = "true";

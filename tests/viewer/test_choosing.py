@@ -84,9 +84,9 @@ def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer
     assert "61.5 %" in viewer.text("scope-list")
     viewer.press(Keys.ESCAPE)
     choose_scope(viewer, "average")
-    viewer.until_text("scope-note", "one host on average.")
+    viewer.until_text("scope-note", "equal weight for every host.")
     threads.select_by_visible_text("GC Thread#N")
-    viewer.until_text("scope-note", "one host on average, of the 1 that has any.")
+    viewer.until_text("scope-note", "equal weight for every host, of the 1 with samples.")
 
 
 def test_nothing_is_compared_with_what_has_nothing(viewer: Viewer, page: Path) -> None:
@@ -132,13 +132,13 @@ def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view:
 def test_a_link_to_what_is_not_here_is_told(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "event=nothing&scope=host:7")
     assert viewer.text("scope-note").startswith(
-        "The link asks for an event that is not on this page; this is CPU time. "
-        "The link asks for a scope that is not on this page; this is Cluster, sum. "
+        "The link's event is not on this page. Shown instead: CPU time. "
+        "The link's scope is not on this page. Shown instead: Cluster, sum. "
     )
     choose_scope(viewer, "n1")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
-    assert "link" not in viewer.text("scope-note")
+    assert "link's" not in viewer.text("scope-note")
 
 
 def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
     active = viewer.element(str(box.get_attribute("aria-activedescendant")))
     assert active == options[0] and "33.3 %" in active.text.replace("\u202f", " ")
     box.send_keys("zzz")
-    assert "Nothing of that name" in viewer.text("scope-list")
+    assert "No match" in viewer.text("scope-list")
     box.send_keys(Keys.ESCAPE)
     assert box.get_attribute("value") == "Cluster, sum" and viewer.state() == ""
 
@@ -228,8 +228,8 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     }
     assert list(legend(viewer).items()) == list(by_itself.items()), "they add up to all there is"
     items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
-    assert items[0].text == "By itself:"
-    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % by itself; on 75.0 % of all stacks"
+    assert items[0].text == "Self:"
+    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % self; on 75.0 % of all stacks"
     viewer.open(path, "event=alloc")
     assert legend(viewer) == {"Class": "100 %", "Java, interpreted": "0 %", "Java, inlined": "0 %"}
     for place in ((0.5, 3), (0.9, 2)):

@@ -249,7 +249,7 @@ def test_lists_that_cannot_be_made_are_told(viewer: Viewer, large_page: Path) ->
         f"""{SWAP} const sort = Array.prototype.sort;
         Array.prototype.sort = () => {{ Array.prototype.sort = sort; throw new RangeError("no memory"); }};"""
     )
-    viewer.until_text("failure", "This picture cannot be shown whole: no memory")
+    viewer.until_text("failure", "A part of this view cannot be shown: no memory")
     assert viewer.driver.execute_script(f"return {BUSY}") == ["false", "false"]
     assert not viewer.element("only-here").is_displayed(), "it is of the comparison before"
     viewer.element("view-graph").click()

@@ -64,7 +64,7 @@ def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path)
     viewer.until_text("search-result", "43.1 % matched")
     assert viewer.element("scope-input").get_attribute("value") == "worker08.prod.example"
     viewer.element("back").click()
-    viewer.until_text("scope-note", "Every sample counts once")
+    viewer.until_text("scope-note", "The sum of all hosts")
 
 
 @pytest.fixture(scope="module")

@@ -129,20 +129,6 @@ def test_a_sandwich_of_nothing_has_no_pictures(viewer: Viewer, page: Path) -> No
     assert lines(viewer, 0.5, 0)[0] == "m"
 
 
-def test_a_letter_that_leaves_out_nothing_leaves_the_list_alone(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    viewer.element("scope-input").click()
-    listed = "return [...document.querySelectorAll('#scope-list .option')]"
-    viewer.press("n")
-    before = viewer.driver.execute_script(listed)
-    viewer.press("1")
-    viewer.until("return document.querySelectorAll('#scope-list .option').length < arguments[0]", len(before))
-    narrowed = viewer.driver.execute_script(listed)
-    assert [one.text.splitlines()[0] for one in narrowed] == ["n1"]
-    viewer.element("scope-input").send_keys(" ")
-    assert viewer.driver.execute_script(listed) == narrowed
-
-
 def test_a_long_list_has_its_first_options_and_is_walked_by_pages(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [MadeHost(f"node{number:03}", {number: "a;b 10\n"}) for number in range(1, 121)]
     viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page)

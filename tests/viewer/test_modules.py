@@ -93,7 +93,7 @@ def test_damaged_modules_are_told_at_once(viewer: Viewer, page: Path, tmp_path: 
         carries = r'(<script type="application/octet-stream" id="[^"]*">).*?(</script>)'
         damaged.write_text(re.sub(carries, rf"\g<1>{text}\g<2>", page.read_text(), count=1))
         viewer.open(damaged)
-        assert viewer.text("failure").startswith("This picture cannot be shown") == refused
+        assert viewer.text("failure").startswith("This page cannot be shown") == refused
 
 
 def test_hosts_with_other_libraries_are_one_tree(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_paper_begins_with_the_view_and_has_a_graph(
         assert max(viewer.color(0.1, 1)) - min(viewer.color(0.1, 1)) > 12  # there are frames in it
         assert viewer.element("legend").is_displayed() == (view != "compare")
         assert (
-            viewer.text("printed") == "Shown: CPU time of Cluster, sum. Printed by themselves: allocations."
+            viewer.text("printed") == "Shown: CPU time of Cluster, sum. Not printed: allocations."
         )
         viewer.picture(f"paper-{view}")
     assert from_the_top(viewer, *PANELS) == [f"{view}-panel"]
@@ -77,7 +77,7 @@ def test_paper_tells_event_scope_and_what_is_marked(viewer: Viewer, page: Path) 
     viewer.until_text("search-result", "66.7 % matched")
     with paper(viewer):
         assert viewer.text("printed") == (
-            "Shown: CPU time of two. Printed by themselves: allocations. Marked: b, 66.7 % matched."
+            "Shown: CPU time of two. Not printed: allocations. Marked: b, 66.7 % matched."
         )
 
 

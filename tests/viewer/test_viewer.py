@@ -347,7 +347,7 @@ def damaged(page: Path, part: str, out: Path) -> Path:
 
 def test_damaged_data_is_told_and_the_tables_remain(viewer: Viewer, spark_page: Path, tmp_path: Path) -> None:
     viewer.open(damaged(spark_page, "data", tmp_path / "damaged.html"))
-    assert viewer.text("failure").startswith("This picture cannot be shown")
+    assert viewer.text("failure").startswith("This page cannot be shown")
     assert not viewer.element("search").is_displayed()
     assert "43.1" in viewer.driver.find_element(By.CSS_SELECTOR, ".hottest").text
     for section in ("section.of-event h1", "section.hosts", "#ledger"):
@@ -356,7 +356,7 @@ def test_damaged_data_is_told_and_the_tables_remain(viewer: Viewer, spark_page: 
 
 def test_a_damaged_description_is_told(viewer: Viewer, spark_page: Path, tmp_path: Path) -> None:
     viewer.open(damaged(spark_page, "hprofiler-page", tmp_path / "damaged.html"))
-    assert viewer.text("failure").startswith("This picture cannot be shown")
+    assert viewer.text("failure").startswith("This page cannot be shown")
     assert not viewer.element("search").is_displayed()
 
 

@@ -200,7 +200,7 @@ def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path
         window.Float32Array = function () { fail(); };
         """
     )
-    viewer.until_text("failure", "This picture cannot be shown whole: no memory")
+    viewer.until_text("failure", "A part of this view cannot be shown: no memory")
     assert names(viewer, "methods", 2)[:3] == ["d", "c", "y"]
     assert "Hosts" not in viewer.text("methods-panel"), "nothing is promised that does not come"
     choose_scope(viewer, "hot")

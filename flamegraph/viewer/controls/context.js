@@ -62,8 +62,7 @@ export class Context {
 
   /** The event shown, as an index into the page's events. */
   get event() {
-    const found = this.page.events.findIndex((event) => event.name === this.state.event);
-    return Math.max(0, found);
+    return Math.max(0, this.page.events.findIndex((event) => event.name === this.state.event));
   }
 
   /** The group of threads shown, -1 for all. */
@@ -87,11 +86,11 @@ export class Context {
 
   /** The profile shown. */
   get profile() {
-    return this.scopes.profileOf(this.scope, this.event, this.thread);
+    return this.profileOf(this.scope);
   }
 
   /**
-   * Another scope's profile of the same event and threads, over the same tree.
+   * A scope's profile of the event and threads shown.
    * @param {Scope} scope
    */
   profileOf(scope) {
@@ -130,7 +129,7 @@ export class Context {
    * @param {string} method
    */
   openMethod(method) {
-    if (method) this.store.go({ view: "sandwich", method });
+    if (method) this.go({ view: "sandwich", method });
   }
 
   /** @param {Partial<State>} change one can go back from */

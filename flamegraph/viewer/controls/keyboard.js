@@ -13,21 +13,18 @@ import { make, part } from "./dom.js";
  * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void}} Shortcut
  */
 
-/** @param {Shortcut[]} shortcuts */
-export function listKeys(shortcuts) {
+/**
+ * Lists the keys, and obeys single ones wherever nothing is typed.
+ * @param {Explorer} explorer
+ */
+export function startKeys(explorer) {
+  const shortcuts = shortcutsOf(explorer);
   const items = shortcuts.flatMap(({ keys, shown, what }) => {
     const term = make("dt");
     for (const key of shown ?? keys) term.append(make("kbd", "", key), " ");
     return [term, make("dd", "", what)];
   });
   part("keys-list", HTMLDListElement).replaceChildren(...items);
-}
-
-/**
- * Obeys single keys wherever nothing is typed.
- * @param {Shortcut[]} shortcuts
- */
-export function obeyKeys(shortcuts) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
     const target = event.target instanceof HTMLElement ? event.target : document.body;
@@ -45,7 +42,7 @@ export function obeyKeys(shortcuts) {
  * @param {Explorer} explorer
  * @returns {Shortcut[]}
  */
-export function shortcutsOf(explorer) {
+function shortcutsOf(explorer) {
   const { store } = explorer;
   const view = (/** @type {ViewName} */ name) => () => explorer.context.has(name) && store.go({ view: name });
   const within = (/** @type {() => unknown} */ shown) => () => {

@@ -1,6 +1,7 @@
 // @ts-check
 /** Two scopes on one tree: what has more, what has less, what is in one of them only. */
 
+import { once } from "./format.js";
 import { isClass } from "./frame_kinds.js";
 import { PooledProfile, BufferPool } from "./profile.js";
 
@@ -68,7 +69,7 @@ export function methodChanges(here, there, { hereWhole, thereWhole }) {
  */
 export function uniquePaths(one, other, whole, most, isChance) {
   const { count, end } = one;
-  const [[total], [missing]] = [one.total, other.total];
+  const [total, missing] = [one.total, other.total];
   const beyond = [];
   let chance = 0;
   for (let node = 1; node < count; ) {
@@ -88,7 +89,7 @@ export function uniquePaths(one, other, whole, most, isChance) {
  * @param {Float64Array} total is filled with that of each node
  */
 export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
-  const [[one], [other]] = [here.total, there.total];
+  const [one, other] = [here.total, there.total];
   const [half, otherHalf] = [0.5 / hereWhole, 0.5 / thereWhole];
   for (let node = 0; node < total.length; node++) {
     total[node] = one[node] * half + other[node] * otherHalf;
@@ -103,18 +104,7 @@ export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
 /** Both sides of a comparison. */
 const SIDES = 2;
 
-/** @type {WeakMap<Shape, Kindless>} */
-const kindlessByTree = new WeakMap();
-
-/**
- * Found out once for each tree.
- * @param {Shape} tree
- */
-export function kindlessOf(tree) {
-  const kindless = kindlessByTree.get(tree) ?? mergeKinds(tree);
-  kindlessByTree.set(tree, kindless);
-  return kindless;
-}
+export const kindlessOf = once(mergeKinds);
 
 /**
  * @param {Profile} profile
@@ -124,7 +114,7 @@ export function kindlessProfile(profile, { shape, node, pool }) {
   if (!node) return profile;
   const { kind } = profile;
   return new PooledProfile(shape, profile.event, pool, (self) => {
-    const [own] = profile.self;
+    const own = profile.self;
     for (let at = 0; at < node.length; at++) {
       self[node[at]] += own[at];
       if (isClass(kind[at])) shape.kind[node[at]] = kind[at]; // marked since the tree was made

@@ -146,7 +146,7 @@ export class Merged {
  * @param {Profile} profile
  */
 export function mergedFromLeaves(profile) {
-  const { count, end, self: [self], total: [total] } = profile;
+  const { count, end, self, total } = profile;
   /** @type {Entries} */
   const entries = { nodes: [], amounts: [] };
   let sum = 0;
@@ -169,7 +169,7 @@ export function mergedFromLeaves(profile) {
 export function mergedAround(profile, outermost, name) {
   /** @type {[Entries, Entries]} */
   const [above, below] = [{ nodes: [], amounts: [] }, { nodes: [], amounts: [] }];
-  const { count, end, name: names, total: [total] } = profile;
+  const { count, end, name: names, total } = profile;
   const [out, into] = [outwards(profile), inwards(profile)];
   const method = { name, origin: 0, total: 0 };
   for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
@@ -204,7 +204,7 @@ function outwards({ parent }) {
 function inwards(profile) {
   const { end } = profile;
   return (node, _, next) => {
-    const total = profile.total[0]; // where the numbers are changes
+    const total = profile.total; // where the numbers are changes
     for (let child = node + 1; child < end[node]; child = end[child]) {
       if (total[child] === 0) continue;
       next.nodes.push(child);

@@ -69,7 +69,7 @@ function frame(graph, profile, node, x, y, width) {
  */
 function costText(graph, profile, node) {
   if (graph.look.rows) return tooltipRows(graph, node).map((row) => row.join(" ")).join(", ");
-  const total = profile.total[0][node];
+  const total = profile.total[node];
   return [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
 }
 

@@ -47,7 +47,7 @@ export class TextFile {
  * @param {(node: number, amount: number) => void} stack
  */
 export function eachStack(profile, stack) {
-  const self = profile.self[0];
+  const self = profile.self;
   let sum = 0;
   let written = 0;
   for (let node = 0; node < profile.count; node++) {
@@ -81,7 +81,7 @@ export function numberFrames({ count, name, kind, names, total }) {
   /** @type {number[]} */
   const first = [];
   for (let node = 1; node < count; node++) {
-    if (total[0][node] === 0) continue;
+    if (total[node] === 0) continue;
     const frame = name[node] * kinds + kind[node];
     if (known[frame] < 0) known[frame] = first.push(node) - 1;
     numbers[node] = known[frame];

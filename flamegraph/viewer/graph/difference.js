@@ -32,7 +32,7 @@ export class Difference {
     this.normalised = normalised;
     this.hereName = hereName;
     this.thereName = thereName;
-    const [one, other] = [sides.here.total[0], sides.there.total[0]];
+    const [one, other] = [sides.here.total, sides.there.total];
     this.largest = 0;
     for (let node = 1; node < sides.here.count; node++) {
       this.largest = Math.max(this.largest, Math.abs(one[node] / sides.hereWhole - other[node] / sides.thereWhole));
@@ -49,7 +49,7 @@ export class Difference {
    */
   partsOf(node) {
     const { here, there, hereWhole, thereWhole } = this.sides;
-    return [here.total[0][node] / hereWhole, there.total[0][node] / thereWhole];
+    return [here.total[node] / hereWhole, there.total[node] / thereWhole];
   }
 
   /**

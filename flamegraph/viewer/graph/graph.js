@@ -2,8 +2,7 @@
 /** A flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
 import { make } from "../controls/dom.js";
-import { walk } from "./arrow_keys.js";
-import { deepest, nodeAt } from "./layout.js";
+import { deepest, isInside, neighbour, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 import { Sheet } from "./sheet.js";
 
@@ -109,11 +108,21 @@ export class Graph {
    * @returns {boolean} whether it meant something here
    */
   key(key) {
+    const { profile, flame, zoomed } = this;
+    if (!profile) return false;
     if (key === "Enter" && this.selected >= 0) {
       this.events.zoom(this.selected);
       return true;
     }
-    return walk(this, key);
+    /** @type {Record<string, "in" | "out" | "left" | "right">} */
+    const ways = { ArrowUp: flame ? "in" : "out", ArrowDown: flame ? "out" : "in", ArrowLeft: "left", ArrowRight: "right" };
+    const way = ways[key];
+    if (!way) return false;
+    const from = this.selected >= 0 ? this.selected : zoomed;
+    // What stands beside the frame that fills the width is not in view.
+    const alone = (way === "left" || way === "right") && zoomed > 0 && !isInside(profile, zoomed, from);
+    this.select(alone ? from : neighbour(profile, from, way));
+    return true;
   }
 
   /**
@@ -147,7 +156,7 @@ export class Graph {
 
   /** @param {Coloring} coloring */
   recolor(coloring) {
-    this.painter.recolor(coloring);
+    this.painter.coloring = coloring;
     this.redraw();
   }
 
@@ -195,7 +204,7 @@ export class Graph {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
     this.from = profile.startOf(node);
-    this.to = this.from + profile.total[0][node];
+    this.to = this.from + profile.total[node];
   }
 
   /**
@@ -205,7 +214,7 @@ export class Graph {
   glide(profile, node) {
     cancelAnimationFrame(this.animation);
     const from = profile.startOf(node);
-    const to = from + profile.total[0][node];
+    const to = from + profile.total[node];
     const begin = { from: this.from, to: this.to, time: performance.now() };
     const step = (/** @type {number} */ now) => {
       const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
@@ -372,7 +381,7 @@ export class Graph {
     const scale = this.sheet.width / (this.to - this.from);
     const start = profile.startOf(node);
     const left = Math.max(0, (start - this.from) * scale);
-    const right = Math.min(this.sheet.width, (start + profile.total[0][node] - this.from) * scale);
+    const right = Math.min(this.sheet.width, (start + profile.total[node] - this.from) * scale);
     const y = this.top(profile.depth[node]);
     return right <= left || y + ROW <= 0 || y >= this.sheet.height ? null : { x: left, y, width: right - left };
   }

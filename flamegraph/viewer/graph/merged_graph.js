@@ -3,7 +3,7 @@
 
 import { amounts, percent } from "../data/format.js";
 import { DEEPEST_KEPT, formatPath, parsePath } from "../data/state.js";
-import { isInside } from "./frame_details.js";
+import { isInside } from "./layout.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Merged } from "../data/merged_tree.js" */
@@ -59,11 +59,11 @@ export class MergedGraph {
     const { merged, graph } = this;
     if (!merged) return [];
     const { profile, base } = merged;
-    const total = profile.total[0][node];
+    const total = profile.total[node];
     /** @type {TooltipRow[]} */
     const rows = [["Total", [percent(total, whole), ...amounts(total, base.event)].join(" · ")]];
     if (profile.sum() < whole && node > 0) rows.push([`Of ${profile.nameOf(0)}`, percent(total, profile.sum())]);
-    if (isInside(profile, graph.zoomed, node)) rows.push(["Of view", percent(total, profile.total[0][graph.zoomed])]);
+    if (isInside(profile, graph.zoomed, node)) rows.push(["Of view", percent(total, profile.total[graph.zoomed])]);
     return rows;
   }
 

@@ -141,7 +141,7 @@ export class HostsTable {
       `cosine ${unlike.cosine.toFixed(4)}; ${percent(unlike.moved, 1)} of the samples are elsewhere`;
     if (!context || host === null || row.taken === 0) return [shown];
     const compare = (/** @type {string} */ method) => {
-      const sides = { scope: `host:${host}`, with: `rest:host:${host}`, query: method ? `"${method}"` : "" };
+      const sides = { scope: `host:${host}`, with: `rest:host:${host}`, q: method ? `"${method}"` : "" };
       context.go({ view: "compare", ...sides, regexp: false, zoom: 0, sort: "" });
     };
     const cells = [filled("span", "", shown, " ", restButton("host", name, () => compare("")))];
@@ -312,6 +312,6 @@ class ProcessesTable {
    */
   rest(process, name) {
     const sides = { scope: `process:${process}`, with: `rest:process:${process}` };
-    return restButton("process", name, () => this.context.go({ view: "compare", ...sides, query: "", zoom: 0 }));
+    return restButton("process", name, () => this.context.go({ view: "compare", ...sides, q: "", zoom: 0 }));
   }
 }

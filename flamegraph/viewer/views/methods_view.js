@@ -180,7 +180,7 @@ export class MethodsView {
  */
 function amountCell(profile, amount, whole, longest) {
   const [text, bar] = barOf(percent(amount, whole), amount / longest);
-  text.title = quantity(amount, profile.values[0]);
+  text.title = quantity(amount, profile.event);
   return [text, bar];
 }
 

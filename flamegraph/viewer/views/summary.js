@@ -118,7 +118,7 @@ export class Summaries {
     if (hosts.length > MOST_CELLS) return make("td", "soft", `${hosts.length} hosts`);
     const cells = hosts.map(({ host, forgot }, at) => {
       const share = shares[at] || !forgot ? percent(shares[at], 1) : `less than ${percent(forgot, 1)}`;
-      const cell = linkTo({ event, scope: `host:${host}`, query: queryOf(method) });
+      const cell = linkTo({ event, scope: `host:${host}`, q: queryOf(method) });
       cell.title = `${this.hostName(host)}: ${share}`;
       cell.setAttribute("aria-label", cell.title);
       cell.tabIndex = -1; // with a hundred hosts the next method would be far away
@@ -181,7 +181,7 @@ function marked({ text, method, at }, name) {
 function linkOf(event, { method }) {
   const name = make("bdi", "method", shortName(method ?? ""));
   name.title = method ?? "";
-  return linkTo({ event, query: queryOf(method ?? "") }, name);
+  return linkTo({ event, q: queryOf(method ?? "") }, name);
 }
 
 /** @param {import("../data/page.js").Empty} empty why there are no samples */
