@@ -58,7 +58,7 @@ function showTables(page, folds, summaries) {
   const main = part("explorer", HTMLElement).parentElement;
   page.events.forEach((_, event) => {
     if (!page.summaries[event].hosts) return;
-    const table = new HostsTable(page, null);
+    const table = new HostsTable(page, null, `hosts-${event}`);
     table.show(event, "", 0);
     main?.append(table.element);
   });

@@ -122,7 +122,8 @@ def test_what_can_be_saved_is_seen_on_a_phone(phone: Viewer, spark_page: Path, v
     phone.open(spark_page, VIEWS[view])
     saving(phone)
     left, right = phone.driver.execute_script(
-        "const box = document.querySelector('#save-list').getBoundingClientRect(); return [box.left, box.right]"
+        "const box = document.getElementById('save-list').getBoundingClientRect();"
+        "return [box.left, box.right]"
     )
     assert 0 <= left < right <= 390
 

@@ -72,10 +72,6 @@ export class Graph {
     this.selected = -1;
     this.animation = 0;
     this.pending = 0;
-    this.listen();
-  }
-
-  listen() {
     const { scroller, canvas } = this.sheet;
     new ResizeObserver(() => this.follow()).observe(scroller);
     scroller.addEventListener("scroll", () => {
@@ -151,7 +147,8 @@ export class Graph {
     this.profile = profile;
     this.selected = this.selected >= 0 ? moved(this.selected) : -1;
     this.point(-1, 0, 0);
-    this.jump(moved(this.zoomed));
+    this.aim(profile, moved(this.zoomed));
+    this.settle();
   }
 
   /** @param {Coloring} coloring */
@@ -180,20 +177,23 @@ export class Graph {
    */
   zoom(node) {
     if (!this.profile || node === this.zoomed) return;
-    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.zoomed = node;
+    const begin = { from: this.from, to: this.to, time: performance.now() };
     this.selected = -1;
-    this.point(-1, 0, 0);
-    if (still) this.jump(node);
-    else this.glide(this.profile, node);
-    this.events.moved();
-  }
-
-  /** @param {number} node */
-  jump(node) {
-    if (!this.profile) return;
     this.aim(this.profile, node);
-    this.settle();
+    this.point(-1, 0, 0);
+    const { from, to } = this;
+    const step = (/** @type {number} */ now) => {
+      const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
+      const left = (1 - t) ** 3;
+      this.from = from + (begin.from - from) * left;
+      this.to = to + (begin.to - to) * left;
+      if (t === 1) return this.settle();
+      this.draw();
+      this.animation = requestAnimationFrame(step);
+    };
+    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) this.settle();
+    else this.animation = requestAnimationFrame(step);
+    this.events.moved();
   }
 
   /**
@@ -205,30 +205,6 @@ export class Graph {
     this.zoomed = node;
     this.from = profile.startOf(node);
     this.to = this.from + profile.total[node];
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {number} node
-   */
-  glide(profile, node) {
-    cancelAnimationFrame(this.animation);
-    const from = profile.startOf(node);
-    const to = from + profile.total[node];
-    const begin = { from: this.from, to: this.to, time: performance.now() };
-    const step = (/** @type {number} */ now) => {
-      const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
-      const eased = 1 - (1 - t) ** 3;
-      this.from = begin.from + (from - begin.from) * eased;
-      this.to = begin.to + (to - begin.to) * eased;
-      if (t < 1) {
-        this.draw();
-        this.animation = requestAnimationFrame(step);
-      } else {
-        this.settle();
-      }
-    };
-    this.animation = requestAnimationFrame(step);
   }
 
   /** As many rows as the frame in view needs, scrolled to where it begins. */
