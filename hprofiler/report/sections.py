@@ -145,7 +145,7 @@ def _empty(analysis: EventAnalysis) -> Record:
     remedy = ""
     if facts.trimmed and any(summed(one.totals for one in facts.recordings).values()):
         answer = "Nothing is left to show"
-        why = "There is no picture, because no sample is of the job’s own frames:"
+        why = "There is no picture, because no stack has a frame of the job’s own code:"
         roots = ", ".join(facts.roots)
         reasons = [_reason((), f"Pictures are trimmed to what is below {roots}. Make them without --trim.")]
     else:

@@ -347,7 +347,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Held until it is gone, so that no session begins to use it meanwhile.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session uses it by now".to_owned());
+            return Err("a session has started to use it".to_owned());
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
