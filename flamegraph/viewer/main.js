@@ -13,13 +13,13 @@ import { Summaries } from "./views/summary.js";
 
 /** @import { PageInfo } from "./data/page.js" */
 
-/** Shows the page, or says why it cannot be shown. The answer is there before the tree is read. */
+/** Shows the page, or an error. The findings are shown before the tree is read. */
 async function start() {
   const root = document.documentElement;
   try {
     const page = readPage();
     part("title", HTMLElement).textContent = page.title;
-    // A page of two runs is there to compare them.
+    // The page of two runs begins with the comparison.
     if (page.runs.length > 1) INITIAL.view = "compare";
     const folds = new Folds();
     const summaries = new Summaries(page, folds);
@@ -48,7 +48,7 @@ async function start() {
 }
 
 /**
- * Answers, hosts and run below each other, where there are no views.
+ * Shows findings, hosts and run, without views.
  * @param {PageInfo} page
  * @param {Folds} folds
  * @param {Summaries} summaries

@@ -16,7 +16,7 @@ from tests.viewer.page_objects import choose, name_at, names, show, table, three
 
 def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
-    assert viewer.text("search-result") == "from a link: Enter here runs it"
+    assert viewer.text("search-result") == "regular expression from a link: press Enter to run it"
     viewer.press("/", Keys.ENTER)
     viewer.until_text("search-result", "80.0 % matched")
 

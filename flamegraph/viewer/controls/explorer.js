@@ -24,7 +24,7 @@ import { isDark, startTheme } from "./theme.js";
 /** @import { View } from "./context.js" */
 /** @import { Folds } from "./tabs.js" */
 
-/** Views of graphs: colours, and which way the root is, mean nothing elsewhere. */
+/** Views of graphs: colours, and which way the root is, mean nothing in other views. */
 const GRAPHS = ["graph", "reversed", "sandwich", "compare"];
 /** Views of a scope's methods; the others are tables that the page was written with. */
 const SEARCHED = [...GRAPHS, "methods"];
@@ -85,8 +85,7 @@ export class Explorer {
   }
 
   /**
-   * The page's links lead into the viewer: a method's callers and callees in what is shown, or a scope, and perhaps a
-   * method searched in it.
+   * The page's links lead to a method's callers and callees, or to a scope, perhaps with a search.
    * @param {MouseEvent} event
    */
   follow(event) {
@@ -117,7 +116,7 @@ export class Explorer {
   }
 
   /**
-   * Another frame fills the width of a graph, or another graph is spoken of.
+   * Another frame fills the width of a graph, or another graph is active.
    * @param {Graph | null} graph
    */
   moved(graph) {
@@ -156,7 +155,7 @@ export class Explorer {
     const { view, graphs } = this.viewOf(name);
     const arrives = name !== this.view;
     if (arrives && this.view) {
-      // Before another view is shown the one before lets go of what it takes memory for.
+      // The view before frees its memory first.
       const left = this.views.get(this.view);
       for (const graph of left?.graphs ?? []) graph.leave();
       left?.view.leave?.();
@@ -168,7 +167,7 @@ export class Explorer {
     }
     view.update(state, before);
     if (arrives) for (const graph of graphs) graph.arrive();
-    // The hottest methods are of all of the cluster; the page of two runs begins with their comparison.
+    // The table of the hottest methods is of the whole cluster.
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view && !chosen);
     part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
@@ -193,7 +192,7 @@ export class Explorer {
     return shown;
   }
 
-  /** The keyboard goes on in what is shown: in its graph, where arrows walk, or before its tables. */
+  /** Moves the focus into the view: to its graph, or before its tables. */
   enter() {
     const { active } = this.context;
     const panel = part(`${this.view}-panel`, HTMLDivElement);
@@ -218,13 +217,13 @@ export class Explorer {
     part("explorer", HTMLElement).classList.toggle("expanded", full);
   }
 
-  /** The frame that the line below speaks of. */
+  /** The frame that the status line describes. */
   shown() {
     const graph = this.context.active;
     return graph ? (graph.selected >= 0 ? graph.selected : graph.zoomed) : -1;
   }
 
-  /** The frame meant by a key. */
+  /** The frame that a key acts on. */
   meant() {
     return this.context.active?.meant() ?? -1;
   }
@@ -273,7 +272,7 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Out of whatever is innermost: search, then zoom, then the full window. From a field Esc leads out of that alone. */
+  /** Ends the search, else the zoom, else the full window. In a field Esc only leaves the field. */
   escape() {
     hideTooltip();
     const { state } = this.store;

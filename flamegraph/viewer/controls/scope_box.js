@@ -27,7 +27,7 @@ export class ScopeBox {
         return { id: scope.key, label: scope.label, section: scope.section, note };
       });
     };
-    this.box = new Combobox(element, "What is shown", options, (id) => context.go({ scope: context.addressOf(id) }));
+    this.box = new Combobox(element, "Scope", options, (id) => context.go({ scope: context.addressOf(id) }));
     this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
     this.buttons = page.events.map(({ name, title }, event) => {
       const button = make("button", "", title === name ? title : title.charAt(0).toUpperCase() + title.slice(1));

@@ -18,7 +18,7 @@ export class SearchBox {
     /** @type {Matches | null} */
     this.matches = null;
     this.asked = "";
-    /** What the reader wrote, or agreed to. An expression made to take forever on a long name may come with a link. */
+    /** What the reader typed or confirmed: a link may have an expression that takes forever on a long name. */
     this.agreed = new Set();
     const agree = () => this.agreed.add(this.input.value);
     this.input.addEventListener("input", () => {
@@ -46,7 +46,7 @@ export class SearchBox {
   }
 
   /**
-   * Shows what is searched and how much of it there is; null when nothing is searched, or it is no regular expression.
+   * Shows the query and how much matches it; null without a query, and for a wrong regular expression.
    * @param {Profile} profile
    * @param {State} state
    * @param {number} view the node that fills the width
@@ -60,7 +60,7 @@ export class SearchBox {
     if (state.regexp && state.q && !this.agreed.has(state.q)) {
       this.asked = "";
       this.matches = null;
-      this.result.textContent = "from a link: Enter here runs it";
+      this.result.textContent = "regular expression from a link: press Enter to run it";
       return null;
     }
     try {

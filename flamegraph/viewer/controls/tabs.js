@@ -1,5 +1,5 @@
 // @ts-check
-/** The row of views: one tab is chosen, its panel shown; arrows walk along the row. Pieces of the page that fold. */
+/** The row of views: one tab is chosen, its panel shown; arrow keys move along the row. Pieces of the page that fold. */
 
 import { part } from "./dom.js";
 
@@ -45,7 +45,7 @@ function viewOf(tab) {
   return /** @type {ViewName} */ (tab.id.replace("view-", ""));
 }
 
-/** Pieces that fold: the state has the names of those that are not as they were made. */
+/** Pieces that fold. The state has the names of those that the reader opened or closed. */
 export class Folds {
   constructor() {
     /** @type {(folds: string) => void} */
@@ -63,7 +63,7 @@ export class Folds {
     this.pieces.set(name, { piece, open: piece.open });
     piece.open = piece.open !== this.shown.split(".").includes(name);
     piece.addEventListener("toggle", () => {
-      // Names that the link has of pieces which are not made yet stay.
+      // Names of pieces that are not made yet stay.
       const later = this.shown.split(".").filter((one) => one && !this.pieces.has(one));
       const made = [...this.pieces].flatMap(([one, { piece, open }]) => (piece.open === open ? [] : [one]));
       const now = [...later, ...made].join(".");

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Trees merged anew from a profile's nodes: its stacks from the leaves, the callers of a method, what it calls.
- * They grow level by level, only as far as frames are wide enough to be seen: narrower ones become one frame.
+ * They grow level by level, as far as frames are wide enough to be seen. Narrower frames become one.
  */
 
 /** @import { Profile } from "./profile.js" */
@@ -24,11 +24,11 @@
  * @typedef {(node: number, amount: number, next: Entries) => void} Step
  */
 
-/** A frame below this part of the width in view is not looked into. */
+/** Frames below this part of the width in view are merged. */
 const NARROWEST = 0.0005;
-/** So many of the first level are shown by themselves however narrow. */
+/** At least so many frames of the first level are shown, however narrow. */
 const AT_LEAST = 200;
-/** Bounds for what recursion could make endless: frames made, nodes walked over. */
+/** Bounds against endless recursion: frames made, nodes visited. */
 const MOST_BRANCHES = 100_000;
 const MOST_STEPS = 6_000_000;
 
@@ -118,7 +118,7 @@ export class Grower {
       }
       branch.children.push({ name: -1, total: rest, origin: branch.origin, smaller: found.length - wide, children: [] });
     }
-    // One child's entries after the other's.
+    // Order the entries by child.
     if (this.order.length < room) this.order = new Int32Array(room * 2);
     const { order } = this;
     for (let i = from; i < to; i++) {

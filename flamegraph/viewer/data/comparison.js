@@ -1,5 +1,5 @@
 // @ts-check
-/** Two scopes on one tree: what has more, what has less, what is in one of them only. */
+/** Two scopes on one tree: changes by method, paths that only one of them has, their average. */
 
 import { once } from "./format.js";
 import { isClass } from "./frame_kinds.js";
@@ -59,7 +59,7 @@ export function methodChanges(here, there, { hereWhole, thereWhole }) {
 }
 
 /**
- * The outermost frames that one profile has and the other has not, the heaviest first.
+ * The outermost frames that only one profile has, the heaviest first.
  * @param {Profile} one
  * @param {Profile} other
  * @param {number} whole of the one
@@ -83,8 +83,7 @@ export function uniquePaths(one, other, whole, most, isChance) {
 }
 
 /**
- * The totals that the picture of a comparison shows: a frame is as wide as both sides have it on average,
- * so that what only one of them has is there too.
+ * The totals that a comparison shows: the average of both sides, so frames that only one side has are visible.
  * @param {Sides} sides
  * @param {Float64Array} total is filled with that of each node
  */
@@ -101,7 +100,7 @@ export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
  * @typedef {{shape: Shape, node: Int32Array | null, pool: BufferPool}} Kindless `node` is null where both are the same
  */
 
-/** Both sides of a comparison. */
+/** Buffers for both sides. */
 const SIDES = 2;
 
 export const kindlessOf = once(mergeKinds);
@@ -128,7 +127,7 @@ export function kindlessProfile(profile, { shape, node, pool }) {
  */
 function mergeKinds(tree) {
   const { count, name, kind, end, parent } = tree;
-  // Below which nodes, at any depth, two frames of one name stand side by side. Children are in name order.
+  // 1 for nodes with two siblings of one name somewhere below them. Children are in name order.
   const mixed = new Uint8Array(count);
   for (let node = count - 1; node > 0; node--) {
     const next = end[node];

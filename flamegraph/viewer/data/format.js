@@ -1,5 +1,5 @@
 // @ts-check
-/** Numbers and names as people read them; what is worked out once. */
+/** Numbers and names as people read them; a cache by object. */
 
 /** @import { EventInfo, ValueType } from "./page.js" */
 
@@ -8,7 +8,7 @@ const NARROW_SPACE = "\u202f";
 let collator = null;
 
 /**
- * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
+ * A share in percent with a sensible number of digits: "52.3 %", "0.04 %".
  * @param {number} part
  * @param {number} whole
  */
@@ -71,7 +71,7 @@ function duration(seconds) {
 }
 
 /**
- * As hprofiler's own pages write them: 1 KiB is 1024 bytes.
+ * 1 KiB is 1024 bytes.
  * @param {number} count
  */
 function bytes(count) {
@@ -115,7 +115,7 @@ export function packageLength(name) {
 }
 
 /**
- * A function that works out once for each object what it says of it.
+ * Caches a function's values by object.
  * @template {object} Key
  * @template Value
  * @param {(key: Key) => Value} make

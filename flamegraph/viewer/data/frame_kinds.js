@@ -1,5 +1,5 @@
 // @ts-check
-/** What a frame's name and kind say of it: its family, its package, the library it lies in. */
+/** What a frame's name and kind say: its family, its package, its library. */
 
 import { once, packageLength } from "./format.js";
 
@@ -35,20 +35,20 @@ const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "in
 /** A name in square brackets: its depth says what it is. */
 const BRACKETED = 254;
 const NOT_ASKED = 255;
-/** Only their stacks have a wait, or idle threads, at the root or below the thread: a thread may be called the same. */
+/** Only their stacks have waits and idle threads, at the root or below the thread. Threads may have the same names. */
 const OFF_CPU = new Set(["offcpu", "offcpu_samples"]);
 /** What a thread waits for. */
 const WAITS = /^\[(?:lock|park|sleep|network|disk|wait|other)\]$/;
 /** Threads that wait for work. */
 const IDLE = "[idle pool thread]";
 const DEEPEST_WAIT = 2;
-/** What stands for all that was left out of a pruned profile below one frame. */
+/** The frame for everything that pruning left out below one frame. */
 const REST = /^\(\d+ smaller frames?\)$/;
 const JAVA = /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/;
 
 /**
- * Engines mark the class at a stack's end as if it were a method, inlined or (outside of a thread's own buffer) of the
- * kernel. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
+ * Engines mark the class at the end of a stack as inlined, or as of the kernel for an allocation outside of the
+ * thread's buffer. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
  * @param {Uint8Array} kind of each node, is changed
  * @param {Float64Array} self of each node
  * @param {string} type of the value
@@ -140,7 +140,7 @@ function packageLabel(name) {
 const KINDS_WITH_MODULES = [0, KERNEL];
 
 /**
- * By the names of a page, a list that all its graphs share: modules, and for each kind and name the number of its own.
+ * Modules by the list of names, which all graphs of a page share; for each kind and name the number of its module.
  * @type {WeakMap<string[], {texts: string[], numbers: Int32Array[]}>}
  */
 const MODULES = new WeakMap();
@@ -168,7 +168,7 @@ export function readModules(reader, names) {
 }
 
 /**
- * Empty where it is not known, and of frames that have none.
+ * The module of a node; empty if unknown.
  * @param {{names: string[], name: Int32Array, kind: Uint8Array}} shape
  * @param {number} node
  */

@@ -6,7 +6,7 @@ import { inTurns, MethodCosts } from "./method_costs.js";
 /** @import { Context } from "../controls/context.js" */
 /** @import { Method } from "./methods.js" */
 
-/** Shares that are kept: of more methods and hosts together only the heaviest methods have theirs. */
+/** Shares that are kept. With more methods × hosts only the heaviest methods have shares. */
 const MOST_SHARES = 6_000_000;
 
 /**
@@ -28,12 +28,12 @@ export class HostShares {
     const { page, scope, event, thread } = context;
     this.context = context;
     this.methods = methods;
-    /** Reading goes on while another event may be looked at. */
+    /** Another event may be chosen during reading. */
     this.event = event;
     this.thread = thread;
     const columns = page.columns.filter((one) => one.event === event && (thread < 0 || one.thread === thread));
     const busy = new Set(columns.map(({ process }) => page.processes[process].host));
-    /** Hosts of the run that have anything of it, as indexes into the page's hosts. */
+    /** Hosts of the run with samples of it, as indexes into the page's hosts. */
     this.hosts = [...page.hosts.keys()].filter((host) => busy.has(host) && page.hosts[host].run === scope.run);
     /** Each name's row in the shares, -1 for none. */
     this.row = new Int32Array(0);
@@ -77,7 +77,7 @@ export class HostShares {
   }
 
   /**
-   * One share a host; none until all hosts are read, and for methods that are too many and too light.
+   * One share per host; none until all hosts are read, and for methods without shares.
    * @param {Method} method
    * @param {"self" | "total"} of
    */

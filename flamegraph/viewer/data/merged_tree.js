@@ -1,5 +1,5 @@
 // @ts-check
-/** Trees merged anew from a profile: its stacks from the leaves, and what stands above and below one method. */
+/** Trees merged anew from a profile: its stacks from the leaves, and the callers and callees of a method. */
 
 import { Grower } from "./branches.js";
 import { endsOf } from "./comparison.js";
@@ -13,7 +13,7 @@ class MergedProfile extends Profile {
    * @param {Branch} root
    */
   constructor(base, root) {
-    // In preorder. There may be tens of thousands at each change of scope: no object is made for any of them.
+    // In preorder, without an object for each: there may be tens of thousands at each change of scope.
     /** @type {Branch[]} */
     const branches = [];
     /** @type {number[]} */
@@ -41,7 +41,7 @@ class MergedProfile extends Profile {
       kindDepth[node] = base.depth[branch.origin];
       total[node] = branch.total;
     }
-    // What is left of each frame beside its children; sums of fractions leave nothing behind.
+    // Self is the total minus the children's. The remainders of fractions are 0.
     const self = total.slice();
     for (let node = 1; node < count; node++) self[parent[node]] -= total[node];
     for (let node = 0; node < count; node++) if (self[node] < total[node] * 1e-9) self[node] = 0;
@@ -91,7 +91,7 @@ class MergedProfile extends Profile {
   }
 }
 
-/** A merged tree that is looked into more closely where the reader zooms. */
+/** A merged tree that gets more detail where the reader zooms. */
 export class Merged {
   /**
    * @param {Profile} base
@@ -110,8 +110,8 @@ export class Merged {
   }
 
   /**
-   * Makes room for what was too narrow below a node, if anything was: `profile` is another one then. What stands for
-   * smaller frames has them below it from then on.
+   * Adds the frames that were too narrow below a node. If there are any, `profile` is a new one, in which the frame for
+   * the smaller ones has them as children.
    * @param {number} node
    * @returns {number} the same frame's node
    */
@@ -128,7 +128,7 @@ export class Merged {
   }
 
   /**
-   * The node at the end of a path of names, or as far along it as there is any; what was too narrow gets its room.
+   * The node at the end of a path of names, or as far along it as there is any; narrow frames on the path are added.
    * @param {number[]} names
    */
   reach(names) {
@@ -142,7 +142,7 @@ export class Merged {
 }
 
 /**
- * What costs by itself first, who called it below.
+ * Stacks from the leaves: self costs first, their callers below.
  * @param {Profile} profile
  */
 export function mergedFromLeaves(profile) {
@@ -160,7 +160,7 @@ export function mergedFromLeaves(profile) {
 }
 
 /**
- * Who calls a method, and what it calls. All its frames are one, of recursion only the outermost.
+ * The callers and callees of a method. All its frames are one; of recursion only the outermost counts.
  * @param {Profile} profile
  * @param {Uint8Array} outermost
  * @param {number} name

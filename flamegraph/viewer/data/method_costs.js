@@ -1,12 +1,12 @@
 // @ts-check
-/** What columns spend on each method, and work in the background. */
+/** Costs of methods in columns; background work. */
 
 import { outermostOf } from "./methods.js";
 
 /** @import { Tree } from "./tree.js" */
 /** @typedef {{column: number, weight: number}[]} Columns columns of the page's data, each with its weight */
 
-/** After so many milliseconds of work the page gets its turn. */
+/** Milliseconds of background work before the page may do other work. */
 const TURN = 8;
 
 /** Waits for the picture, but not on a hidden page, which is not drawn. */
@@ -31,7 +31,7 @@ export async function inTurns(work, stopped) {
   return false;
 }
 
-/** Visits only nodes that the columns have something of, and those above: a process has a small part of the tree. */
+/** Visits only nodes in the columns and those above them: a process has a small part of the tree. */
 export class MethodCosts {
   /** @param {Tree} tree */
   constructor(tree) {
@@ -40,7 +40,7 @@ export class MethodCosts {
     /** By name: what it costs itself, and with all it calls. */
     this.own = new Float64Array(tree.names.length);
     this.all = new Float64Array(tree.names.length);
-    /** The names that cost anything. @type {number[]} */
+    /** The names with a cost. @type {number[]} */
     this.names = [];
     this.whole = 0;
     /** The sums below the open frame of each depth. */
@@ -48,7 +48,7 @@ export class MethodCosts {
   }
 
   /**
-   * Adds up these columns alone.
+   * Computes the costs in these columns.
    * @param {Columns} columns
    */
   read(columns) {
@@ -70,8 +70,8 @@ export class MethodCosts {
   }
 
   /**
-   * Closes frames from the innermost outwards, up to one that the next node is in. What is below a frame goes to its
-   * parent then, so each frame is looked at once, however deep the tree is.
+   * Closes frames from the innermost outwards, up to one that has the next node. A closed frame's cost is added to its
+   * parent, so each frame is visited once, however deep the tree is.
    * @param {number} last the innermost
    * @param {number} next
    */

@@ -1,17 +1,17 @@
 // @ts-check
-/** Methods of a profile: every frame of one name together, whatever tier it ran in. */
+/** Methods of a profile: all frames of one name together, in any tier. */
 
 import { once } from "./format.js";
 
 /** @import { Profile, Shape } from "./profile.js" */
 
 /**
- * `origin` is the node where it has most.
+ * `origin` is its heaviest node.
  * @typedef {{name: number, self: number, total: number, origin: number}} Method
  */
 
 /**
- * Self and total of every method that the profile has, in the first value's unit.
+ * Self and total of every method that the profile has, in the event's unit.
  * @param {Profile} profile
  * @param {Uint8Array} outermost
  * @returns {Method[]}
@@ -45,7 +45,7 @@ export function collectMethods(profile, outermost) {
   return methods;
 }
 
-/** For each node 1 if it stands below no other frame of its name. It depends on the tree alone, whatever the scope. */
+/** For each node 1 if no frame of its name is above it. */
 export const outermostOf = once((/** @type {Shape} */ tree) => {
   const { count, name, end, parent } = tree;
   const outermost = new Uint8Array(count);

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What chance makes of a method's change, by how much processes vary: docs/diff.md explains the sums, and
- * hprofiler/analysis/noise.py has the same; tests/viewer/vectors.json holds both together.
+ * The noise of a change, by how much processes vary: docs/diff.md explains it, hprofiler/analysis/noise.py computes
+ * the same, and tests/viewer/vectors.json has test cases for both.
  */
 
 import { inTurns, MethodCosts } from "./method_costs.js";
@@ -17,12 +17,12 @@ import { inTurns, MethodCosts } from "./method_costs.js";
  */
 
 const SIGMAS = 4.5;
-/** A method shows how processes vary if it has this many samples a process. */
+/** The variance of a method counts if it has this many samples per process. */
 const ENOUGH = 5;
-/** All methods together weigh as much as this many processes of its own. */
+/** The ratio of all methods weighs as much as this many processes of the method. */
 const POOLED = 10;
 
-/** Processes that do the same. */
+/** Processes of the same kind. */
 class Kind {
   constructor() {
     this.parts = 0;
@@ -58,7 +58,7 @@ class Kind {
   }
 
   /**
-   * The variance of a cost that taking samples makes.
+   * The variance of a cost due to sampling.
    * @param {Sums} sums
    */
   byChance({ cost, sampled }) {
@@ -77,7 +77,7 @@ class Kind {
   }
 }
 
-/** One side: its processes by kind, whose costs are not expected to be alike. */
+/** One side: its processes by kind. Costs are compared within a kind. */
 export class SideSpread {
   constructor() {
     this.parts = 0;
@@ -117,7 +117,7 @@ export class SideSpread {
   }
 
   /**
-   * A method's cost, and its variances where a kind has several processes.
+   * A method's cost, and its variances in kinds with several processes.
    * @param {Which} which
    * @param {number} name
    */
@@ -135,7 +135,7 @@ export class SideSpread {
   }
 }
 
-/** What chance makes of a method's change, at most, from one side to the other. */
+/** The noise of changes between two sides. */
 export class Noise {
   /**
    * @param {SideSpread} here
@@ -147,13 +147,13 @@ export class Noise {
     this.absolute = absolute;
     this.known = here.known && there.known && here.total > 0 && there.total > 0;
     const freedom = here.freedom + there.freedom;
-    /** It is not known how processes vary. */
+    /** The variance between processes is unknown. */
     this.countedAlone = freedom === 0;
     this.pooled = pooledOf([...here.kinds.values(), ...there.kinds.values()]);
     // The deviation is itself measured, as in Student's distribution.
     const known = POOLED + freedom;
     this.limit = freedom ? Math.sqrt(known * Math.expm1(SIGMAS ** 2 / known)) : SIGMAS;
-    /** How many times chance's a method varies, for paths, which are many. @type {Map<number, number[]>} */
+    /** The ratios of methods, kept for paths, which are many. @type {Map<number, number[]>} */
     this.timesByName = new Map();
     /** What an amount of each side is divided by. */
     this.wholes = this.sides.map(({ total }) => (absolute ? 1 : total));
@@ -162,7 +162,7 @@ export class Noise {
   }
 
   /**
-   * A change beyond this is more than chance; null where unknown.
+   * The noise of a method's change; null if unknown.
    * @param {Which} which
    * @param {number} name
    */
@@ -179,8 +179,8 @@ export class Noise {
   }
 
   /**
-   * A path's change beyond this is more than chance, by its parts of both sides; null where unknown. Paths to a
-   * method vary from process to process as it does itself.
+   * The noise of a path's change, by its parts of both sides; null if unknown. Paths to a method vary from process to
+   * process as the method does.
    * @param {number} name of its last frame
    * @param {number[]} parts
    */
@@ -192,8 +192,8 @@ export class Noise {
   }
 
   /**
-   * By each side's own variance, or by that of both if they have the same part, the mean of both: a side of few
-   * samples that has none of it is as uncertain as the other makes it.
+   * The larger of two: by each side's own variance, or as if both sides had the mean of both parts. A side with few
+   * samples and none of the method is uncertain, too.
    * @param {number[]} own
    * @param {number[]} parts
    * @param {number[]} times
@@ -214,7 +214,7 @@ export class Noise {
   }
 
   /**
-   * How many times what chance makes a method varies on each side: its own word, and that of all methods together.
+   * How many times the sampling variance a method varies on each side, pooled with the ratio of all methods.
    * @param {Which} which
    * @param {number} name
    */
@@ -236,7 +236,7 @@ function scaled(values, factors) {
 }
 
 /**
- * How many times what chance makes most methods vary, each by its degrees of freedom; at least once.
+ * How many times the sampling variance methods vary, weighted by degrees of freedom; at least 1.
  * @param {Kind[]} kinds
  */
 function pooledOf(kinds) {
@@ -253,9 +253,9 @@ function pooledOf(kinds) {
   return weight ? Math.max(1, sum / weight) : 1;
 }
 
-/** Processes of which this is the same do the same: "executor 3", "executor 17". */
+/** Processes whose names differ only in numbers are of one kind: "executor 3", "executor 17". */
 const NUMBERED = /[\p{L}\p{N}]*\p{Nd}[\p{L}\p{N}]*/gu;
-/** Counts that are more than was sampled. */
+/** Counts that are estimated from fewer samples. */
 const ESTIMATED = new Set(["contentions", "alloc_objects", "inuse_objects", "native_allocs"]);
 
 /**
@@ -289,7 +289,7 @@ export async function readSides(context, chosen, stopped) {
 }
 
 /**
- * How much of the value a sample of the process stands for; 0 where the page does not say.
+ * How much of the value a sample of the process stands for; 0 if unknown.
  * @param {Context} context
  * @param {number} event
  * @param {number} process

@@ -79,7 +79,7 @@ export class Profile {
   }
 
   /**
-   * What its colour says; a key of FAMILIES.
+   * A key of FAMILIES.
    * @param {number} node
    */
   familyOf(node) {
@@ -130,8 +130,8 @@ function sumUp({ count, parent }, self, total = new Float64Array(self.length)) {
 const NONE = new Float64Array(0);
 
 /**
- * Buffers for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison
- * reads one side right after the other, and needs both. Callers must not need more, or keep one of the arrays.
+ * Buffers for profiles of one shape, 16 bytes per node. The buffer used last is never reused, because a comparison
+ * reads both sides in turn. Callers must not need more than two, or keep an array.
  */
 export class BufferPool {
   /** @param {number} most how many, 2 or more */
@@ -143,8 +143,8 @@ export class BufferPool {
   }
 
   /**
-   * The profile's numbers. Without a buffer they are read, into a new one or that of the profile that was not used
-   * for longest, rather one that is soon read again.
+   * The profile's numbers. Without a buffer they are read, into a new one or the least recently used one, if possible
+   * one that is quickly read again.
    * @param {PooledProfile} profile
    */
   of(profile) {
@@ -167,7 +167,7 @@ export class BufferPool {
   }
 
   /**
-   * The profile's numbers where it has them.
+   * The profile's buffer, if it has one.
    * @param {PooledProfile} profile
    */
   held(profile) {

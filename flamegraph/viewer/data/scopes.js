@@ -1,5 +1,5 @@
 // @ts-check
-/** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
+/** Scopes: the cluster, its average, hosts, processes, groups of processes by label, threads. Each is a sum of weighted columns. */
 
 import { grouped, inOrder } from "./format.js";
 import { markClasses } from "./frame_kinds.js";
@@ -11,7 +11,7 @@ import { PooledProfile, BufferPool } from "./profile.js";
 /** @import { Tree } from "./tree.js" */
 
 /**
- * What is shown: `key` as in the URL. `run` is the index of the run that sums and groups are of.
+ * What is shown: `key` is its name in the URL, `run` the index of its run.
  * @typedef {object} Scope
  * @property {string} key
  * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread"} kind
@@ -21,10 +21,10 @@ import { PooledProfile, BufferPool } from "./profile.js";
  * @property {string} value the label's value
  * @property {string} label for people
  * @property {string} section under which it is listed
- * @property {Scope | null} of what a rest is the rest of
+ * @property {Scope | null} of the part that a rest leaves out
  */
 
-/** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
+/** How many profiles have their numbers at once. With 1,000,000 nodes each takes 16 MB. */
 const KEPT = 3;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
@@ -50,9 +50,9 @@ export class Scopes {
   }
 
   /**
-   * The scope of a key of the URL; null where this page has none of that name.
-   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or `rest:` before one for
-   * all but that; "" is sum
+   * The scope with a key; null if this page has none.
+   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or one of them
+   * after `rest:`, for everything but that; "" is sum
    * @returns {Scope | null}
    */
   parse(key) {
@@ -79,7 +79,7 @@ export class Scopes {
   }
 
   /**
-   * Everything of the run but a host, a process or those with a label; null where nothing is left.
+   * Everything of the run but a host, a process or a group; null if nothing is left.
    * @param {Scope | null} of
    * @returns {Scope | null}
    */
@@ -96,7 +96,7 @@ export class Scopes {
     return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
   }
 
-  /** What is shown before anything is chosen: of two runs the later one. */
+  /** What is shown first: the sum of the later run. */
   get whole() {
     return this.sumOfRun(this.page.runs.length - 1);
   }
@@ -110,7 +110,7 @@ export class Scopes {
   labelOf({ kind, run, index, value, of }) {
     const { runs, hosts, processes, threads } = this.page;
     const prefix = runs.length > 1 ? `${runs[run]}: ` : "";
-    // A run that is a file has the name of its host already.
+    // A file is a run whose host has the same name.
     const hostName = (/** @type {string} */ name) => (runs[run] === name ? name : prefix + name);
     switch (kind) {
       case "sum": {
@@ -142,7 +142,7 @@ export class Scopes {
   }
 
   /**
-   * All that one may choose, in the order in which it is listed; threads are a choice of their own.
+   * The scopes to choose from, in order; threads are chosen separately.
    * @returns {Scope[]}
    */
   all() {
@@ -176,7 +176,7 @@ export class Scopes {
   }
 
   /**
-   * Threads that the event's columns know.
+   * The groups of threads in the event's columns.
    * @param {number} event
    */
   threadsOf(event) {
@@ -190,7 +190,7 @@ export class Scopes {
   }
 
   /**
-   * Whether there is one sample of an event.
+   * Whether there are samples of an event.
    * @param {number} event
    */
   hasEvent(event) {
@@ -228,7 +228,7 @@ export class Scopes {
       if (meant) chosen.push({ column, weight: 1 });
     });
     if (scope.kind !== "mean") return chosen;
-    // Every host weighs the same; together they are what one host has on average.
+    // Every host weighs the same; together they are the average host.
     const sums = new Float64Array(hosts.length);
     const hostOf = (/** @type {number} */ column) => processes[columns[column].process].host;
     for (const { column } of chosen) sums[hostOf(column)] += this.sumOf(column);
@@ -249,7 +249,7 @@ export class Scopes {
   }
 
   /**
-   * What a scope adds up to, and how many of its hosts have anything.
+   * The total of a scope, and how many of its hosts have samples.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} [thread] -1 for all
@@ -258,7 +258,7 @@ export class Scopes {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
     const busy = new Set();
     let all = 0;
-    // To hand a number to a function makes an object of it, and lists ask this of every scope there is.
+    // A plain loop: a callback would allocate each number, and lists need this of every scope.
     for (let process = 0; process < sums.length; process++) {
       if (sums[process] === 0 || !this.holds(scope, process)) continue;
       all += sums[process];
@@ -268,7 +268,7 @@ export class Scopes {
   }
 
   /**
-   * What each process adds up to.
+   * The total of each process.
    * @param {number} event
    * @param {number} thread -1 for all
    */
@@ -285,7 +285,7 @@ export class Scopes {
   }
 
   /**
-   * The tree with the numbers of a scope: of the same scope always the same profile.
+   * The tree with the numbers of a scope; the same profile for the same scope.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
@@ -309,13 +309,13 @@ export class Scopes {
   }
 
   /**
-   * A rest is all less what it is the rest of: quickly read where both have their numbers, which are whole.
+   * A rest is the sum minus the part. This is fast if both have their numbers, and exact if these are integers.
    * @param {number} run
    * @param {Scope} of
    * @param {number} event
    * @param {number} thread
    * @param {Float64Array} self is filled with the self value of each node
-   * @returns {boolean} whether it was
+   * @returns {boolean} whether it was filled
    */
   subtract(run, of, event, thread, self) {
     const [all, part] = [this.sumOfRun(run), of].map((scope) => {
@@ -329,7 +329,7 @@ export class Scopes {
 }
 
 /**
- * The key of a scope, without what goes without saying.
+ * The key of a scope; that of the first run has no prefix.
  * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
  */
 export function formatScope({ kind, run, index, group, value }) {
@@ -357,7 +357,7 @@ export function coverageOf(scopes, scope, event) {
 }
 
 /**
- * The same of two scopes; once where it is the same of both.
+ * The same for two scopes; once if both are equal.
  * @param {Scopes} scopes
  * @param {Scope} one
  * @param {Scope} another

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Search: plain text, a "whole name" in quotes, or a regular expression. Names are matched first, then nodes counted.
- * Java writes java.util.regex, engines java/util/regex: unless an expression is asked for, they are the same.
+ * Java writes java.util.regex, engines java/util/regex. Both match, except in regular expressions.
  */
 
 import { once } from "./format.js";
@@ -26,12 +26,12 @@ import { once } from "./format.js";
 const searchableOf = once((names) => names.map(searchable));
 
 /**
- * Which names a query means, or null when there is nothing to search for.
+ * The names that match a query; null without a query.
  * @param {string[]} names
  * @param {string} query
  * @param {boolean} regexp
  * @returns {Matches | null}
- * @throws {SyntaxError} when the regular expression is none
+ * @throws {SyntaxError} for a wrong regular expression
  */
 export function matchNames(names, query, regexp) {
   if (!query) return null;
@@ -57,7 +57,7 @@ function dotted(name) {
 }
 
 /**
- * A text in the form in which search compares it.
+ * A text as search compares it.
  * @param {string} text
  */
 export function searchable(text) {
@@ -84,7 +84,7 @@ export function measureMatches(profile, { names }, view) {
     total += totals[node];
     if (node >= view && node < end[view]) inView += totals[node];
   }
-  // Below a match everything matches.
+  // Everything below a match matches.
   if (profile.pathOf(view).some((at) => names[name[at]] === 1)) inView = totals[view];
   return { total, inView, frames };
 }

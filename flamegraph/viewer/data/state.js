@@ -20,7 +20,7 @@
  * @property {boolean} flame root at the bottom instead of the top
  * @property {string} sort what a table is sorted by; "" leaves it to the view
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
- * @property {string} folds names of the pieces of the page that fold and are not as they were made
+ * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
  * @property {"kind" | "package"} color
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
@@ -33,7 +33,7 @@ export const INITIAL = {
 };
 /** Nothing is zoomed, whatever the graph. */
 export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
-/** With another one of these a table lists something else, and begins anew. */
+/** A change of these shows other rows in a table. */
 const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "q", "regexp", "sort", "normalize"]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;
@@ -81,8 +81,8 @@ export class Store {
   }
 
   /**
-   * A change one can go back from. Each view's table has columns of its own: another view begins unsorted. A comparison
-   * begins with all there is: what differs may be elsewhere than what was looked at. So does another method's sandwich.
+   * A change one can go back from. Another view is not sorted yet, as its table has other columns. A comparison and
+   * another method's sandwich begin without a zoom.
    * @param {Partial<State>} change
    */
   go(change) {
@@ -131,7 +131,7 @@ export class Store {
 const BASE = 36;
 const SMALLER = "-";
 const STEP = /^(?:-|[\da-z]{1,6})$/;
-/** A deeper frame is zoomed into all the same, but not kept. */
+/** The zoom to a deeper frame is not kept in the address. */
 export const DEEPEST_KEPT = 2000;
 
 /** @param {number[]} names indexes, -1 for smaller frames */

@@ -138,7 +138,7 @@ export class Tree {
  */
 export function readTree(bytes) {
   for (let i = 0; i < MAGIC.length; i++) {
-    if (bytes[i] !== MAGIC.charCodeAt(i)) throw new Error("the profile's data is none of this viewer's");
+    if (bytes[i] !== MAGIC.charCodeAt(i)) throw new Error("the profile's data is not in this viewer's format");
   }
   const reader = new ByteReader(bytes, MAGIC.length);
   const names = readNames(reader);

@@ -1,5 +1,5 @@
 // @ts-check
-/** Saves what is chosen as a file: nothing leaves the browser, the file comes out of the page itself. */
+/** Saves the selection as a file. Nothing leaves the browser. */
 
 import { part } from "../controls/dom.js";
 import { coverageOf } from "../data/scopes.js";
@@ -9,7 +9,7 @@ import { toFolded, toSpeedscope } from "./export_text.js";
 
 /** @import { Context } from "../controls/context.js" */
 
-/** Of a file's name: all together are far from what file systems take. */
+/** Of each part of a file's name. */
 const LONGEST_WORD = 40;
 
 /** By the ending of its name. @type {Record<string, (context: Context) => Blob | Promise<Blob>>} */
@@ -64,7 +64,7 @@ function picture(context) {
 }
 
 /**
- * What is in the file: the page's title, the event, the scope and threads, and of a picture the view.
+ * The page's title, the event, the scope and threads, and the view of a picture.
  * @param {Context} context
  * @param {boolean} seen whether it is a picture
  */

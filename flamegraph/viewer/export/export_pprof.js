@@ -65,7 +65,7 @@ class Message {
   }
 
   /**
-   * A message within: what `fill` puts into `inner`, which is used again and again.
+   * A nested message, which `fill` puts into `inner`. `inner` is reused.
    * @param {number} field
    * @param {Message} inner
    * @param {() => void} fill

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a graph shows as an SVG picture: its zoom, search and colours, with all its rows and a title for each frame. */
+/** A graph as an SVG picture: with its zoom, search and colours, all rows, and a title for each frame. */
 
 import { amounts, percent } from "../data/format.js";
 import { tooltipRows } from "../graph/frame_details.js";
@@ -31,7 +31,7 @@ export function toSvg(graph, title, subtitle) {
   file.put(`<style>text { font: ${FONT.replaceAll('"', "'")}; fill: ${coloring.text}; dominant-baseline: central } .soft { fill: ${coloring.soft} }</style>\n`);
   file.put(`<rect x="${-MARGIN}" width="100%" height="100%" fill="${coloring.edge}"/>\n`);
   file.put(`<text x="0" y="${HEAD / 2}" font-weight="600">${escaped(title)}</text>\n`);
-  // Letters are set closer where the line has no room for them: what it says at its end counts as well.
+  // A line that is too long is set closer, not cut.
   const squeezed = ruler.widthOf(subtitle) > width ? ` textLength="${width}" lengthAdjust="spacingAndGlyphs"` : "";
   if (subtitle) file.put(`<text class="soft" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed}>${escaped(subtitle)}</text>\n`);
   const top = (/** @type {number} */ depth) => head + (graph.flame ? graph.rows - 1 - depth : depth) * ROW;

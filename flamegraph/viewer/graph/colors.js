@@ -82,7 +82,7 @@ export class Coloring {
   }
 
   /**
-   * What each colour that is drawn stands for; what costs most by itself first.
+   * What the colours of the profile stand for; the highest self cost first.
    * @param {Profile} profile
    * @returns {Part[]}
    */

@@ -30,11 +30,11 @@ const SOME_WIDTH = 1200;
  */
 
 /**
- * How a profile looks, beside its numbers.
+ * How a profile is shown, besides its numbers.
  * @typedef {object} Look
  * @property {string} label what the root's frame says
- * @property {string} [title] what the graph is of, where that is not the scope
- * @property {string} [coverage] how much of what there was it is of, where that is not the scope's
+ * @property {string} [title] what the graph shows, if that is not the scope
+ * @property {string} [coverage] if that is not the scope's
  * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
  * @property {(node: number) => TooltipRow[]} [rows] the tooltip of a frame, where it is not its total and self
  * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
@@ -49,7 +49,7 @@ export class Graph {
    */
   constructor(element, label, events) {
     this.events = events;
-    this.sheet = new Sheet(element.id, `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
+    this.sheet = new Sheet(element.id, `${label}: arrow keys move between frames, Enter zooms, Backspace goes back`);
     this.outline = make("div", "graph-outline");
     this.outline.hidden = true;
     element.classList.add("graph");
@@ -62,7 +62,7 @@ export class Graph {
     /** @type {Look} */
     this.look = { label: "" };
     this.flame = false;
-    /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
+    /** Whether the root is at the bottom, by the reader's choice for flame graphs. */
     this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
     this.from = 0;
@@ -86,7 +86,7 @@ export class Graph {
     canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
     let clicked = "";
     canvas.addEventListener("click", (event) => {
-      if (event.detail > 1) return; // what is under the pointer now came there by the first click
+      if (event.detail > 1) return; // the first click moved another frame under the pointer
       const node = this.nodeUnder(event);
       clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
@@ -115,7 +115,7 @@ export class Graph {
     const way = ways[key];
     if (!way) return false;
     const from = this.selected >= 0 ? this.selected : zoomed;
-    // What stands beside the frame that fills the width is not in view.
+    // The siblings of the frame that fills the width are not in view.
     const alone = (way === "left" || way === "right") && zoomed > 0 && !isInside(profile, zoomed, from);
     this.select(alone ? from : neighbour(profile, from, way));
     return true;
@@ -139,7 +139,7 @@ export class Graph {
   }
 
   /**
-   * The same with more detail, or less: what is in view stays in view.
+   * The same with more detail, or less, and the same frame in view.
    * @param {Profile} profile
    * @param {(node: number) => number} moved where a node of the profile before is now
    */
@@ -222,7 +222,7 @@ export class Graph {
     this.sheet.reserve(this.rows * ROW);
   }
 
-  /** Fills the place for it, which may have another size than before. */
+  /** Fills its place on the page, whose size may have changed. */
   follow() {
     const shown = this.sheet.away;
     if (!this.sheet.measure()) return;
@@ -231,7 +231,7 @@ export class Graph {
     this.draw();
   }
 
-  /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
+  /** It is not on the page any more: it draws nothing, and reads no numbers. */
   leave() {
     if (this.profile) this.aim(this.profile, this.zoomed);
     cancelAnimationFrame(this.pending);
@@ -239,7 +239,7 @@ export class Graph {
     this.sheet.leave();
   }
 
-  /** It may be on the page again, and of the size that it had. */
+  /** It is on the page again, perhaps with the same size. */
   arrive() {
     if (this.sheet.away) this.follow();
   }
@@ -256,7 +256,7 @@ export class Graph {
     this.draw();
   }
 
-  /** What is not on the page is drawn when it comes back. */
+  /** A graph that is not on the page is drawn when it comes back. */
   redraw() {
     if (this.pending || this.sheet.away) return;
     this.pending = requestAnimationFrame(() => this.draw());
@@ -319,7 +319,7 @@ export class Graph {
     return this.profile && this.profile.name[node] >= 0 ? this.profile.nameOf(node) : "";
   }
 
-  /** The frame meant by a key: under the pointer, chosen by arrows, or in view; -1 without a profile. */
+  /** The frame that a key acts on: under the pointer, selected, or in view; -1 without a profile. */
   meant() {
     if (!this.profile) return -1;
     return this.hovered >= 0 ? this.hovered : this.selected >= 0 ? this.selected : this.zoomed;
@@ -374,7 +374,7 @@ export class Graph {
     if (y < 0) this.sheet.scroller.scrollTop += y;
     if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
     this.placeOutline();
-    // A frame too narrow for a box has a tooltip all the same.
+    // A frame too narrow for a box has a tooltip, too.
     const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
     const canvas = this.sheet.canvas.getBoundingClientRect();
     this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);

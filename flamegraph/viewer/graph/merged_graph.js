@@ -1,5 +1,5 @@
 // @ts-check
-/** A graph of a merged tree: zooming into a frame shows what was too narrow before. The address keeps its path. */
+/** A graph of a merged tree: zooming into a frame shows frames that were too narrow before. The address keeps the path. */
 
 import { amounts, percent } from "../data/format.js";
 import { DEEPEST_KEPT, formatPath, parsePath } from "../data/state.js";
@@ -21,7 +21,7 @@ export class MergedGraph {
     this.key = key;
     /** Whether frames stand on what they call. */
     this.outward = key !== "callees";
-    /** The path that was last obeyed. */
+    /** The path that is shown. */
     this.path = "";
     this.graph = context.makeGraph(element, label, (node) => this.zoom(node));
     /** @type {Merged | null} */
@@ -29,7 +29,7 @@ export class MergedGraph {
   }
 
   /**
-   * Another tree, zoomed to the same path as far as it has it.
+   * Shows another tree, zoomed to the same path as far as the tree has it.
    * @param {Merged} merged
    * @param {string} label the root's
    */
@@ -42,7 +42,7 @@ export class MergedGraph {
     this.graph.show(profile, { label, outward: this.outward, rows: (node) => this.rows(node, whole) }, zoomed);
   }
 
-  /** The same tree, perhaps with another frame in view. */
+  /** The state has changed, but not the tree. */
   update() {
     const path = this.context.state[this.key];
     if (path === this.path) return;

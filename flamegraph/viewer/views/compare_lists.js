@@ -1,5 +1,5 @@
 // @ts-check
-/** The lists of a comparison: changes by method, and the paths that only one side has. */
+/** The lists of a comparison: changes by method, and paths that only one side has. */
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { grouped, shortName } from "../data/format.js";
@@ -25,9 +25,9 @@ export class ChangesTable {
     this.difference = null;
     /** @type {Change[]} */
     this.changes = [];
-    /** What stands where the noise would. */
+    /** Shown instead of an unknown noise. */
     this.unknown = "…";
-    /** Of this difference, with its noise; none until they are asked for. @type {ChangeColumn[] | null} */
+    /** Of this difference with its noise; made when first shown. @type {ChangeColumn[] | null} */
     this.columns = null;
   }
 
@@ -44,7 +44,7 @@ export class ChangesTable {
   }
 
   /**
-   * The difference has its noise, or never will.
+   * Noise was estimated, or cannot be.
    * @param {string} note
    */
   judge(note) {
@@ -115,7 +115,7 @@ export class ChangesTable {
   }
 }
 
-/** How many of each side are listed. */
+/** Paths that are listed for each side. */
 export const LISTED = 12;
 /** Callers that are named. */
 const CALLERS_NAMED = 2;

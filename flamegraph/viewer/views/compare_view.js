@@ -1,5 +1,5 @@
 // @ts-check
-/** Two scopes side by side: one graph coloured by difference, what changed most, what only one of them has. */
+/** Two scopes side by side: a graph coloured by difference, changes by method, paths that only one side has. */
 
 import { filled, make } from "../controls/dom.js";
 import { SidesBox } from "../controls/sides_box.js";
@@ -20,7 +20,7 @@ import { ChangesTable, LISTED, UniqueLists } from "./compare_lists.js";
 const NO_SELF = new Float64Array(0);
 const NOTHING_ELSE = "Nothing to compare with: all samples are of one process. “hprofiler diff BEFORE AFTER” compares two runs.";
 
-/** From so many nodes on the lists come after the picture. */
+/** With so many nodes the lists are made after the picture is drawn. */
 const MANY = 50_000;
 
 const OVERLAP = "Both sides share samples, so noise cannot be estimated.";
@@ -38,7 +38,7 @@ export class CompareView {
     this.shown = "";
     /** @type {Difference | null} */
     this.difference = null;
-    /** The totals drawn. Nothing else looks at them: the next comparison takes their place. */
+    /** The totals drawn. The next comparison overwrites them. */
     this.total = new Float64Array(0);
     const element = make("div");
     element.id = "compare";
@@ -80,7 +80,7 @@ export class CompareView {
     this.changes.update(state);
   }
 
-  /** Lets go of what was compared, which may be large, and of work on it. */
+  /** Frees what was compared, which may be large, and stops work on it. */
   leave() {
     this.shown = "";
     this.difference = null;
@@ -119,7 +119,7 @@ export class CompareView {
   }
 
   /**
-   * The lists, after the picture where they take long, and then what may be chance.
+   * Makes the lists, after the picture if there are many nodes, then estimates noise.
    * @param {Difference} difference
    * @param {Pair} pair
    */
@@ -154,7 +154,7 @@ export class CompareView {
   }
 
   /**
-   * The paths that only one side has; those that may be chance are only counted.
+   * The paths that only one side has; those within noise are only counted.
    * @param {Difference} difference
    * @param {boolean} later whether the first side is the later run
    */
@@ -163,7 +163,7 @@ export class CompareView {
     const isChance = (/** @type {number} */ node) => difference.isChance(node);
     const appeared = uniquePaths(here, there, hereWhole, LISTED, isChance);
     const vanished = uniquePaths(there, here, thereWhole, LISTED, isChance);
-    // Lists that stay as they are keep their places, and what in them has the focus.
+    // Lists that do not change keep the focus.
     if (!difference.noise || appeared.chance + vanished.chance) this.unique.show(difference, appeared, vanished, later);
   }
 
@@ -176,7 +176,7 @@ export class CompareView {
   }
 
   /**
-   * The address has nodes of the page's tree.
+   * Zooms to a node; the address has nodes of the page's tree.
    * @param {number} node of the comparison's
    */
   zoom(node) {
@@ -191,7 +191,7 @@ export class CompareView {
   }
 
   /**
-   * What the colours mean.
+   * Shows what the colours mean.
    * @param {Difference} difference
    */
   showRamp(difference) {

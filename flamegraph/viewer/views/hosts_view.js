@@ -14,7 +14,7 @@ import { barOf, SortedTable } from "./table.js";
 /** @typedef {import("./table.js").TableColumn<HostRow>} HostColumn */
 /** @typedef {import("./table.js").TableColumn<Row>} ProcessColumn */
 
-/** Methods that are named of a host that is unlike the others. */
+/** Methods listed for an outlier. */
 const DIFFERENCES = 3;
 /** Puts all outliers before all others. */
 const OUTLIER = 1e6;
@@ -39,7 +39,7 @@ export class HostsView {
   }
 }
 
-/** Every host of an event with what it contributed and how alike it is. */
+/** The hosts of an event: their samples, and their distance from the other hosts. */
 export class HostsTable {
   /**
    * @param {PageInfo} page
@@ -132,7 +132,7 @@ export class HostsTable {
   }
 
   /**
-   * The distance from the other hosts, marked where it is beyond noise; it leads to a comparison, and so does what differs.
+   * The distance from the other hosts, marked if it is an outlier, with buttons that compare the host and its methods.
    * @param {HostRow} row
    */
   unlike({ host, name, unlike, taken }) {
@@ -178,7 +178,7 @@ function restButton(kind, name, act) {
 }
 
 /**
- * Processes unlike the others, on hosts that are not; idle hosts.
+ * Outliers among the processes, on hosts that are none; idle hosts.
  * @param {Hosts} hosts
  */
 function notesOf({ odd, more_odd, idle }) {
@@ -210,7 +210,7 @@ class ProcessesTable {
     this.table = new SortedTable("processes", "Processes", (change) => context.set(change));
     this.element = filled("section", "processes", make("h2", "", "Processes"), this.table.element);
     this.element.hidden = hosts.length > 1 || processes.length < 2;
-    /** Of which event and threads the rows are. */
+    /** The event and threads of the rows. */
     this.shown = "";
     /** @type {Row[]} */
     this.rows = [];
@@ -231,7 +231,7 @@ class ProcessesTable {
     this.table.show(this.columns, this.rows, state.sort, state.rows);
   }
 
-  /** Those that have anything of the event. */
+  /** The processes with samples of the event. */
   collect() {
     const { tree, scopes, event, thread } = this.context;
     const costs = new MethodCosts(tree);

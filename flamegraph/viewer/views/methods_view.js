@@ -1,5 +1,5 @@
 // @ts-check
-/** The table of all methods of a scope: what each costs, and how alike the hosts are in it. */
+/** The table of all methods of a scope: their costs, and how these spread over hosts. */
 
 import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
@@ -18,7 +18,7 @@ import { barOf, SortedTable } from "./table.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const STRIP = 96;
-/** The hottest host is worth a bold name where it has this many times the median's share, and this much. */
+/** The hottest host is bold if it has this many times the median's share, and at least this share. */
 const STANDS_OUT = 2;
 const WORTH_TELLING = 0.01;
 
@@ -36,7 +36,7 @@ export class MethodsView {
     this.profile = null;
     /** @type {Method[]} */
     this.methods = [];
-    /** What the shares of hosts were read for. */
+    /** The event, threads and run of the hosts' shares. */
     this.hostsKey = "";
     /** @type {HostShares | null} */
     this.hosts = null;
@@ -95,7 +95,7 @@ export class MethodsView {
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
     const of = /total|hosts/.test(state.sort) ? "total" : "self";
-    // Columns stay the same as long as they say the same.
+    // Columns are kept while they show the same.
     const madeFor = [profile, of, this.hosts, this.hosts?.done];
     if (madeFor.some((one, at) => one !== this.madeFor[at])) this.columns = this.makeColumns(profile, of);
     this.madeFor = madeFor;

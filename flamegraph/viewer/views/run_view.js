@@ -8,7 +8,7 @@ import { grouped } from "../data/format.js";
 /** @import { Folds } from "../controls/tabs.js" */
 /** @import { Ledger, LedgerLine, Run } from "../data/page.js" */
 
-/** More notes than this are folded away: they are of many processes, and say the same of each. */
+/** More notes than this are folded away: they repeat the same for many processes. */
 const NOTES_SHOWN = 20;
 
 /** @implements {View} */
@@ -46,7 +46,7 @@ export function runSection({ ledger, facts }, folds) {
 }
 
 /**
- * What went wrong and the notes in sight, the rest folded.
+ * Shows failures and notes, and folds the rest.
  * @param {Ledger} ledger
  * @param {Folds} folds
  */

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says of an event: the answer above the views, the hottest methods below them. */
+/** The summary of an event: findings above the views, the hottest methods below them. */
 
 import { filled, make, part, staticTable } from "../controls/dom.js";
 import { percent, shortName } from "../data/format.js";
@@ -12,9 +12,9 @@ import { barOf } from "./table.js";
 /** @import { State } from "../data/state.js" */
 
 const SHARE = /<?\d[\d.]*\u202f%/;
-/** A link with a longer name would be too long for some browsers. */
+/** Some browsers refuse longer links. */
 const LONGEST_LINK = 300;
-/** Of more hosts than this there is no cell each, and of more than the second no space between cells. */
+/** With more hosts there are no cells; with more than the second number no space between cells. */
 const MOST_CELLS = 100;
 const MOST_SPACED = 40;
 
@@ -33,7 +33,7 @@ export class Summaries {
 
   /**
    * @param {number} event
-   * @param {boolean} whole whether what is shown is what the hottest methods are of
+   * @param {boolean} whole whether the whole cluster is shown, which the hottest methods are of
    */
   show(event, whole) {
     if (!this.made.has(event)) this.made.set(event, this.make(event));
@@ -43,7 +43,7 @@ export class Summaries {
     }
   }
 
-  /** The answers of all events below each other, where nothing chooses between them. */
+  /** Shows the findings of all events, on a page where no event can be chosen. */
   showAll() {
     this.page.events.forEach((_, event) => this.show(event, true));
     for (const { head } of this.made.values()) head.hidden = false;
@@ -87,7 +87,7 @@ export class Summaries {
     const largest = Math.max(0, ...shares.flat());
     /** @type {[string, string][]} */
     const heads = [["Self", "share"], ["Total", "share"], ["Method", ""]];
-    // A name leads to the method's callers and callees, in the scope that is shown then.
+    // A name leads to the method's callers and callees in the scope shown.
     const rowsOf = (/** @type {MethodNumbers[]} */ methods) => {
       const longest = Math.max(0, ...methods.map(([, self]) => self));
       return methods.map(([method, self, all]) => [
@@ -154,7 +154,7 @@ function answerOf(finding) {
 }
 
 /**
- * The sentence with an element for its method's name; a name that is too long for a sentence stays cut.
+ * The sentence with an element for its method's name.
  * @param {Finding} finding
  * @param {HTMLElement} name
  * @returns {(string | HTMLElement)[]}

@@ -1,5 +1,5 @@
 // @ts-check
-/** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
+/** Long tables that sort by any column: rows are made a page at a time. */
 
 import { filled, make } from "../controls/dom.js";
 import { grouped, inOrder } from "../data/format.js";
@@ -43,7 +43,7 @@ export class SortedTable {
     this.lines = new Map();
     /** @type {Row[]} */
     this.rows = [];
-    /** What is listed: with the same again the reader stays in place. @type {Row[]} */
+    /** The rows before sorting: if they stay the same the focus stays, too. @type {Row[]} */
     this.listed = [];
     /** @type {string | null} */
     this.sort = "";
@@ -51,7 +51,7 @@ export class SortedTable {
     this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
     this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
     this.body.addEventListener("keydown", (event) => {
-      // The arrows go from row to row.
+      // Arrow keys move from row to row.
       const row = event.target instanceof Element ? event.target.closest("tr") : null;
       const down = event.key === "ArrowDown";
       if (!row || (!down && event.key !== "ArrowUp")) return;
@@ -63,10 +63,10 @@ export class SortedTable {
   }
 
   /**
-   * @param {TableColumn<Row>[]} columns the same as before where cells are, too: rows that stay are not made anew then
+   * @param {TableColumn<Row>[]} columns the same array as before if the cells are the same: rows are reused then
    * @param {Row[]} rows
-   * @param {string | null} sort a column's key, with "-" before it for the other direction; the first column if it is
-   * none's; null leaves rows in their order
+   * @param {string | null} sort a column's key, with "-" before it for the other direction; else the first column is
+   * taken; null keeps the order of the rows
    * @param {number} limit how many rows are shown, at least as many as always are
    */
   show(columns, rows, sort, limit) {
@@ -122,7 +122,7 @@ export class SortedTable {
 }
 
 /**
- * A click anywhere in a row does what its name does; marking text does not.
+ * A click anywhere in a row acts like a click on its name, except when text is selected.
  * @param {Element} target
  */
 export function followRow(target) {
