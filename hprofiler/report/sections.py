@@ -147,7 +147,7 @@ def _empty(analysis: EventAnalysis) -> Record:
         answer = "Nothing is left to show"
         why = "No stack has a frame of the job’s own code:"
         roots = ", ".join(facts.roots)
-        reasons = [_reason((), f"The report is trimmed to the code below {roots}. Regenerate it without --trim.")]
+        reasons = [_reason((), f"The report is trimmed to code below {roots}. Regenerate it without --trim.")]
     else:
         found = reasons_without_samples(facts.hosts, analysis.problems)
         reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
@@ -192,7 +192,9 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     lead = "Self is the cost of a method’s own code; total includes everything it calls."
     if is_method(event):
-        lead = "Self counts the calls made by a method itself; total also counts those by everything it calls."
+        lead = (
+            "Self counts the calls made by a method itself; total counts those by everything it calls, too."
+        )
     return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
 
 
