@@ -205,6 +205,8 @@ def test_events_without_samples_all_say_why(viewer: Viewer, tmp_path: Path) -> N
     viewer.driver.get(make_report(run.path).page.as_uri())
     heads = viewer.driver.find_elements(By.CSS_SELECTOR, "section.of-event h1")
     assert [head.text for head in heads] == ["No samples of CPU time", "No samples of allocations"]
+    ids = viewer.driver.execute_script("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert "hosts-0" in ids and "hosts-1" in ids and len(set(ids)) == len(ids)
 
 
 def test_deep_stacks_scroll_and_stay_whole(viewer: Viewer, tmp_path: Path) -> None:
