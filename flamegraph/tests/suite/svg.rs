@@ -3,35 +3,27 @@
 use std::io::{self, Write};
 
 use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, PaletteMap, Shades, Side};
-use flamegraph::{read, Diff, Keep, Limits, Profile, ReadOptions};
+use flamegraph::{Diff, Keep, Limits};
 
-fn folded(text: &str) -> Profile {
-    read(text.as_bytes(), &ReadOptions::default()).unwrap()
-}
-
-fn draw(profile: &Profile, options: &Options) -> String {
-    let mut out = Vec::new();
-    profile.write_svg(&mut out, options).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use crate::support::{samples, svg};
 
 /// The line of the only frame of this name.
-fn frame<'a>(svg: &'a str, name: &str) -> &'a str {
+fn frame<'a>(picture: &'a str, name: &str) -> &'a str {
     let title = format!("<title>{name} (");
-    let mut lines = svg.lines().filter(|line| line.contains(&title));
+    let mut lines = picture.lines().filter(|line| line.contains(&title));
     let line = lines.next().unwrap_or_else(|| panic!("no {name}"));
     assert!(lines.next().is_none(), "{name} twice");
     line
 }
 
-fn fill(svg: &str, name: &str) -> [u8; 3] {
-    let line = frame(svg, name);
+fn fill(picture: &str, name: &str) -> [u8; 3] {
+    let line = frame(picture, name);
     let digits = &line[line.find("fill=\"#").unwrap() + 7..][..6];
     [0, 2, 4].map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
 }
 
-fn details<'a>(svg: &'a str, name: &str) -> &'a str {
-    let line = frame(svg, name);
+fn details<'a>(picture: &'a str, name: &str) -> &'a str {
+    let line = frame(picture, name);
     &line[line.find(" (").unwrap() + 2..line.find(")</title>").unwrap()]
 }
 
@@ -40,19 +32,19 @@ const CHANGED: &str =
 
 #[test]
 fn what_grew_is_red_what_shrank_is_blue_and_what_vanished_is_named() {
-    let svg = draw(&folded(CHANGED), &Options::default());
-    let [red, _, blue] = fill(&svg, "up");
+    let picture = svg(&samples(CHANGED), &Options::default());
+    let [red, _, blue] = fill(&picture, "up");
     assert!(red > blue);
-    let [red, _, blue] = fill(&svg, "down");
+    let [red, _, blue] = fill(&picture, "down");
     assert!(blue > red);
-    assert_eq!(details(&svg, "up"), "30 samples, 30.00%; +20.00%");
-    assert_eq!(details(&svg, "down"), "10 samples, 10.00%; -20.00%");
-    assert_eq!(details(&svg, "same"), "50 samples, 50.00%; 0.00%");
-    assert_eq!(details(&svg, "new"), "10 samples, 10.00%; +10.00%, new");
-    assert_eq!(details(&svg, "run"), "100 samples, 100.00%; 0.00%");
-    assert!(!svg.contains("<title>old"));
-    assert!(svg.contains("Vanished: 10.00% of before in 1 path (old 10.00%)<"));
-    assert!(svg.contains("Differential Flame Graph"));
+    assert_eq!(details(&picture, "up"), "30 samples, 30.00%; +20.00%");
+    assert_eq!(details(&picture, "down"), "10 samples, 10.00%; -20.00%");
+    assert_eq!(details(&picture, "same"), "50 samples, 50.00%; 0.00%");
+    assert_eq!(details(&picture, "new"), "10 samples, 10.00%; +10.00%, new");
+    assert_eq!(details(&picture, "run"), "100 samples, 100.00%; 0.00%");
+    assert!(!picture.contains("<title>old"));
+    assert!(picture.contains("Vanished: 10.00% of before in 1 path (old 10.00%)<"));
+    assert!(picture.contains("Differential Flame Graph"));
 }
 
 #[test]
@@ -61,43 +53,46 @@ fn widths_can_be_those_of_before_and_hues_can_be_switched() {
         width_from: Side::Before,
         ..Options::default()
     };
-    let svg = draw(&folded(CHANGED), &before);
-    assert_eq!(details(&svg, "old"), "10 samples, 10.00%; -10.00%, gone");
-    assert!(svg.contains("Appeared: 10.00% of after in 1 path (new 10.00%)<"));
+    let picture = svg(&samples(CHANGED), &before);
+    assert_eq!(
+        details(&picture, "old"),
+        "10 samples, 10.00%; -10.00%, gone"
+    );
+    assert!(picture.contains("Appeared: 10.00% of after in 1 path (new 10.00%)<"));
     let negated = Options {
         negate: true,
         ..Options::default()
     };
-    let svg = draw(&folded(CHANGED), &negated);
-    let [red, _, blue] = fill(&svg, "up");
+    let picture = svg(&samples(CHANGED), &negated);
+    let [red, _, blue] = fill(&picture, "up");
     assert!(blue > red);
-    assert_eq!(details(&svg, "up"), "30 samples, 30.00%; -20.00%");
+    assert_eq!(details(&picture, "up"), "30 samples, 30.00%; -20.00%");
 }
 
 #[test]
 fn a_change_is_that_of_everything_above() {
-    let before = folded("a;b;c 10\na;b;d 30\n");
-    let after = folded("a;b;c 30\na;b;d 10\n");
+    let before = samples("a;b;c 10\na;b;d 30\n");
+    let after = samples("a;b;c 30\na;b;d 10\n");
     let diff = Diff::of(&before, &after, 0, true).unwrap();
-    let svg = draw(diff.tree(), &Options::default());
-    assert!(details(&svg, "b").ends_with("; 0.00%"));
-    assert!(details(&svg, "c").ends_with("; +50.00%"));
+    let picture = svg(diff.tree(), &Options::default());
+    assert!(details(&picture, "b").ends_with("; 0.00%"));
+    assert!(details(&picture, "c").ends_with("; +50.00%"));
     // A method compiled in between has not vanished.
-    let (before, after) = (folded("a;m_[0] 10\n"), folded("a;m_[j] 10\n"));
+    let (before, after) = (samples("a;m_[0] 10\n"), samples("a;m_[j] 10\n"));
     let diff = Diff::of(&before, &after, 0, true).unwrap();
-    assert!(draw(diff.tree(), &Options::default()).contains("Vanished: nothing<"));
+    assert!(svg(diff.tree(), &Options::default()).contains("Vanished: nothing<"));
 }
 
 #[test]
 fn totals_that_differ_are_told() {
-    let svg = draw(&folded("a 1000 500\nb 200 900\n"), &Options::default());
-    assert!(svg.contains("Before: 1,200 samples, after: 1,400 samples. Vanished: nothing<"));
+    let picture = svg(&samples("a 1000 500\nb 200 900\n"), &Options::default());
+    assert!(picture.contains("Before: 1,200 samples, after: 1,400 samples. Vanished: nothing<"));
 }
 
 #[test]
 fn a_difference_without_one_side_is_an_error_or_all_new() {
-    let profile = folded("a 0 5\nb 0 6\n");
-    assert!(details(&draw(&profile, &Options::default()), "a").ends_with(", new"));
+    let profile = samples("a 0 5\nb 0 6\n");
+    assert!(details(&svg(&profile, &Options::default()), "a").ends_with(", new"));
     let before = Options {
         width_from: Side::Before,
         ..Options::default()
@@ -108,13 +103,13 @@ fn a_difference_without_one_side_is_an_error_or_all_new() {
         "{error}"
     );
     // One side alone is drawn as any value is.
-    let svg = draw(&folded(CHANGED).select(&[0]).unwrap(), &Options::default());
-    assert_eq!(details(&svg, "old"), "10 before, 10.00%");
+    let picture = svg(&samples(CHANGED).select(&[0]).unwrap(), &Options::default());
+    assert_eq!(details(&picture, "old"), "10 before, 10.00%");
 }
 
 #[test]
 fn what_was_pruned_is_grey() {
-    let profile = folded("a;b 900\na;c 1\na;d 2\na;e 3\n");
+    let profile = samples("a;b 900\na;c 1\na;d 2\na;e 3\n");
     let pruned = profile.pruned(Keep::Share(0.1)).unwrap();
     let palettes = [None, Some(Palette::Java), Some(Palette::Hot)];
     for palette in palettes {
@@ -122,7 +117,7 @@ fn what_was_pruned_is_grey() {
             palette,
             ..Options::default()
         };
-        let [red, green, blue] = fill(&draw(&pruned, &options), "(3 smaller frames)");
+        let [red, green, blue] = fill(&svg(&pruned, &options), "(3 smaller frames)");
         assert!(
             red.abs_diff(blue) < 8 && red.abs_diff(green) < 8,
             "{palette:?}"
@@ -132,19 +127,19 @@ fn what_was_pruned_is_grey() {
 
 #[test]
 fn a_map_keeps_colours_from_picture_to_picture() {
-    let profile = folded("a_[j];b 5\na_[j];c 5\n");
+    let profile = samples("a_[j];b 5\na_[j];c 5\n");
     let random = Options {
         palette: Some(Palette::Hot),
         shades: Shades::Random,
         ..Options::default()
     };
     let mut map = PaletteMap::new();
-    let mut draw = || {
+    let mut drawn = || {
         let mut out = Vec::new();
         profile.write_svg_with(&mut out, &random, &mut map).unwrap();
         out
     };
-    assert_eq!(draw(), draw(), "what was chosen by chance is kept");
+    assert_eq!(drawn(), drawn(), "what was chosen by chance is kept");
     let mut file = Vec::new();
     map.write(&mut file).unwrap();
     let file = String::from_utf8(file).unwrap();
@@ -160,8 +155,8 @@ fn a_reversed_picture_stands_on_leaves() {
         reverse: true,
         ..Options::default()
     };
-    let svg = draw(&folded("a;x 5\nb;x 6\n"), &reversed);
-    assert_eq!(details(&svg, "x"), "11 samples, 100.00%");
+    let picture = svg(&samples("a;x 5\nb;x 6\n"), &reversed);
+    assert_eq!(details(&picture, "x"), "11 samples, 100.00%");
 }
 
 #[test]
@@ -178,9 +173,9 @@ fn hostile_words_are_words() {
         },
         ..Options::default()
     };
-    let svg = draw(&folded(&format!("{hostile};b 5\n")), &options);
-    assert_eq!(svg.matches("<script").count(), 1);
-    assert_eq!(svg.matches("]]>").count(), 1);
+    let picture = svg(&samples(&format!("{hostile};b 5\n")), &options);
+    assert_eq!(picture.matches("<script").count(), 1);
+    assert_eq!(picture.matches("]]>").count(), 1);
     let mut chart = Vec::new();
     let text = format!("{hostile};b 5\n");
     let read = FlameChart::read(text.as_bytes(), false, &Limits::default()).unwrap();
@@ -198,8 +193,8 @@ fn a_long_subtitle_is_set_closer_and_none_of_it_is_outside() {
             subtitle: "n".repeat(letters),
             ..Options::default()
         };
-        let svg = draw(&folded("a;b 5\n"), &options);
-        let (_, line) = svg.split_once("id=\"subtitle\"").unwrap();
+        let picture = svg(&samples("a;b 5\n"), &options);
+        let (_, line) = picture.split_once("id=\"subtitle\"").unwrap();
         line.split_once('>').unwrap().0.to_owned()
     };
     // 12 px letters of 0.59: 166 have room on 1180 px.
@@ -228,7 +223,7 @@ impl Write for Blocks {
 
 #[test]
 fn a_large_picture_comes_in_small_blocks() {
-    let mut profile = folded("");
+    let mut profile = samples("");
     for number in 0..50_000 {
         profile
             .add_stack(&[format!("f{number}"), "leaf".into()], &[1])
@@ -245,59 +240,4 @@ fn a_large_picture_comes_in_small_blocks() {
     profile.write_svg(&mut blocks, &every).unwrap();
     assert!(blocks.total > 10_000_000, "{}", blocks.total);
     assert!(blocks.largest < 100_000, "{}", blocks.largest);
-}
-
-#[test]
-fn a_writer_that_fails_ends_the_picture() {
-    struct Full;
-    impl Write for Full {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::Error::other("disk full"))
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let error = folded("a 1\n")
-        .write_svg(Full, &Options::default())
-        .err()
-        .unwrap();
-    assert_eq!(error.to_string(), "disk full");
-}
-
-/// A text with bytes flipped, cut off, or repeated without end.
-fn damaged(seed: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
-    let cut = (0..seed.len()).map(|end| seed[..end].to_vec());
-    let flipped = (0..seed.len() * 8).map(|bit| {
-        let mut copy = seed.to_vec();
-        copy[bit / 8] ^= 1 << (bit % 8);
-        copy
-    });
-    let endless = [
-        seed.repeat(1000),
-        b";".repeat(200_000),
-        b"a;".repeat(100_000),
-    ];
-    cut.chain(flipped).chain(endless)
-}
-
-#[test]
-fn damaged_charts_and_maps_are_read_or_refused() {
-    let limits = Limits {
-        cells: 50_000,
-        ..Limits::default()
-    };
-    let chart = b"main;\xd0\xb0 [x];b_[j] 12\nmain;c 9223372036854775807\n;; 3\n";
-    for text in damaged(chart) {
-        for reverse in [false, true] {
-            if let Ok(chart) = FlameChart::read(&text[..], reverse, &limits) {
-                // Nothing to draw is the only reason not to.
-                let drawn = chart.write_svg(io::sink(), &Options::default(), None);
-                assert_eq!(drawn.is_ok(), chart.total() > 0);
-            }
-        }
-    }
-    for text in damaged(b"a->b->rgb(1,22,255)\n\xff_[j]->rgb(0, 0,0)\r\n") {
-        let _ = PaletteMap::read(&text[..]);
-    }
 }

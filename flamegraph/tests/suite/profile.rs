@@ -1,23 +1,9 @@
 //! The profile as its users meet it: merging, top, deep stacks, pictures.
 
 use flamegraph::svg::Options;
-use flamegraph::{folded, Kind, Limits, MeanMerger, Profile, ReadOptions, ValueType};
+use flamegraph::{folded, Kind, Limits, MeanMerger, ValueType};
 
-fn samples(text: &str) -> Profile {
-    folded::read(text.as_bytes(), ValueType::samples(), &Limits::default()).unwrap()
-}
-
-fn text(profile: &Profile) -> String {
-    let mut out = Vec::new();
-    profile.write_folded(&mut out, 0, true).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn svg(profile: &Profile, options: &Options) -> String {
-    let mut out = Vec::new();
-    profile.write_svg(&mut out, options).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use crate::support::{samples, svg, text};
 
 #[test]
 fn unlike_values_never_merge() {
@@ -91,32 +77,6 @@ fn in_a_mean_every_host_weighs_the_same() {
 }
 
 #[test]
-fn a_stack_of_100_000_frames_goes_everywhere() {
-    let stack: Vec<String> = (0..100_000)
-        .map(|depth| format!("f{}", depth % 10))
-        .collect();
-    let mut profile = Profile::new(vec![ValueType::samples()]);
-    profile.add_stack(&stack, &[3]).unwrap();
-    let folded = text(&profile);
-    assert_eq!(text(&samples(&folded)), folded);
-    let mut pprof = Vec::new();
-    profile.write_pprof(&mut pprof).unwrap();
-    let mut back = flamegraph::read(&pprof, &ReadOptions::default()).unwrap();
-    back.merge(&profile).unwrap();
-    assert_eq!((back.total(0).unwrap(), back.node_count()), (6, 100_000));
-    assert_eq!(profile.top(1, 0).unwrap()[0].total_value, 3);
-    assert_eq!(
-        svg(&profile, &Options::default())
-            .matches("<title>")
-            .count(),
-        100_001
-    );
-    let mut merger = MeanMerger::new();
-    merger.add(&profile).unwrap();
-    assert_eq!(text(&merger.finish().unwrap()), folded);
-}
-
-#[test]
 fn no_samples_are_an_error_with_a_reason() {
     let error = samples("")
         .write_svg(Vec::new(), &Options::default())
@@ -152,30 +112,6 @@ fn options_that_make_no_picture_are_refused() {
 }
 
 #[test]
-fn nothing_in_a_picture_can_be_injected() {
-    let evil = "</title><script>alert(1)</script>\"' onload=x ]]>";
-    let mut profile = Profile::new(vec![ValueType::new(evil, evil)]);
-    profile.add_stack(&[evil], &[1]).unwrap();
-    let options = Options {
-        title: evil.into(),
-        subtitle: evil.into(),
-        count_name: Some(evil.into()),
-        ..Options::default()
-    };
-    let picture = svg(&profile, &options);
-    assert_eq!(picture.matches("<script").count(), 1);
-    assert_eq!(
-        picture.matches("]]>").count(),
-        1,
-        "the end of the picture's own script"
-    );
-    assert_eq!(
-        picture.matches("alert(1)&lt;/script&gt;").count(),
-        picture.matches("alert(1)").count()
-    );
-}
-
-#[test]
 fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
     let profile = samples("f_[0];g_[j] 1\nf_[j];g_[j] 2\n");
     let frames = |merge_tiers| {
@@ -190,34 +126,4 @@ fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
         .count()
     };
     assert_eq!((frames(true), frames(false)), (3, 5));
-}
-
-#[test]
-fn an_icicle_has_its_root_on_top() {
-    let profile = samples("a 1");
-    let flame = svg(&profile, &Options::default());
-    let icicle = svg(
-        &profile,
-        &Options {
-            inverted: true,
-            ..Options::default()
-        },
-    );
-    let rows = |picture: &str| -> Vec<u32> {
-        let rects = picture.split("<rect x=").skip(1);
-        rects
-            .map(|rect| {
-                rect.split(" y=\"")
-                    .nth(1)
-                    .unwrap()
-                    .split('"')
-                    .next()
-                    .unwrap()
-                    .parse()
-                    .unwrap()
-            })
-            .collect()
-    };
-    assert!(rows(&flame)[0] > rows(&flame)[1]);
-    assert!(rows(&icicle)[0] < rows(&icicle)[1]);
 }

@@ -1,58 +1,9 @@
 //! Input that means harm: it gets an error that says what is wrong, and no memory.
 
-use std::io::Write;
+use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
 
-use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType};
-use flate2::write::GzEncoder;
-use flate2::Compression;
-
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-    out
-}
-
-fn number(field: u64, value: u64) -> Vec<u8> {
-    [varint(field << 3), varint(value)].concat()
-}
-
-fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
-    [
-        varint(field << 3 | 2),
-        varint(content.len() as u64),
-        content.to_vec(),
-    ]
-    .concat()
-}
-
-const SAMPLES: u64 = 1;
-const COUNT: u64 = 2;
-const NAME: u64 = 3;
-
-/// A message with one value, one function (1) and one location (1), and what else is given.
-fn message(more: &[Vec<u8>]) -> Vec<u8> {
-    let mut message = Vec::new();
-    for string in ["", "samples", "count", "f"] {
-        message.extend(bytes(6, string.as_bytes()));
-    }
-    message.extend(bytes(1, &[number(1, SAMPLES), number(2, COUNT)].concat()));
-    message.extend(bytes(5, &[number(1, 1), number(2, NAME)].concat()));
-    message.extend(bytes(4, &[number(1, 1), bytes(4, &number(1, 1))].concat()));
-    message.extend(more.concat());
-    message
-}
-
-fn sample(locations: &[u64], values: &[u64]) -> Vec<u8> {
-    let pack = |numbers: &[u64]| numbers.iter().flat_map(|&n| varint(n)).collect::<Vec<u8>>();
-    bytes(
-        2,
-        &[bytes(1, &pack(locations)), bytes(2, &pack(values))].concat(),
-    )
-}
+use crate::pprof_maker::{bytes, message, number, sample, NAME};
+use crate::support::{gzip, written};
 
 fn within(limits: &Limits, format: Option<Format>) -> ReadOptions {
     ReadOptions {
@@ -63,12 +14,6 @@ fn within(limits: &Limits, format: Option<Format>) -> ReadOptions {
 
 fn read_message(message: &[u8]) -> Result<Profile, String> {
     read(message, &ReadOptions::of(Some(Format::Pprof))).map_err(|error| error.to_string())
-}
-
-#[test]
-fn the_message_itself_is_good() {
-    let profile = read_message(&message(&[sample(&[1, 1], &[7])])).unwrap();
-    assert_eq!((profile.total(0).unwrap(), profile.node_count()), (7, 2));
 }
 
 #[test]
@@ -172,63 +117,14 @@ fn what_is_wrong_with_a_mapping_is_a_module_that_is_not_known() {
     }
 }
 
-/// A file's name, and a function's, as long as names may be.
-fn long(start: &str) -> Vec<u8> {
-    bytes(6, format!("{start}{}", "n".repeat(65_000)).as_bytes())
-}
-
-/// A figure of this process, or of this thread, from a file of the kernel's.
-fn figure(path: &str, after: &str) -> u64 {
-    let text = std::fs::read_to_string(path).unwrap();
-    let (_, text) = text.split_once(after).unwrap();
-    text.split_whitespace().next().unwrap().parse().unwrap()
-}
-
-#[test]
-fn mappings_of_one_long_name_take_the_memory_of_one() {
-    let peak = || figure("/proc/self/status", "VmHWM:");
-    let mapping = |id| bytes(3, &[number(1, id), number(5, 4)].concat());
-    let location = [number(1, 2), number(2, 9_999), bytes(4, &number(1, 1))].concat();
-    let mappings: Vec<Vec<u8>> = (1..10_000).map(mapping).collect();
-    let more = [long("/x/m.so"), mappings.concat(), bytes(4, &location)];
-    let message = message(&[more.concat(), sample(&[2], &[1])]);
-    let before = peak();
-    read_message(&message).unwrap();
-    let kibibytes = peak() - before;
-    assert!(
-        kibibytes < 200 << 10,
-        "650 MB if each has its own: {kibibytes} KiB"
-    );
-}
-
-#[test]
-fn lines_of_one_long_name_take_the_time_of_one() {
-    let nanoseconds = || figure("/proc/thread-self/schedstat", "");
-    let function = bytes(5, &[number(1, 2), number(2, 5)].concat());
-    let mapping = bytes(3, &[number(1, 1), number(5, NAME)].concat());
-    let lines = bytes(4, &number(1, 2)).repeat(400_000);
-    let location = bytes(4, &[number(1, 2), number(2, 1), lines].concat());
-    let names = [bytes(6, b"m.so"), long("f")].concat();
-    let message = message(&[names, function, mapping, location, sample(&[1], &[1])]);
-    let before = nanoseconds();
-    read_message(&message).unwrap();
-    let seconds = (nanoseconds() - before) as f64 / 1e9;
-    assert!(
-        seconds < 8.0,
-        "a minute and more if each is looked at: {seconds} s"
-    );
-}
-
 #[test]
 fn a_bomb_is_refused_at_the_limit() {
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
     let limits = Limits {
         pprof_bytes: 1 << 20,
         text_bytes: 1 << 20,
         ..Limits::default()
     };
-    bomb.write_all(&vec![0; 2 << 20]).unwrap();
-    let bomb = bomb.finish().unwrap();
+    let bomb = gzip(&vec![0; 2 << 20]);
     let error = read(&bomb, &within(&limits, None))
         .err()
         .unwrap()
@@ -265,8 +161,7 @@ fn few_bytes_cannot_stand_for_endless_stacks() {
 fn a_truncated_gzip_says_so() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     profile.add_stack(&["a", "b"], &[1]).unwrap();
-    let mut written = Vec::new();
-    profile.write_pprof(&mut written).unwrap();
+    let written = written(&profile, WriteFormat::Pprof);
     for end in 3..written.len() {
         let error = read(&written[..end], &ReadOptions::default())
             .err()

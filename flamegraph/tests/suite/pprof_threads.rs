@@ -2,6 +2,8 @@
 
 use flamegraph::{read, write, Format, Profile, ReadOptions, Threads, WriteFormat, WriteOptions};
 
+use crate::pprof_maker::bytes;
+
 const TEXT: &str = "[pool-1-thread-1];run;work 3\n[pool-1-thread-2];run;work 4\n[pool-1-thread-2];run;[x] 1\nmain 2\n";
 
 fn profile() -> Profile {
@@ -57,14 +59,6 @@ fn threads_come_back_as_they_are_asked_for() {
 }
 
 #[test]
-fn one_thread_alone_is_no_label_of_the_whole() {
-    let mut profile = read(b"[main];a 1\n", &ReadOptions::default()).unwrap();
-    profile.set_label("host", "h1");
-    assert_eq!(folded(&pprof(&profile), Threads::Off), "a 1\n");
-    assert_eq!(folded(&pprof(&profile), Threads::Each), "[main];a 1\n");
-}
-
-#[test]
 fn a_thread_s_own_samples_keep_their_place() {
     let mut profile = read(b"[main] 2\n[main];a 1\n", &ReadOptions::default()).unwrap();
     profile.set_label("host", "h1");
@@ -91,24 +85,17 @@ fn what_no_label_can_say_stays_a_frame() {
     }
 }
 
-/// A field of a protobuf message that has a length.
-fn piece(field: u8, content: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(content.len() & 0x7f).unwrap() | 0x80;
-    let more = u8::try_from(content.len() >> 7).unwrap();
-    [&[field << 3 | 2, length, more], content].concat()
-}
-
 #[test]
 fn a_sample_with_labels_without_end_is_refused_at_once() {
     let texts = ["", "samples", "count", "thread", "main"];
-    let thread = piece(3, &[1 << 3, 3, 2 << 3, 4]);
+    let thread = bytes(3, &[1 << 3, 3, 2 << 3, 4]);
     let message = |labels: usize| {
         let sample = [&[2 << 3, 1][..], &thread.repeat(labels)].concat();
-        let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
-        message.extend(piece(2, &sample));
+        let mut message = bytes(1, &[1 << 3, 1, 2 << 3, 2]);
+        message.extend(bytes(2, &sample));
         texts
             .iter()
-            .for_each(|text| message.extend(piece(6, text.as_bytes())));
+            .for_each(|text| message.extend(bytes(6, text.as_bytes())));
         message
     };
     let options = ReadOptions::of(Some(Format::Pprof));
@@ -122,7 +109,7 @@ fn a_sample_with_labels_without_end_is_refused_at_once() {
 
 /// Fields of one sample with value 1, by what stands behind one another.
 fn sample(fields: &[&[u8]]) -> Vec<u8> {
-    piece(2, &fields.concat())
+    bytes(2, &fields.concat())
 }
 
 #[test]
@@ -130,11 +117,11 @@ fn labels_count_wherever_they_stand_in_a_sample() {
     let texts = [
         "", "samples", "count", "thread", "main", "other", "host", "h1",
     ];
-    let main = piece(3, &[1 << 3, 3, 2 << 3, 4]);
-    let other = piece(3, &[1 << 3, 3, 2 << 3, 5]);
-    let host = piece(3, &[1 << 3, 6, 2 << 3, 7]);
+    let main = bytes(3, &[1 << 3, 3, 2 << 3, 4]);
+    let other = bytes(3, &[1 << 3, 3, 2 << 3, 5]);
+    let host = bytes(3, &[1 << 3, 6, 2 << 3, 7]);
     let value = &[2 << 3, 1][..];
-    let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
+    let mut message = bytes(1, &[1 << 3, 1, 2 << 3, 2]);
     for fields in [
         &[value, &host, &main][..],
         &[value, &host, &main],
@@ -151,7 +138,7 @@ fn labels_count_wherever_they_stand_in_a_sample() {
         message.extend(sample(fields));
     }
     for text in texts {
-        message.extend(piece(6, text.as_bytes()));
+        message.extend(bytes(6, text.as_bytes()));
     }
     let options = ReadOptions {
         threads: Threads::Each,
@@ -162,41 +149,4 @@ fn labels_count_wherever_they_stand_in_a_sample() {
     let mut out = Vec::new();
     profile.write_folded(&mut out, 0, true).unwrap();
     assert_eq!(out, b" 3\n[main] 6\n[other] 2\n");
-}
-
-#[test]
-fn a_thread_is_known_after_more_labels_than_are_remembered() {
-    let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
-    let threads = [4, 5].map(|name| piece(3, &[1 << 3, 3, 2 << 3, name]));
-    for number in 0..140_000_u32 {
-        // As a span's number that each sample has.
-        let digits = [number & 0x7f, number >> 7 & 0x7f, number >> 14].map(|bits| bits as u8);
-        let span = [
-            1 << 3,
-            6,
-            3 << 3,
-            digits[0] | 0x80,
-            digits[1] | 0x80,
-            digits[2],
-        ];
-        message.extend(sample(&[
-            &threads[(number % 2) as usize],
-            &piece(3, &span),
-            &[2 << 3, 1],
-        ]));
-    }
-    for text in ["", "samples", "count", "thread", "main", "other", "span"] {
-        message.extend(piece(6, text.as_bytes()));
-    }
-    let options = ReadOptions {
-        threads: Threads::Each,
-        ..ReadOptions::default()
-    };
-    let profile = read(&message, &options).unwrap();
-    let mut out = Vec::new();
-    profile.write_folded(&mut out, 0, true).unwrap();
-    assert_eq!(
-        String::from_utf8(out).unwrap(),
-        "[main] 70000\n[other] 70000\n"
-    );
 }

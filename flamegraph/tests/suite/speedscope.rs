@@ -1,12 +1,8 @@
 //! speedscope's files: those of others, those that lie, and fractions.
 
-#![cfg(feature = "formats")]
+use flamegraph::{read, Profile, ReadOptions, Threads, ValueType};
 
-use flamegraph::{read, Profile, ReadOptions, Threads, ValueType, WriteFormat};
-
-mod texts;
-
-use texts::*;
+use crate::support::{detected, folded};
 
 const FRAMES: &str =
     r#""shared":{"frames":[{"name":"a"},{"name":"b_[j]","file":"x","line":3},{"name":"\u0063"}]}"#;
@@ -173,19 +169,4 @@ fn what_a_speedscope_file_lies_about_is_named() {
     }
     let error = detected(b"{\"$schema\": 1, \"shared\": [}").err().unwrap();
     assert!(error.contains("at line 1 column"), "{error}");
-}
-
-#[test]
-fn deep_stacks_and_nesting_do_not_matter() {
-    let mut profile = Profile::new(vec![ValueType::samples()]);
-    let deep: Vec<String> = (0..100_000)
-        .map(|depth| format!("f{}", depth % 7))
-        .collect();
-    profile.add_stack(&deep, &[1]).unwrap();
-    let json = String::from_utf8(written(&profile, WriteFormat::Json)).unwrap();
-    assert_eq!(json.matches("\"children\"").count(), 100_001);
-    let back = detected(&written(&profile, WriteFormat::Speedscope)).unwrap();
-    assert_eq!(folded(&back, 0), folded(&profile, 0));
-    let nested = format!("{{\"shared\":{}", "[".repeat(100_000));
-    assert!(detected(nested.as_bytes()).is_err());
 }
