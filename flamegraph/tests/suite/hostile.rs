@@ -18,69 +18,27 @@ fn read_message(message: &[u8]) -> Result<Profile, String> {
 
 #[test]
 fn each_lie_is_named() {
-    let cases: &[(&str, Vec<u8>, &str)] = &[
-        (
-            "location",
-            sample(&[9], &[1]),
-            "pprof: sample 0: location 9 does not exist",
-        ),
-        (
-            "too many values",
-            sample(&[1], &[1, 2]),
-            "pprof: sample 0: 2 values where there are 1 sample types",
-        ),
-        (
-            "no values",
-            sample(&[1], &[]),
-            "pprof: sample 0: 0 values where there are 1 sample types",
-        ),
-        (
-            "negative",
-            sample(&[1], &[u64::MAX]),
-            "pprof: sample 0: value -1 is negative",
-        ),
-        (
-            "overflow",
-            [sample(&[1], &[i64::MAX as u64]), sample(&[1], &[1])].concat(),
-            "pprof: sample 1: samples (count): the sum does not fit in 64 bits",
-        ),
-        (
-            "location twice",
-            bytes(4, &number(1, 1)),
-            "pprof: location 1 stands twice",
-        ),
-        (
-            "function twice",
-            bytes(5, &number(1, 1)),
-            "pprof: function 1 stands twice",
-        ),
-        (
-            "string",
-            bytes(5, &[number(1, 2), number(2, 99)].concat()),
-            "pprof: string 99 does not exist (there are 4)",
-        ),
-        (
-            "negative string",
-            bytes(5, &[number(1, 2), number(2, u64::MAX)].concat()),
-            "pprof: string -1 does not exist (there are 4)",
-        ),
-        (
-            "function",
-            bytes(4, &[number(1, 2), bytes(4, &number(1, 8))].concat()),
-            "pprof: location 2: function 8 does not exist",
-        ),
-        (
-            "truncated",
-            vec![0x12, 0x50],
-            "pprof: damaged or truncated at byte",
-        ),
-    ];
-    for (what, more, expected) in cases {
-        let error = read_message(&message(std::slice::from_ref(more)))
-            .err()
-            .unwrap_or_default();
-        assert!(error.starts_with(expected), "{what}: {error:?}");
-    }
+    let refused = |more: Vec<u8>, expected: &str| {
+        let error = read_message(&message(&[more])).err().unwrap_or_default();
+        assert!(error.starts_with(&format!("pprof: {expected}")), "{error}");
+    };
+    refused(sample(&[9], &[1]), "sample 0: location 9 does not exist");
+    refused(
+        sample(&[1], &[]),
+        "sample 0: 0 values where there are 1 sample types",
+    );
+    refused(sample(&[1], &[u64::MAX]), "sample 0: value -1 is negative");
+    let overflow = [sample(&[1], &[i64::MAX as u64]), sample(&[1], &[1])].concat();
+    refused(
+        overflow,
+        "sample 1: samples (count): the sum does not fit in 64 bits",
+    );
+    refused(bytes(5, &number(1, 1)), "function 1 stands twice");
+    let string = bytes(5, &[number(1, 2), number(2, 99)].concat());
+    refused(string, "string 99 does not exist (there are 4)");
+    let function = bytes(4, &[number(1, 2), bytes(4, &number(1, 8))].concat());
+    refused(function, "location 2: function 8 does not exist");
+    refused(vec![0x12, 0x50], "damaged or truncated at byte");
     assert_eq!(
         read_message(b"").err().unwrap(),
         "pprof: no sample type; is this a profile?"

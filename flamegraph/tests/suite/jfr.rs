@@ -58,33 +58,6 @@ fn native_functions_lie_in_the_library_that_stands_for_their_class() {
 }
 
 #[test]
-fn names_are_bounded_each_and_together() {
-    let refused = |limits: Limits| {
-        let options = ReadOptions {
-            limits,
-            ..options(true)
-        };
-        read(&recording(), &options)
-            .err()
-            .map(|error| error.to_string())
-    };
-    for (name_bytes, names_bytes, want) in [
-        (64, 1024, None),
-        (4, 1024, Some("bytes of a frame name: more than 4")),
-        (64, 16, Some("bytes of all frames' names: more than 16")),
-    ] {
-        let error = refused(Limits {
-            name_bytes,
-            names_bytes,
-            ..Limits::default()
-        });
-        let told = error.as_deref().unwrap_or_default();
-        assert!(told.contains(want.unwrap_or_default()), "{told}");
-        assert_eq!(error.is_some(), want.is_some(), "{told}");
-    }
-}
-
-#[test]
 fn what_comes_before_a_large_chunk_is_kept() {
     let chunk = whole_chunk();
     let size = chunk.len() as u64;

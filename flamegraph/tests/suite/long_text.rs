@@ -48,13 +48,6 @@ fn threads_make_what_one_thread_makes() {
 }
 
 #[test]
-fn malformed_lines_are_counted_wherever_they_are() {
-    let text = with_line(140_000, "no count");
-    let profile = read(text.as_bytes(), &ReadOptions::default()).unwrap();
-    assert_eq!(profile.malformed_lines(), 1);
-}
-
-#[test]
 fn the_error_is_that_of_the_first_wrong_line() {
     let long = format!("{} 1", "x".repeat(70_000));
     let mut text = with_line(120_000, &long);

@@ -246,16 +246,6 @@ fn an_absurd_period_is_malformed_and_the_rest_counts() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_is_an_error() {
-    let bytes = file_with_periods(&[1 << 56; 200]);
-    let error = fold(&bytes, &options()).err().unwrap();
-    assert!(
-        error.ends_with("the sum does not fit in 64 bits"),
-        "{error}"
-    );
-}
-
-#[test]
 fn a_recording_that_was_killed_gives_what_it_has() {
     let mut bytes = file(&story());
     // The size of the data is written at the end.
@@ -287,24 +277,18 @@ fn packed_records_are_told_like_others() {
 
 #[test]
 fn errors_say_where() {
-    let cases = [
-        (
-            file(&story())[..40].to_vec(),
-            "perf.data: byte 16: the file ends within its header",
-        ),
-        (
-            b"nothing of the kind".to_vec(),
-            "perf.data: byte 0: not a perf.data file",
-        ),
-        (
-            file(&[words(&[0])]),
-            "perf.data: byte 408: a record is smaller than its header",
-        ),
-    ];
-    for (bytes, reason) in cases {
-        assert_eq!(fold(&bytes, &options()).err().unwrap(), reason);
-    }
     let whole = file(&story());
+    for (bytes, reason) in [
+        (&whole[..40], "byte 16: the file ends within its header"),
+        (b"nothing of the kind", "byte 0: not a perf.data file"),
+        (
+            &file(&[words(&[0])]),
+            "byte 408: a record is smaller than its header",
+        ),
+    ] {
+        let error = fold(bytes, &options()).err().unwrap();
+        assert_eq!(error, format!("perf.data: {reason}"));
+    }
     let cut = fold(&whole[..whole.len() - 1], &options()).err().unwrap();
     assert!(cut.ends_with("the file ends within its records"), "{cut}");
 }

@@ -163,19 +163,6 @@ fn events_of_one_name_are_told_apart_by_what_was_asked_of_them() {
     }
 }
 
-/// Without the kernel there are switches, but no samples of them.
-#[test]
-fn waits_without_a_stack_are_their_threads() {
-    let records = [
-        POOL.comm("pool-1-thread-2"),
-        POOL.leaves(10, false),
-        returns(POOL, 35),
-    ];
-    let samples_of_none = POOL.sample(1, 40, 1, &[USER, 0x10]);
-    let recorded = recorded(&stream(&[records.concat(), samples_of_none]), None);
-    assert_eq!(folded(&recorded, 1, 1), "[pool-N-thread-N];[other] 25\n");
-}
-
 #[test]
 fn processes_are_told_apart() {
     let bytes = stream(&story());

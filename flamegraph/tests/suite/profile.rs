@@ -90,28 +90,6 @@ fn no_samples_are_an_error_with_a_reason() {
 }
 
 #[test]
-fn options_that_make_no_picture_are_refused() {
-    let profile = samples("a 1");
-    for options in [
-        Options {
-            width: 10,
-            ..Options::default()
-        },
-        Options {
-            min_width: flamegraph::svg::MinWidth::Pixels(f64::NAN),
-            ..Options::default()
-        },
-        Options {
-            value: 1,
-            ..Options::default()
-        },
-    ] {
-        assert!(profile.write_svg(Vec::new(), &options).is_err());
-    }
-    assert!("rainbow".parse::<flamegraph::svg::Palette>().is_err());
-}
-
-#[test]
 fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
     let profile = samples("f_[0];g_[j] 1\nf_[j];g_[j] 2\n");
     let frames = |merge_tiers| {

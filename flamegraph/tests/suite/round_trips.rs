@@ -243,25 +243,6 @@ proptest! {
     }
 
     #[test]
-    fn annotations_do_not_change_totals(stacks in stacks()) {
-        let profile = two_values(&stacks);
-        let mut plain = Vec::new();
-        profile.write_folded(&mut plain, 1, false).unwrap();
-        let back = samples(std::str::from_utf8(&plain).unwrap());
-        prop_assert_eq!(back.total(0).unwrap(), profile.total(1).unwrap());
-    }
-
-    #[test]
-    fn selfs_of_methods_add_up(stacks in stacks()) {
-        let stacks: Stacks = stacks.into_iter().filter(|(stack, ..)| !stack.is_empty()).collect();
-        let profile = two_values(&stacks);
-        let methods = profile.top(usize::MAX, 1).unwrap();
-        let total = profile.total(1).unwrap();
-        prop_assert_eq!(methods.iter().map(|method| method.self_value).sum::<i64>(), total);
-        prop_assert!(methods.iter().all(|method| method.self_value <= method.total_value && method.total_value <= total));
-    }
-
-    #[test]
     fn a_mean_is_exact_and_does_not_know_the_order(all in prop::collection::vec(stacks(), 1..6)) {
         let profiles: Vec<Profile> = all.iter().map(|stacks| two_values(stacks)).collect();
         let mean = |profiles: &mut dyn Iterator<Item = &Profile>| {
@@ -279,11 +260,4 @@ proptest! {
         }
     }
 
-    #[test]
-    fn the_mean_of_one_is_itself(stacks in stacks()) {
-        let profile = two_values(&stacks);
-        let mut merger = MeanMerger::new();
-        merger.add(&profile).unwrap();
-        prop_assert_eq!(content(&merger.finish().unwrap()), content(&profile));
-    }
 }

@@ -150,16 +150,6 @@ fn a_map_keeps_colours_from_picture_to_picture() {
 }
 
 #[test]
-fn a_reversed_picture_stands_on_leaves() {
-    let reversed = Options {
-        reverse: true,
-        ..Options::default()
-    };
-    let picture = svg(&samples("a;x 5\nb;x 6\n"), &reversed);
-    assert_eq!(details(&picture, "x"), "11 samples, 100.00%");
-}
-
-#[test]
 fn hostile_words_are_words() {
     let hostile = "</text>\"><script>alert(1)</script>&]]>";
     let options = Options {
