@@ -11,15 +11,12 @@ import pytest
 
 from hprofiler.agent import CheckedProcess
 from hprofiler.app.run import RunRequest, run
-from hprofiler.cli.commands import ps
 from hprofiler.cli.commands.doctor import verdict
 from hprofiler.cli.commands.run import exit_code
-from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import HostChecked, Reach, check_only, find_only
 from hprofiler.kubernetes import Access, connect
-from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
+from hprofiler.model import PROCESS, Host, Selector, Status, Target
 from hprofiler.resolve import Located
 from hprofiler.transport import Channel, ExecConnector, NoShell
 from tests.unit.kubernetes_server import serving, status
@@ -110,18 +107,6 @@ def test_a_shell_is_not_missed_where_nobody_named_the_container(
     (checked,) = check_only([host], ALL, SAMPLING, reach)
     assert [line.status for line in checked.outcomes] == [becomes]
     assert verdict([FINE, checked]) is (Exit.OK if becomes is Status.DEGRADED else Exit.PARTIAL)
-
-
-@pytest.mark.parametrize(("absent", "code"), [(Status.FAILED, Exit.PARTIAL), (Status.IDLE, Exit.OK)])
-def test_ps_says_by_its_exit_code_that_somebody_is_missing(
-    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, absent: Status, code: Exit
-) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"pod": "hello(); found(7); read()"})
-    line = Outcome("other", absent, "find", "the pod is Pending")
-    located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=(line,))
-    monkeypatch.setattr(chosen, "target", lambda options: located)
-    monkeypatch.setattr(chosen, "reach", lambda options, located: fleet.reach)
-    assert ps.command(parse(["ps", "-j", "java"])) is code
 
 
 RECORDS = """

@@ -62,13 +62,6 @@ def test_the_answer_is_what_the_hottest_own_method_does(tmp_path):
     ], "the hottest method takes more by itself than all that the other calls"
 
 
-def test_what_a_library_calls_back_is_not_the_librarys(tmp_path):
-    """A reader of JSON that calls the job's own code: that time is the job's."""
-    reader = f"{JOB};com/fasterxml/jackson/databind/ObjectMapper.readValue_[j]"
-    text = f"{reader};com/acme/Row.set_[j] 600\n{reader};java/util/HashMap.put_[j] 50\n{JOB} 350\n"
-    assert texts(of(run_of(tmp_path, text))) == ["60.0 % of CPU time is spent in Row.set."]
-
-
 @pytest.mark.parametrize(("gc", "told"), [(200, True), (100, False), (0, False)])
 def test_garbage_collection_is_a_finding_from_a_tenth_on(tmp_path, gc, told):
     found = texts(of(run_of(tmp_path, f"{JOB} {1000 - gc}\n{GC_THREAD} {max(gc, 1)}\n")))

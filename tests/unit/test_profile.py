@@ -70,33 +70,6 @@ def test_tables(job):
     assert "wait" in repr(job.top(1)) and "16" in repr(job)
 
 
-def test_the_table_for_pandas(job):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: its tables are not made here")
-    frame = job.to_pandas(annotate=False)
-    assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns) == ["stack", "samples"]
-    assert frame.attrs["units"] == {"samples": "count"}
-    assert frame["samples"].sum() == 16
-    assert "main;parse;match" in set(frame["stack"])
-
-
-@pytest.mark.parametrize("number", [-1, 2**64, -(2**70)])
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda job, number: job.total(number),
-        lambda job, number: job.pruned(frames=number),
-        lambda job, number: job.scale(-abs(number)),
-        lambda job, number: job.diff(job).changes(number),
-        lambda job, number: job.to_svg(width=number),
-        lambda job, number: Profile.from_bytes(JOB, time=(10**400, number)),
-    ],
-)
-def test_a_number_out_of_bounds_is_a_value_error(job, use, number):
-    with pytest.raises(ValueError):
-        use(job, number)
-
-
 def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
     (tmp_path / "job.folded").write_bytes(JOB)
     for wrong in (

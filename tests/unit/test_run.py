@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import stat
@@ -143,25 +142,6 @@ outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{{"pi
 recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[]); read()"""
 FULL = "cannot write the run folder {}: No space left on device: the report was not made"
 Record = Callable[[str], int]
-
-
-def reserved(folder: RunFolder) -> int:
-    """Bytes on the disk of files in the folder that are open and have no name."""
-    total = 0
-    for path in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # another thread may have closed it
-            target = os.readlink(path)
-            if target.startswith(f"{folder.path}/") and target.endswith(" (deleted)"):
-                total += path.stat().st_blocks * 512
-    return total
-
-
-def test_room_is_reserved_until_run_json_is_written(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "run")
-    assert reserved(folder) > 1 << 20
-    folder.write(RunRecord())
-    assert reserved(folder) == 0 and os.listdir(folder.path) == ["run.json"]
-    folder.release()
 
 
 @pytest.fixture
