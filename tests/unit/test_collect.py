@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.base.errors import RunFolderError
-from hprofiler.collect import Reach, find_only, reconnect
+from hprofiler.collect import find_only, reconnect
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING
 from tests.viewer.made_run import coverage_of
@@ -282,25 +282,6 @@ read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a he
     idle, doubt = fleet(one=body).collect()["one"].outcomes
     assert (doubt.status, doubt.pid, doubt.reason) == (Status.DEGRADED, None, "pid 9 (it hangs), and 1 more")
     assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
-
-
-def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
-    hosts = fleet(one=GOOD, two=GOOD)
-
-    class Broken:
-        become, bytes_sent, bytes_received = None, 0, 0
-
-        def connect(self):
-            raise ZeroDivisionError("oops")
-
-        def close(self):
-            pass
-
-    make = hosts.reach.transport_for
-    hosts.reach = Reach(lambda host: Broken() if host.name == "one" else make(host), hosts.reach.binaries)
-    results = hosts.collect()
-    assert "unexpected ZeroDivisionError: oops" in line(results["one"])[2]
-    assert line(results["two"], 7)[0] is Status.OK
 
 
 ASKED = """

@@ -145,20 +145,6 @@ def test_a_stream_that_cannot_be_used_is_an_error(job, line, says):
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
-def test_an_expression_without_a_match_is_an_error_that_lists_what_there_is(job, tmp_path):
-    done = hprofiler("convert", job, job, "--include", "no where", "-o", tmp_path / "x.svg")
-    assert (done.returncode, done.stderr.splitlines()) == (
-        4,
-        [
-            f"hprofiler: no samples of {job} and 1 more are left: no stack matches --include 'no where'",
-            "  it had samples 16, most of it in wait, match, read, main",
-        ],
-    )
-    done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
-    assert done.stderr == "hprofiler: --trim nowhere matches no frame: nothing was trimmed\n"
-
-
 SEVERAL = """java 1 [000] 1.0: 7 page-faults:
 \t1 main (/x)
 

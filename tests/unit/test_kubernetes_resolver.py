@@ -81,15 +81,6 @@ def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     assert (known["role"], known["executor"], known["process"]) == ("driver", "driver", "driver")
 
 
-def test_sidecars_among_the_init_containers(server: ApiServer, locate: Locate) -> None:
-    made = pod("a")
-    running = {"state": {"running": {}}, "containerID": "cri-o://" + "a" * 64}
-    made["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "copy"}]
-    made["status"]["initContainerStatuses"] = [{"name": "proxy", **running}, {"name": "copy", **running}]
-    server.pods = [made]
-    assert [host.name for host in locate().hosts] == ["a/main", "a/proxy"]
-
-
 def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("a", node="n1"), pod("b", node="n2", hostIP="10.0.0.2"), pod("c", node="n1")]
     hosts = locate(via="ssh", host_map={"n2": HostEntry("second", "me", 2222)}).hosts

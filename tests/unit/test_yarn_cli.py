@@ -152,33 +152,16 @@ def test_what_people_copy_from_elsewhere(typed: str, bases: list) -> None:
     assert list(base_urls(typed, "-c")) == bases
 
 
+RM = "yarn.resourcemanager."
+NAMED = {RM + "hostname": "rm"}
+HA = {RM + "ha.enabled": "true", RM + "ha.rm-ids": "a, b", RM + "hostname.a": "rm1"}
 SITES = [
-    ("by name", {"yarn.resourcemanager.hostname": "rm"}, ("http://rm:8088",)),
-    (
-        "in terms of another",
-        {
-            "yarn.resourcemanager.hostname": "rm",
-            "yarn.resourcemanager.webapp.address": "${yarn.resourcemanager.hostname}:1",
-        },
-        ("http://rm:1",),
-    ),
-    (
-        "everywhere",
-        {"yarn.resourcemanager.hostname": "rm", "yarn.resourcemanager.webapp.address": "0.0.0.0:1"},
-        ("http://rm:1",),
-    ),
-    ("tls", {"yarn.resourcemanager.hostname": "rm", "yarn.http.policy": "HTTPS_ONLY"}, ("https://rm:8090",)),
-    (
-        "two",
-        {
-            "yarn.resourcemanager.ha.enabled": "true",
-            "yarn.resourcemanager.ha.rm-ids": "a, b",
-            "yarn.resourcemanager.hostname.a": "rm1",
-            "yarn.resourcemanager.webapp.address.b": "rm2:9",
-        },
-        ("http://rm1:8088", "http://rm2:9"),
-    ),
-    ("nowhere", {"yarn.resourcemanager.hostname": "${env.RM}"}, None),
+    ("by name", NAMED, ("http://rm:8088",)),
+    ("by another", {**NAMED, RM + "webapp.address": "${yarn.resourcemanager.hostname}:1"}, ("http://rm:1",)),
+    ("everywhere", {**NAMED, RM + "webapp.address": "0.0.0.0:1"}, ("http://rm:1",)),
+    ("tls", {**NAMED, "yarn.http.policy": "HTTPS_ONLY"}, ("https://rm:8090",)),
+    ("two", {**HA, RM + "webapp.address.b": "rm2:9"}, ("http://rm1:8088", "http://rm2:9")),
+    ("nowhere", {RM + "hostname": "${env.RM}"}, None),
     ("by default", {}, None),
 ]
 
