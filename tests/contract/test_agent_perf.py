@@ -106,15 +106,6 @@ def test_a_jvm_in_namespaces_of_its_own(agent, burn_contained, where, option):
     assert not [name for name in left if name.startswith((".hprofiler", "perf-"))]
 
 
-def test_several_events_in_one_recording(agent, burn):
-    events = ["cpu", "page-faults", "context-switches"]
-    done = agent.record(burn(role="alloc", options=[FRAME_POINTERS]), engine="perf", events=events)
-    assert set(done.events) == set(events)
-    assert done.profile("page-faults").values == [("page-faults", "count")]
-    assert done.profile("context-switches").total(0) > 0
-    assert done.head("page-faults")["interval"] == 0
-
-
 @pytest.mark.usefixtures("tracepoints")
 def test_beside_a_tracepoint_other_events_have_the_frequency_asked_for(agent, burn):
     events = ["sched:sched_switch", "task-clock", "cpu-clock"]
@@ -137,14 +128,6 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
     assert "ended after" in done.outcome["reason"] and "have no names" in done.outcome["reason"]
     assert done.head()["samples"]["taken"] > LEAST
     assert good(result.of(other).outcome) and result.left == []
-
-
-def test_stopping_early_keeps_what_was_recorded(agent, burn):
-    burner = burn(options=[FRAME_POINTERS])
-    agent.begin(burner, engine="perf", duration=60)
-    time.sleep(1)  # recorded
-    head = agent.stop().of(burner).head()
-    assert 1 <= head["seconds"] < 50 and head["samples"]["taken"] > LEAST
 
 
 def family_of(agent):
@@ -191,13 +174,6 @@ def test_perf_limits_its_own_time(agent, burn):
     assert [Path(word.decode()).name for word in words[-4:-1]] == ["timeout", "37", "cat"]
     agent.stop()
     assert perf_of(agent) is None
-
-
-def test_auto_takes_perf_where_no_profiler_can_be_loaded(agent, burn):
-    done = agent.record(burn(options=[FRAME_POINTERS, NO_ATTACH]), engine="auto")
-    reason = done.outcome["reason"]
-    assert done.head()["engine"] == "perf" and "not by async-profiler" in reason
-    assert reason.count(NO_ATTACH) == 1 and f"restart the JVM without {NO_ATTACH}" in done.outcome["remedy"]
 
 
 def test_off_cpu_of_a_jvm_that_cannot_be_attached_lacks_java_frames(agent, burn):
