@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.contract.agent_driver import as_burnt, good
 from tests.contract.conftest import OTHER_USER
-from tests.lab import attach
-from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 

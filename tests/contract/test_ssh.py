@@ -5,20 +5,17 @@ Which keys a known_hosts file makes known, and what ssh_config means, is tested 
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.model import Host
-from tests.contract.agent_driver import ready
-from tests.contract.sshd import SSHD, connect_together, connected, free_port, make_key, refused, ssh_agent
+from tests.contract.sshd import SSHD, connect_together, connected, make_key, refused, ssh_agent
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
@@ -258,5 +255,3 @@ def test_a_peer_that_is_no_sshd(site, says, reason):
         host = Host("a", "127.0.0.1", None, peer.getsockname()[1])
         with pytest.raises(HostError, match=reason):
             site.connector(timeout=0.5).transport(host).connect()
-
-

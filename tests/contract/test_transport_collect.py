@@ -7,14 +7,13 @@ import re
 import shutil
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
-from hprofiler.collect import Reach, Stop, collect, find_only, reconnect
+from hprofiler.collect import Reach, Stop, collect, find_only
 from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
