@@ -304,10 +304,7 @@ impl<'a> Base<'a> {
             return (State::Left, format!("no session holds it{also}"));
         }
         match sweep.ended.iter().any(|session| name.contains(session)) {
-            true => (
-                State::Left,
-                format!("an agent that is left over holds it{also}"),
-            ),
+            true => (State::Left, format!("a leftover agent holds it{also}")),
             false => used("a session holds it"),
         }
     }
@@ -347,7 +344,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Held until it is gone, so that no session begins to use it meanwhile.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session uses it by now".to_owned());
+            return Err("a session has started to use it".to_owned());
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {

@@ -144,7 +144,7 @@ impl Jvm<'_> {
 
     fn stop(&self, library: &str) -> Result<(), Failure> {
         if is_in_use(&self.namespaces, &status_file(self.target)).map_err(Failure::plain)? {
-            return Err(Failure::plain("a session uses it by now"));
+            return Err(Failure::plain("a session has started to use it"));
         }
         self.load(library, &plan::stop("/dev/null"))?;
         match self.load(library, &plan::status("/dev/null"))? {

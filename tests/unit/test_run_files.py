@@ -1,4 +1,4 @@
-"""What somebody takes out of a run folder: a picture of it says how much of the run it is."""
+"""Files of a run folder as inputs: a picture says how much of the run it shows; others are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
-from tests.unit.test_cli import hprofiler
+from tests.unit.command import hprofiler
 from tests.unit.test_coverage import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -26,10 +26,10 @@ def run_in(path: Path, interrupted: bool = False) -> RunFolder:
     return folder
 
 
-def told(tmp_path: Path, *words: object, stdin: str = "") -> str:
+def told(tmp_path: Path, *words: object) -> str:
     out = tmp_path / "out.svg"
-    done = hprofiler("convert", *words, "-o", out, stdin=stdin.encode())
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = hprofiler("convert", *words, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
     return subtitle(out.read_text())
 
 
@@ -57,12 +57,6 @@ def test_a_picture_of_what_a_run_wrote_says_of_how_much_it_is(tmp_path, files, c
     assert told(tmp_path, *(folder.path / file for file in files)) == covered
 
 
-def test_what_the_user_says_wins(tmp_path):
-    file = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
-    assert told(tmp_path, file, "--subtitle", "mine") == "mine"
-    assert told(tmp_path, file, "--subtitle", "") == ""
-
-
 DAMAGED: dict[str, str] = {
     "brackets": "[" * 200_000,
     "none": "",
@@ -77,7 +71,7 @@ def test_the_picture_of_a_damaged_run_is_drawn_with_a_warning(tmp_path, text):
     (folder.path / "run.json").write_text(text)
     done = hprofiler("convert", folder.path / "cluster/cpu.pb.gz", "-o", tmp_path / "out.svg")
     assert done.returncode == 0
-    assert done.stderr.startswith(b"hprofiler: the picture does not say of how much it is: ")
+    assert done.stderr.startswith("hprofiler: the picture does not say of how much it is: ")
     assert subtitle((tmp_path / "out.svg").read_text()) == ""
 
 
@@ -91,3 +85,31 @@ def test_names_of_a_hostile_run_are_text_in_the_picture(tmp_path):
     said = told(tmp_path, folder.host_dir(name) / "cpu.pb.gz")
     assert said == "</text><script>\ufffd: 2 of 2 processes · 300 Hz for 60 s"
     assert "<script>\ufffd" not in (tmp_path / "out.svg").read_text()
+
+
+def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
+    folder = run_in(tmp_path / "run").path
+    out = tmp_path / "out.svg"
+    for name, what in (("run.json", "the run.json of a run"), ("report.html", "a page")):
+        done = hprofiler("convert", folder / name, "-o", out)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"hprofiler: cannot read {folder / name}: it is {what}, not a profile\n"
+            f"  the profile of all its processes is {folder / 'cluster/cpu.pb.gz'}\n",
+        )
+        copy = tmp_path / "copy.txt"
+        copy.write_bytes((folder / name).read_bytes())
+        for words in (["convert", copy, "-o", out], ["diff", copy, folder]):
+            done = hprofiler(*words)
+            assert (done.returncode, out.exists()) == (2, False)
+            assert "not a profile" in done.stderr and "name the profile it was made from" in done.stderr
+
+
+@pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])
+def test_what_hprofiler_prints_of_a_run_stands_for_its_folder(tmp_path, named):
+    folder = run_in(tmp_path / "run").path
+    made = hprofiler("report", folder / named)
+    assert (made.returncode, made.stdout, made.stderr) == (0, f"{folder / 'report.html'}\n", "")
+    assert hprofiler("outliers", folder / named).stdout == hprofiler("outliers", folder).stdout
+    compared = hprofiler("diff", folder / named, folder)
+    assert (compared.returncode, compared.stdout) == (0, hprofiler("diff", folder, folder).stdout)
