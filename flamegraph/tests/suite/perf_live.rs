@@ -1,22 +1,18 @@
 //! perf's pipe read as a stream, made by hand: waits, limits, selection by process; and streams that mean harm.
 
-mod perf_maker;
-#[path = "perf_maker/stream.rs"]
-mod stream;
-
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
-use perf_maker::{record, text, words};
-use stream::{event, wanted, Thread, USER};
+
+use crate::perf_maker::{event, record, text, wanted, words, Thread, USER};
 
 const KERNEL: u64 = -128i64 as u64;
 const SECOND: u64 = 1_000_000_000;
 
 /// cpu-clock is event 1, context-switches event 2.
-fn stream(records: &[Vec<u8>]) -> Vec<u8> {
+pub fn stream(records: &[Vec<u8>]) -> Vec<u8> {
     let start = [b"PERFILE2".to_vec(), words(&[16]), event(0, 1), event(3, 2)];
     [start.concat(), records.concat()].concat()
 }
@@ -55,7 +51,7 @@ fn folded(recorded: &Recorded, event: usize, value: usize) -> String {
 }
 
 /// Two threads of one process, one of another; a wait, a preemption, and a wait that does not end.
-fn story() -> Vec<Vec<u8>> {
+pub fn story() -> Vec<Vec<u8>> {
     vec![
         MAIN.comm("main"),
         POOL.comm("pool-1-thread-2"),
@@ -167,19 +163,6 @@ fn events_of_one_name_are_told_apart_by_what_was_asked_of_them() {
     }
 }
 
-/// Without the kernel there are switches, but no samples of them.
-#[test]
-fn waits_without_a_stack_are_their_threads() {
-    let records = [
-        POOL.comm("pool-1-thread-2"),
-        POOL.leaves(10, false),
-        returns(POOL, 35),
-    ];
-    let samples_of_none = POOL.sample(1, 40, 1, &[USER, 0x10]);
-    let recorded = recorded(&stream(&[records.concat(), samples_of_none]), None);
-    assert_eq!(folded(&recorded, 1, 1), "[pool-N-thread-N];[other] 25\n");
-}
-
 #[test]
 fn processes_are_told_apart() {
     let bytes = stream(&story());
@@ -264,36 +247,4 @@ fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
     finish.cpu_nanoseconds = Some(900);
     let recorded = live.finish(&finish).unwrap();
     assert_eq!(recorded.events[0].profile.total(1).unwrap(), 900);
-}
-
-/// Every stream here is read to an end or to an error, and then finished; the test is that it comes back.
-#[test]
-fn no_mutation_does_harm() {
-    let bytes = stream(&story());
-    let attempt = |bytes: &[u8]| {
-        let mut live = Live::new(wanted(), LiveLimits::default());
-        let _ = live.read(bytes);
-        let symbols = SymbolOptions::none();
-        let _ = live.finish(&Finish {
-            pid: None,
-            symbols: &symbols,
-            jit: &JitMaps::new(),
-            cpu_nanoseconds: Some(1),
-        });
-    };
-    for length in 0..bytes.len() {
-        attempt(&bytes[..length]);
-    }
-    for place in 0..bytes.len() {
-        for value in [0, 1, 0x7f, 0x80, 0xff] {
-            let mut changed = bytes.clone();
-            changed[place] = value;
-            attempt(&changed);
-        }
-        if let Some(eight) = bytes.get(place..place + 8) {
-            let mut changed = bytes.clone();
-            changed[place..place + 8].fill(if eight[0] == 0xff { 0 } else { 0xff });
-            attempt(&changed);
-        }
-    }
 }

@@ -1,5 +1,5 @@
 //! Golden files: each `tests/golden/flamegraph/NAME.folded` has its expected outputs beside it.
-//! `HPROFILER_BLESS=1 cargo test -p flamegraph --test golden` rewrites them; a missing one fails.
+//! `HPROFILER_BLESS=1 cargo test -p flamegraph golden` rewrites them; a missing one fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,8 @@
 //! Differences: what appeared, what vanished, what changed and by how much.
 
-use flamegraph::{read, Diff, Format, Profile, ReadOptions, ValueType};
+use flamegraph::{Diff, Profile, ValueType};
 
-fn samples(text: &str) -> Profile {
-    read(text.as_bytes(), &ReadOptions::of(Some(Format::Folded))).unwrap()
-}
-
-fn error<T>(result: flamegraph::Result<T>) -> String {
-    result.err().unwrap().to_string()
-}
+use crate::support::{error, samples};
 
 #[test]
 fn a_difference_is_of_shares() {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use flamegraph::{smaller_frames, Diff, Keep, Kind, NameRules, Pattern, Profile, ValueType};
+use flamegraph::{smaller_frames, Diff, Keep, Kind, NameRules, Pattern, Profile};
 use proptest::prelude::*;
+
+use crate::support::two_values;
 
 type Stacks = Vec<(Vec<String>, i64, i64)>;
 
@@ -38,10 +40,7 @@ fn stacks() -> impl Strategy<Value = Stacks> {
 }
 
 fn profile(stacks: &Stacks) -> Profile {
-    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
-    for (stack, samples, nanoseconds) in stacks {
-        profile.add_stack(stack, &[*samples, *nanoseconds]).unwrap();
-    }
+    let mut profile = two_values(stacks);
     profile.set_label("host", "h");
     profile
 }
@@ -159,29 +158,6 @@ proptest! {
     }
 
     #[test]
-    fn thread_groups_keep_totals(stacks in stacks()) {
-        let profile = profile(&stacks);
-        if let Ok(grouped) = profile.by_thread_group(NameRules::builtin()) {
-            prop_assert_eq!(totals(&grouped), totals(&profile));
-        }
-    }
-
-    #[test]
-    fn selected_values_are_what_they_were(stacks in stacks()) {
-        let profile = profile(&stacks);
-        let both = profile.select(&[1, 0]).unwrap().select(&[1, 0]).unwrap();
-        prop_assert_eq!(content(&both), content(&profile));
-        for value in 0..2 {
-            let one = profile.select(&[value]).unwrap();
-            prop_assert_eq!(totals(&one), vec![profile.total(value).unwrap()]);
-            let before = path_totals(&profile, value);
-            for (path, total) in path_totals(&one, 0) {
-                prop_assert_eq!(Some(&total), before.get(&path));
-            }
-        }
-    }
-
-    #[test]
     fn scaling_is_exact_where_it_can_be(stacks in stacks(), factor in 1..1000i32, exponent in -8..8i32) {
         let profile = profile(&stacks);
         let times = profile.scaled(f64::from(factor)).unwrap();
@@ -233,13 +209,6 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_pruned_from_what_fits(stacks in stacks()) {
-        let profile = profile(&stacks);
-        let pruned = profile.pruned(Keep::Frames(profile.node_count().max(1))).unwrap();
-        prop_assert_eq!(content(&pruned), content(&profile));
-    }
-
-    #[test]
     fn equal_profiles_do_not_differ(stacks in stacks(), factor in 1..9i32) {
         let profile = profile(&stacks);
         prop_assume!(profile.total(0).unwrap() > 0);
@@ -280,42 +249,4 @@ proptest! {
         }
     }
 
-    #[test]
-    fn no_rules_make_the_parser_crash(text in "\\PC{0,40}(\n\\PC{0,40}){0,4}") {
-        let _ = NameRules::parse(&text);
-    }
-}
-
-#[test]
-fn a_stack_of_100_000_frames_goes_through_every_operation() {
-    let stack: Vec<String> = (0..100_000)
-        .map(|depth| format!("f{}", depth % 10))
-        .collect();
-    let mut profile = Profile::new(vec![ValueType::samples()]);
-    profile.add_stack(&stack, &[3]).unwrap();
-    let deep = 100_000;
-    let f5 = Pattern::new("^f5$").unwrap();
-    assert_eq!(profile.inverted().unwrap().node_count(), deep);
-    assert_eq!(
-        profile
-            .including(std::slice::from_ref(&f5))
-            .unwrap()
-            .node_count(),
-        deep
-    );
-    assert_eq!(profile.trimmed(&f5).unwrap().node_count(), deep - 5);
-    assert_eq!(
-        profile
-            .canonical(NameRules::builtin())
-            .unwrap()
-            .node_count(),
-        deep
-    );
-    assert_eq!(profile.scaled(2.0).unwrap().total(0).unwrap(), 6);
-    assert_eq!(profile.select(&[0]).unwrap().node_count(), deep);
-    assert_eq!(profile.merged_tiers(0).unwrap().node_count(), deep);
-    assert_eq!(profile.pruned(Keep::Frames(10)).unwrap().node_count(), 11);
-    assert_eq!(profile.nodes(0).unwrap().last().unwrap().depth, 100_000);
-    let diff = Diff::of(&profile, &profile, 0, true).unwrap();
-    assert!(diff.changes(5).unwrap().is_empty());
 }

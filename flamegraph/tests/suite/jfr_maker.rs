@@ -1,14 +1,6 @@
-//! Recordings made by hand.
+//! JFR recordings made by hand.
 
-pub fn varint(mut number: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-    out
-}
+use crate::pprof_maker::varint;
 
 pub fn numbers(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|&number| varint(number)).collect()
@@ -27,113 +19,28 @@ pub fn event(kind: u64, fields: &[u8]) -> Vec<u8> {
     [padded.to_vec(), rest].concat()
 }
 
-/// Types by number, with their fields: name, type, whether pooled, whether an array.
-pub type Class = (
-    u64,
-    &'static str,
-    &'static [(&'static str, u64, bool, bool)],
-);
-
-pub const CLASSES: &[Class] = &[
-    (1, "boolean", &[]),
-    (2, "int", &[]),
-    (3, "long", &[]),
-    (4, "java.lang.String", &[]),
-    (5, "float", &[]),
-    (
-        10,
-        "java.lang.Thread",
-        &[
-            ("osName", 4, false, false),
-            ("osThreadId", 3, false, false),
-            ("javaName", 4, false, false),
-        ],
-    ),
-    (
-        11,
-        "java.lang.Class",
-        &[("name", 12, true, false), ("modifiers", 2, false, false)],
-    ),
-    (12, "jdk.types.Symbol", &[("string", 4, false, false)]),
-    (
-        13,
-        "jdk.types.Method",
-        &[("type", 11, true, false), ("name", 12, true, false)],
-    ),
-    (
-        14,
-        "jdk.types.StackTrace",
-        &[("truncated", 1, false, false), ("frames", 15, false, true)],
-    ),
-    (
-        15,
-        "jdk.types.StackFrame",
-        &[
-            ("method", 13, true, false),
-            ("lineNumber", 2, false, false),
-            ("type", 16, true, false),
-        ],
-    ),
-    (
-        16,
-        "jdk.types.FrameType",
-        &[("description", 4, false, false)],
-    ),
-    (17, "jdk.types.ThreadState", &[("name", 4, false, false)]),
-    (
-        18,
-        "test.Nested",
-        &[("ratio", 5, false, false), ("inner", 19, false, true)],
-    ),
-    (
-        19,
-        "test.Inner",
-        &[("flag", 1, false, false), ("label", 4, false, false)],
-    ),
-    (
-        30,
-        "jdk.ExecutionSample",
-        &[
-            ("startTime", 3, false, false),
-            ("sampledThread", 10, true, false),
-            ("stackTrace", 14, true, false),
-            ("state", 17, true, false),
-        ],
-    ),
-    (
-        31,
-        "jdk.ObjectAllocationInNewTLAB",
-        &[
-            ("startTime", 3, false, false),
-            ("eventThread", 10, true, false),
-            ("stackTrace", 14, true, false),
-            ("objectClass", 11, true, false),
-            ("allocationSize", 3, false, false),
-            ("tlabSize", 3, false, false),
-        ],
-    ),
-    (
-        5000,
-        "jdk.JavaMonitorEnter",
-        &[
-            ("startTime", 3, false, false),
-            ("duration", 3, false, false),
-            ("eventThread", 10, true, false),
-            ("stackTrace", 14, true, false),
-            ("monitorClass", 11, true, false),
-        ],
-    ),
-    (
-        32,
-        "jdk.ActiveSetting",
-        &[
-            ("startTime", 3, false, false),
-            ("id", 3, false, false),
-            ("name", 4, false, false),
-            ("value", 4, false, false),
-        ],
-    ),
-];
+/// Types, one a line: number, name, and fields as `name:type`, with `*` where pooled and `[]` where an array.
+pub const CLASSES: &str = "\
+1 boolean
+2 int
+3 long
+4 java.lang.String
+5 float
+10 java.lang.Thread osName:4 osThreadId:3 javaName:4
+11 java.lang.Class name:12* modifiers:2
+12 jdk.types.Symbol string:4
+13 jdk.types.Method type:11* name:12*
+14 jdk.types.StackTrace truncated:1 frames:15[]
+15 jdk.types.StackFrame method:13* lineNumber:2 type:16*
+16 jdk.types.FrameType description:4
+17 jdk.types.ThreadState name:4
+18 test.Nested ratio:5 inner:19[]
+19 test.Inner flag:1 label:4
+30 jdk.ExecutionSample startTime:3 sampledThread:10* stackTrace:14* state:17*
+31 jdk.ObjectAllocationInNewTLAB startTime:3 eventThread:10* stackTrace:14* objectClass:11* allocationSize:3 tlabSize:3
+5000 jdk.JavaMonitorEnter startTime:3 duration:3 eventThread:10* stackTrace:14* monitorClass:11*
+32 jdk.ActiveSetting startTime:3 id:3 name:4 value:4
+";
 
 /// Texts, each once, and elements that refer to them.
 #[derive(Default)]
@@ -161,21 +68,24 @@ impl Metadata {
         self.elements.extend(numbers(&words));
     }
 
-    pub fn event(classes: &[Class]) -> Vec<u8> {
+    pub fn event(classes: &str) -> Vec<u8> {
         let mut metadata = Metadata::default();
         metadata.element("root", &[], 1);
-        metadata.element("metadata", &[], classes.len());
-        for (id, name, fields) in classes {
+        metadata.element("metadata", &[], classes.lines().count());
+        for line in classes.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let fields = &words[2..];
             metadata.element(
                 "class",
-                &[("name", name), ("id", &id.to_string())],
+                &[("name", words[1]), ("id", words[0])],
                 fields.len(),
             );
-            for (name, class, pooled, array) in *fields {
-                let class = class.to_string();
-                let mut attributes = vec![("name", *name), ("class", class.as_str())];
-                attributes.extend(pooled.then_some(("constantPool", "true")));
-                attributes.extend(array.then_some(("dimension", "1")));
+            for field in fields {
+                let (name, class) = field.split_once(':').unwrap();
+                let number = class.trim_end_matches(['*', '[', ']']);
+                let mut attributes = vec![("name", name), ("class", number)];
+                attributes.extend(class.contains('*').then_some(("constantPool", "true")));
+                attributes.extend(class.ends_with(']').then_some(("dimension", "1")));
                 metadata.element("field", &attributes, 0);
             }
         }

@@ -1,9 +1,7 @@
 //! Stacks that are kept, dropped or cut by expressions on their frames.
 
-mod folded_text;
-
+use crate::support::{samples, text};
 use flamegraph::Pattern;
-use folded_text::{samples, text};
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {
     texts

@@ -1,4 +1,4 @@
-//! What one format holds, the others give back.
+//! What one format holds, the others give back; and merging commutes, associates, and loses nothing.
 //!
 //! | format | what it cannot carry |
 //! |---|---|
@@ -7,12 +7,13 @@
 //! | speedscope | nothing of a profile: labels and the values' names stand in members of our own |
 //! | JSON | nothing, but it is not read |
 
-#![cfg(feature = "formats")]
-
 use flamegraph::{
-    read, write, Format, Labels, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions,
+    read, write, Labels, MeanMerger, Merger, Profile, ReadOptions, ValueType, WriteFormat,
+    WriteOptions,
 };
 use proptest::prelude::*;
+
+use crate::support::{folded, samples, two_values};
 
 type Stacks = Vec<(Vec<String>, i64, i64)>;
 
@@ -41,24 +42,36 @@ fn labels() -> impl Strategy<Value = Labels> {
 }
 
 fn profile(stacks: &Stacks, labels: &Labels) -> Profile {
-    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
-    add(&mut profile, stacks);
+    let mut profile = two_values(stacks);
     for (name, value) in labels {
         profile.set_label(name, value);
     }
     profile
 }
 
-fn add(profile: &mut Profile, stacks: &Stacks) {
+fn named_values(stacks: &Stacks, names: [&str; 2]) -> Profile {
+    let values = names.map(|name| ValueType::new(name, "count")).to_vec();
+    let mut profile = Profile::new(values);
     for (stack, one, other) in stacks {
         profile.add_stack(stack, &[*one, *other]).unwrap();
     }
+    profile
 }
 
-fn two_values(stacks: &Stacks, names: [&str; 2], unit: &str) -> Profile {
-    let mut profile = Profile::new(names.map(|name| ValueType::new(name, unit)).to_vec());
-    add(&mut profile, stacks);
-    profile
+fn merged<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Profile {
+    let mut profiles = profiles.into_iter();
+    let mut sum = profiles.next().unwrap().clone();
+    for profile in profiles {
+        sum.merge(profile).unwrap();
+    }
+    sum
+}
+
+fn labelled(stacks: &Stacks, host: &str) -> Profile {
+    profile(
+        stacks,
+        &Labels::from([("host".into(), host.into()), ("job".into(), "j".into())]),
+    )
 }
 
 /// Folded text as it is written when no value is named.
@@ -72,10 +85,6 @@ fn differential(profile: &Profile) -> Vec<u8> {
     )
     .unwrap();
     out
-}
-
-fn folded(text: &[u8]) -> Profile {
-    read(text, &ReadOptions::of(Some(Format::Folded))).unwrap()
 }
 
 fn written(profile: &Profile, format: WriteFormat, value: usize) -> Vec<u8> {
@@ -103,7 +112,7 @@ fn through(profile: &Profile, format: WriteFormat) -> Profile {
 /// `thread 12 3` would be read as two counts, 12 and 3, if no other line said otherwise.
 #[test]
 fn names_that_end_in_numbers_are_no_counts() {
-    let samples = || vec![ValueType::samples()];
+    let values = || vec![ValueType::samples()];
     let cases = [
         (&["thread 12"][..], "thread [12] 3\n"),
         (&["a\n1", "b 7"][..], "a [1];b [7] 3\n"),
@@ -113,12 +122,12 @@ fn names_that_end_in_numbers_are_no_counts() {
         (&["a 1", "b 7_[j]"][..], "a 1;b 7_[j] 3\n"),
     ];
     for (stack, expected) in cases {
-        let mut profile = Profile::new(samples());
+        let mut profile = Profile::new(values());
         profile.add_stack(stack, &[3]).unwrap();
-        let text = written(&profile, WriteFormat::Folded, 0);
-        assert_eq!(String::from_utf8_lossy(&text), expected);
-        let back = folded(&text);
-        assert_eq!(back.values(), samples(), "{expected}");
+        let text = folded(&profile, 0);
+        assert_eq!(text, expected);
+        let back = samples(&text);
+        assert_eq!(back.values(), values(), "{expected}");
         assert_eq!(back.total(0).unwrap(), 3, "{expected}");
     }
 }
@@ -132,12 +141,11 @@ fn many_names_that_end_in_numbers_are_no_counts() {
         profile.add_stack(&[name], &[1]).unwrap();
     }
     profile.add_stack(&["zoo"], &[1]).unwrap();
-    let text = written(&profile, WriteFormat::Folded, 0);
-    assert!(text.starts_with(b"thread [10000] 1\n"));
-    assert_eq!(folded(&text).total(0).unwrap(), 9001);
-    let other = "aaa 1\n".to_string() + &String::from_utf8(text).unwrap().replace(['[', ']'], "");
-    let plain = folded(other.as_bytes());
-    assert_eq!(written(&plain, WriteFormat::Folded, 0), other.as_bytes());
+    let text = folded(&profile, 0);
+    assert!(text.starts_with("thread [10000] 1\n"));
+    assert_eq!(samples(&text).total(0).unwrap(), 9001);
+    let other = "aaa 1\n".to_string() + &text.replace(['[', ']'], "");
+    assert_eq!(folded(&samples(&other), 0), other);
 }
 
 proptest! {
@@ -152,6 +160,9 @@ proptest! {
         prop_assert_eq!(content(&pprof), content(&profile));
         let speedscope = through(&profile, WriteFormat::Speedscope);
         prop_assert_eq!(content(&speedscope), content(&profile));
+        let compact = through(&profile, WriteFormat::Compact);
+        prop_assert_eq!(content(&compact), content(&profile));
+        prop_assert_eq!(written(&compact, WriteFormat::Compact, 0), written(&profile, WriteFormat::Compact, 0));
         let back = through(&through(&speedscope, WriteFormat::Pprof), WriteFormat::Speedscope);
         prop_assert_eq!(content(&back), content(&profile));
         for format in [WriteFormat::Pprof, WriteFormat::Speedscope, WriteFormat::Json] {
@@ -162,7 +173,7 @@ proptest! {
     #[test]
     fn folded_text_comes_back_through_any_format(stacks in stacks()) {
         let text = written(&profile(&stacks, &Labels::new()), WriteFormat::Folded, 0);
-        let profile = folded(&text);
+        let profile = samples(std::str::from_utf8(&text).unwrap());
         for format in [WriteFormat::Pprof, WriteFormat::Speedscope, WriteFormat::Compact] {
             prop_assert_eq!(content(&through(&profile, format)), content(&profile));
         }
@@ -171,17 +182,17 @@ proptest! {
 
     #[test]
     fn a_difference_comes_back_with_both_counts(stacks in stacks()) {
-        let difference = two_values(&stacks, ["before", "after"], "count");
+        let difference = named_values(&stacks, ["before", "after"]);
         // A text without a line has no counts at all.
         prop_assume!(!difference.is_empty());
         let text = differential(&difference);
-        prop_assert_eq!(&content(&folded(&text)), &content(&difference));
+        prop_assert_eq!(&content(&samples(std::str::from_utf8(&text).unwrap())), &content(&difference));
         for format in [WriteFormat::Pprof, WriteFormat::Speedscope, WriteFormat::Compact] {
             let back = through(&difference, format);
             prop_assert_eq!(content(&back), content(&difference));
             prop_assert_eq!(&differential(&back), &text);
         }
-        let other = two_values(&stacks, ["before", "later"], "count");
+        let other = named_values(&stacks, ["before", "later"]);
         prop_assert_eq!(differential(&other), written(&other, WriteFormat::Folded, 0));
     }
 
@@ -207,4 +218,46 @@ proptest! {
         let written_labels: Labels = serde_json::from_value(json["labels"].clone()).unwrap();
         prop_assert_eq!(&written_labels, profile.labels());
     }
+
+    #[test]
+    fn merging_commutes_and_associates(a in stacks(), b in stacks(), c in stacks()) {
+        let (a, b, c) = (labelled(&a, "1"), labelled(&b, "1"), labelled(&c, "2"));
+        prop_assert_eq!(content(&merged([&a, &b])), content(&merged([&b, &a])));
+        let left = merged([&merged([&a, &b]), &c]);
+        let right = merged([&a, &merged([&b, &c])]);
+        prop_assert_eq!(content(&left), content(&right));
+        prop_assert_eq!(left.total(1).unwrap(), [&a, &b, &c].iter().map(|p| p.total(1).unwrap()).sum::<i64>());
+        prop_assert_eq!(left.labels().len(), 1, "hosts disagree, the job does not");
+    }
+
+    #[test]
+    fn many_at_once_are_what_one_by_one_makes(all in prop::collection::vec(stacks(), 1..30)) {
+        let profiles: Vec<Profile> = all.iter().map(|stacks| two_values(stacks)).collect();
+        let mut merger = Merger::new();
+        for profile in &profiles {
+            merger.add(profile.clone()).unwrap();
+        }
+        let sum = merger.finish().unwrap().unwrap();
+        prop_assert_eq!(content(&sum), content(&merged(&profiles)));
+        prop_assert_eq!(sum.node_count(), merged(&profiles).node_count());
+    }
+
+    #[test]
+    fn a_mean_is_exact_and_does_not_know_the_order(all in prop::collection::vec(stacks(), 1..6)) {
+        let profiles: Vec<Profile> = all.iter().map(|stacks| two_values(stacks)).collect();
+        let mean = |profiles: &mut dyn Iterator<Item = &Profile>| {
+            let mut merger = MeanMerger::new();
+            profiles.for_each(|profile| merger.add(profile).unwrap());
+            merger.finish().unwrap()
+        };
+        let forth = mean(&mut profiles.iter());
+        prop_assert_eq!(content(&forth), content(&mean(&mut profiles.iter().rev())));
+        let with_samples: Vec<_> = profiles.iter().filter(|profile| !profile.is_empty()).collect();
+        for value in 0..2 {
+            let sum: i64 = with_samples.iter().map(|profile| profile.total(value).unwrap()).sum();
+            let count = with_samples.len().max(1) as i64;
+            prop_assert_eq!(forth.total(value).unwrap(), (sum + count / 2) / count);
+        }
+    }
+
 }

@@ -1,18 +1,8 @@
 //! Formats in and out: what is recognised, what is kept, what is refused.
 
-#![cfg(feature = "formats")]
-
 use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
 
-mod texts;
-
-use texts::*;
-
-fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut out, bytes).unwrap();
-    out.finish().unwrap()
-}
+use crate::support::{detected, folded, gunzip, gzip, written};
 
 /// Zstandard frames whose blocks are not compressed, without a checksum.
 fn zst(bytes: &[u8]) -> Vec<u8> {
@@ -40,19 +30,6 @@ fn sample() -> Profile {
 }
 
 #[test]
-fn text_with_control_characters_is_text() {
-    for control in (1..0x20u8).filter(|byte| !b"\n\r\t".contains(byte)) {
-        for first in 0x21..0x7f {
-            let text = [
-                first, b'a', b'i', b'n', control, b';', b'b', b' ', b'3', b'\n',
-            ];
-            let profile = detected(&text).unwrap();
-            assert_eq!(profile.total(0).unwrap(), 3, "{text:?}");
-        }
-    }
-}
-
-#[test]
 fn text_that_begins_as_fields_do_is_text() {
     let text = b"recv;read;hive.exec;recv;read 749\norg.apache.spar\x1bk.Executor;Main.main;html.parse 1\n";
     assert_eq!(detected(text).unwrap().total(0).unwrap(), 750);
@@ -64,9 +41,7 @@ fn text_that_begins_as_fields_do_is_text() {
 #[test]
 fn a_profile_is_recognised_by_its_beginning() {
     let whole = written(&sample(), WriteFormat::Pprof);
-    let mut plain = Vec::new();
-    let mut gzip = flate2::read::MultiGzDecoder::new(&whole[..]);
-    std::io::Read::read_to_end(&mut gzip, &mut plain).unwrap();
+    let plain = gunzip(&whole);
     for end in 3..plain.len() {
         let error = detected(&plain[..end]).err().unwrap_or_default();
         assert!(
@@ -105,7 +80,7 @@ fn each_format_is_recognised_plain_and_compressed() {
     for (bytes, expected) in texts {
         for form in [
             bytes.to_vec(),
-            gz(bytes),
+            gzip(bytes),
             zst(bytes),
             [zst(b""), zst(bytes)].concat(),
         ] {
@@ -172,25 +147,6 @@ fn a_profile_always_has_a_value() {
     }
 }
 
-/// It is cut off before its first event, and lies in a file: those are not read as streams are.
-#[test]
-fn a_perf_data_file_without_events_has_a_value() {
-    let path = std::env::temp_dir().join(format!("hprofiler-cut-{}.data", std::process::id()));
-    std::fs::write(&path, b"PERFILE2\x10\0\0\0\0\0\0\0").unwrap();
-    let profile = flamegraph::read_path(&path, &ReadOptions::default());
-    std::fs::remove_file(&path).unwrap();
-    assert_eq!(profile.unwrap().values(), [ValueType::samples()]);
-}
-
-#[test]
-fn events_that_become_one_name_are_one_value() {
-    let text =
-        b"a 1 2.5: x\xff:\n\t1 f (/x)\n\na 1 2.6: x\xfe:\n\t1 f (/x)\n\na 1 2.7: y:\n\t1 f (/x)\n";
-    let profile = detected(text).unwrap();
-    assert_eq!(profile.values().len(), 2);
-    assert_eq!(folded(&profile, 0), "a;f 2\n");
-}
-
 #[test]
 fn what_is_no_profile_is_told_what_would_be_one() {
     let error = detected(b"<html>\n").err().unwrap().to_string();
@@ -212,7 +168,7 @@ fn what_stands_behind_compressed_data_is_a_warning() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     profile.add_stack(&["a"], &[1]).unwrap();
     let plain = written(&profile, WriteFormat::Folded);
-    for (name, mut bytes) in [("gzip", gz(&plain)), ("zstd", zst(&plain))] {
+    for (name, mut bytes) in [("gzip", gzip(&plain)), ("zstd", zst(&plain))] {
         assert!(detected(&bytes).unwrap().warnings().is_empty());
         bytes.extend_from_slice(b"-- signature --");
         let read = detected(&bytes).unwrap();
@@ -230,23 +186,15 @@ fn options_of_other_formats_are_refused() {
     let refused = |bytes: &[u8], set: Set| {
         let mut options = ReadOptions::default();
         set(&mut options);
-        let read = read(bytes, &options);
-        read.err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
+        read(bytes, &options)
+            .err()
+            .map_or(String::new(), |error| error.to_string())
     };
-    let cases: [(&str, Set); 9] = [
+    let cases: [(&str, Set); 4] = [
         ("time", |options| options.time = Some((0.0, 1.0))),
         ("estimate", |options| options.estimate = true),
         ("off-cpu", |options| options.off_cpu = true),
-        ("pid", |options| options.perf.pid = true),
-        ("tid", |options| options.perf.tid = true),
         ("kernel", |options| options.perf.kernel = true),
-        ("jit", |options| options.perf.jit = true),
-        ("addrs", |options| options.perf.addrs = true),
-        ("event-filter", |options| {
-            options.perf.event_filter = Some("cycles".to_string());
-        }),
     ];
     for (number, (name, set)) in cases.into_iter().enumerate() {
         let error = refused(b"a 1\n", set);
@@ -254,46 +202,7 @@ fn options_of_other_formats_are_refused() {
         assert!(error.starts_with(&expected), "{error}");
         assert!(error.ends_with(" only, and this is folded"), "{error}");
         let error = refused(perf, set);
-        assert_eq!(
-            error.ends_with("jfr only, and this is perf-script"),
-            number < 3,
-            "{error}"
-        );
+        let only = error.ends_with("jfr only, and this is perf-script");
+        assert_eq!(only, number < 3, "{error}");
     }
-}
-
-#[test]
-fn an_event_that_there_is_not_is_told_those_there_are() {
-    let text = b"java 1 2.5: 10 cycles:u:\n\tff f (/x)\n\njava 1 2.6: 10 faults:\n\tff f (/x)\n\n";
-    let mut options = ReadOptions::default();
-    options.perf.event_filter = Some("cache".to_string());
-    let error = read(text, &options).err().unwrap();
-    assert!(error.is_usage());
-    assert_eq!(
-        error.to_string(),
-        "no event \"cache\" in this recording; there are: cycles:u, faults"
-    );
-    options.perf.event_filter = Some("cycles".to_string());
-    assert_eq!(read(text, &options).unwrap().total(0).unwrap(), 10);
-}
-
-#[test]
-fn an_absurd_period_is_malformed_and_the_rest_counts() {
-    let text = b"java 1 2.5: 9223372036854775808 cycles:\n\tff f (/x)\n\njava 1 2.6: 10 cycles:\n\tff g (/x)\n\n";
-    let profile = detected(text).unwrap();
-    assert_eq!(
-        (folded(&profile, 0).as_str(), profile.malformed_lines()),
-        ("java;g 10\n", 1)
-    );
-}
-
-#[test]
-fn values_that_are_alike_stay_apart() {
-    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::samples()]);
-    profile.add_stack(&["a"], &[1, 2]).unwrap();
-    let back = detected(&written(&profile, WriteFormat::Speedscope)).unwrap();
-    assert_eq!(
-        (folded(&back, 0), folded(&back, 1)),
-        ("a 1\n".into(), "a 2\n".into())
-    );
 }

@@ -1,14 +1,25 @@
-//! What the streaming reader holds of a stream that never repeats itself. A test of its own program: others would
-//! take memory beside it.
+//! Memory that hostile input may take: a program of its own, and one test at a time, as others would take memory too.
 
+#[path = "suite/perf_maker.rs"]
 mod perf_maker;
-#[path = "perf_maker/stream.rs"]
-mod stream;
+#[path = "suite/pprof_maker.rs"]
+mod pprof_maker;
+
+use std::sync::Mutex;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits};
-use flamegraph::SymbolOptions;
-use perf_maker::words;
-use stream::{event, wanted, Thread, USER};
+use flamegraph::{read, Format, ReadOptions, SymbolOptions};
+use perf_maker::{event, wanted, words, Thread, USER};
+use pprof_maker::{bytes, message, number, sample};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A number of KiB from the process's status.
+fn kibibytes(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let (_, rest) = status.split_once(name).unwrap();
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
 
 /// An endless stream of ever new stacks, threads, mappings and names: made as it is read.
 struct Flood {
@@ -46,18 +57,10 @@ impl std::io::Read for Flood {
     }
 }
 
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 /// After the limits are reached four times as much of the stream takes no more memory.
 #[test]
 fn a_flood_is_held_to_the_limits() {
+    let _alone = ALONE.lock();
     let limits = LiveLimits {
         nodes: 20_000,
         places: 10_000,
@@ -76,7 +79,7 @@ fn a_flood_is_held_to_the_limits() {
             rest: begin,
         };
         live.read(rest).unwrap();
-        let held = resident_kib();
+        let held = kibibytes("VmRSS:");
         let recorded = live.finish(&Finish {
             pid: None,
             symbols: &SymbolOptions::none(),
@@ -90,4 +93,23 @@ fn a_flood_is_held_to_the_limits() {
     };
     let (some, many) = (flood(10_000), flood(40_000));
     assert!(many < some + 16_000, "{some} KiB, then {many} KiB");
+}
+
+#[test]
+fn mappings_of_one_long_name_take_the_memory_of_one() {
+    let _alone = ALONE.lock();
+    let name = format!("/x/m.so{}", "n".repeat(65_000));
+    let mapping = |id| bytes(3, &[number(1, id), number(5, 4)].concat());
+    let location = [number(1, 2), number(2, 9_999), bytes(4, &number(1, 1))].concat();
+    let mappings: Vec<Vec<u8>> = (1..10_000).map(mapping).collect();
+    let more = [
+        bytes(6, name.as_bytes()),
+        mappings.concat(),
+        bytes(4, &location),
+    ];
+    let message = message(&[more.concat(), sample(&[2], &[1])]);
+    let before = kibibytes("VmHWM:");
+    read(&message, &ReadOptions::of(Some(Format::Pprof))).unwrap();
+    let more = kibibytes("VmHWM:") - before;
+    assert!(more < 200 << 10, "650 MB if each has its own: {more} KiB");
 }

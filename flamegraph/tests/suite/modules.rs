@@ -1,14 +1,11 @@
 //! In which module functions lie: read where a format tells it, kept on the way, and no part of the frames.
 
-#![cfg(feature = "formats")]
-
-use std::io::{Read, Write};
-
 use flamegraph::{
-    read, write, Diff, Format, Kind, MeanMerger, Merger, NameRules, Profile, ReadOptions,
-    ViewerWriter, WriteFormat, WriteOptions,
+    read, Diff, Format, Kind, MeanMerger, Merger, NameRules, Profile, ReadOptions, ViewerWriter,
+    WriteFormat,
 };
-use flate2::read::ZlibDecoder;
+
+use crate::support::{body, inflated, written};
 
 /// Native, of the kernel, made at run time, and not known.
 const SCRIPT: &str = "\
@@ -38,20 +35,8 @@ fn modules(profile: &Profile) -> Vec<(&str, &str)> {
     profile.modules().collect()
 }
 
-fn written(profile: &Profile, format: WriteFormat) -> Vec<u8> {
-    let mut out = Vec::new();
-    write(profile, format, &mut out, &WriteOptions::default()).unwrap();
-    out
-}
-
 fn back(profile: &Profile, format: WriteFormat) -> Profile {
     read(&written(profile, format), &ReadOptions::default()).unwrap()
-}
-
-fn inflated(packed: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ZlibDecoder::new(packed).read_to_end(&mut bytes).unwrap();
-    bytes
 }
 
 const EXPECTED: [(&str, &str); 4] = [
@@ -94,22 +79,13 @@ fn without_modules_nothing_is_written_of_them() {
     let profile = script(SCRIPT);
     let text = written(&profile, WriteFormat::Folded);
     let plain = read(&text, &ReadOptions::default()).unwrap();
-    let body = |profile| inflated(&written(profile, WriteFormat::Compact)[4..]);
+    let content = |profile| body(&written(profile, WriteFormat::Compact));
     // What is read of older files: all but what stands at the end.
-    assert!(body(&profile).starts_with(&body(&plain)) && body(&profile) != body(&plain));
+    assert!(
+        content(&profile).starts_with(&content(&plain)) && content(&profile) != content(&plain)
+    );
     let json = written(&plain, WriteFormat::Json);
     assert!(!String::from_utf8_lossy(&json).contains("module"));
-}
-
-#[test]
-fn a_part_of_a_profile_has_the_modules_of_its_own_frames_alone() {
-    let mut with = one("f", &["/lib/x.so"]);
-    with.merge(&one("g", &["/lib/x.so"])).unwrap();
-    let only = with
-        .including(&[flamegraph::Pattern::new("^g$").unwrap()])
-        .unwrap();
-    assert_eq!(modules(&only), [("g", "x.so")]);
-    assert_eq!(modules(&back(&only, WriteFormat::Compact)), [("g", "x.so")]);
 }
 
 #[test]
@@ -157,17 +133,6 @@ fn libraries_unpacked_under_new_names_are_one_when_names_are_canonical() {
     let renamed = one("a$$Lambda$1/2", &["/lib/x.so"]);
     let renamed = renamed.canonical(NameRules::builtin()).unwrap();
     assert_eq!(modules(&renamed), [("a$$Lambda", "x.so")]);
-}
-
-#[test]
-fn rules_see_each_module_alone() {
-    let rules = NameRules::parse("[modules]\n^lib(.)\\.so$ => $1\n^gone$ =>\n").unwrap();
-    let profile = one("f", &["/liba.so", "/libb.so", "/gone"]);
-    let profile = profile.canonical(&rules).unwrap();
-    assert_eq!(modules(&profile), [("f", "a, b")]);
-    let many = one("f", &["/liba.so", "/libb.so", "/c", "/d"]);
-    let many = many.canonical(&rules).unwrap();
-    assert_eq!(modules(&many), [("f", "several modules")]);
 }
 
 /// One name in the kernel, in a library, and as a method of Java's.
@@ -243,31 +208,6 @@ fn a_host_with_endless_modules_takes_no_room_of_others() {
 }
 
 #[test]
-fn a_page_carries_them() {
-    let data = |profiles: &[Profile]| {
-        let mut writer = ViewerWriter::new();
-        for profile in profiles {
-            writer.add(profile, 0).unwrap();
-        }
-        let mut out = Vec::new();
-        writer.finish(&mut out).unwrap();
-        inflated(&out)
-    };
-    let bytes = data(&[
-        one("f", &["/a/x.so"]),
-        one("g", &["/y.so"]),
-        one("f", &["/z.so"]),
-    ]);
-    // Names are f, g, native.
-    assert!(bytes.ends_with(b"\x02\x0ax.so, z.so\x04y.so\x03\x01\x02\x00\x03\x00\x00\x00"));
-    let plain = read(b"native;f 1\n", &ReadOptions::default()).unwrap();
-    assert!(
-        data(&[plain]).ends_with(&[1, 1, 2, 1, 1]),
-        "one column, and nothing behind it"
-    );
-}
-
-#[test]
 fn names_and_modules_that_mean_harm_are_text() {
     for module in ["<img onerror=x>", "a\"b\\c", "x\u{202e}y", "a, b"] {
         let profile = one("f", &[module]);
@@ -290,43 +230,4 @@ fn names_and_modules_that_mean_harm_are_text() {
     ] {
         assert!(modules(&one("f", &[module])).is_empty(), "{module}");
     }
-}
-
-#[test]
-fn no_damage_does_harm() {
-    let profile = script(SCRIPT);
-    let compact = written(&profile, WriteFormat::Compact);
-    let mut pprof = Vec::new();
-    let packed = written(&profile, WriteFormat::Pprof);
-    flate2::read::GzDecoder::new(&packed[..])
-        .read_to_end(&mut pprof)
-        .unwrap();
-    let again = |body: &[u8]| {
-        let mut out = flate2::write::ZlibEncoder::new(b"HPT1".to_vec(), Default::default());
-        out.write_all(body).unwrap();
-        out.finish().unwrap()
-    };
-    let mut came_back = 0;
-    let mut try_it = |bytes: &[u8], format| {
-        if let Ok(damaged) = read(bytes, &ReadOptions::of(Some(format))) {
-            came_back += 1;
-            assert!(modules(&damaged).len() <= damaged.node_count());
-            written(&damaged, WriteFormat::Pprof);
-            written(&damaged, WriteFormat::Json);
-        }
-    };
-    let body = inflated(&compact[4..]);
-    for (whole, format) in [(body, Format::Compact), (pprof, Format::Pprof)] {
-        for place in 0..whole.len() {
-            for flipped in [1, 2, 0x80, 0xff] {
-                let mut damaged = whole.clone();
-                damaged[place] ^= flipped;
-                match format {
-                    Format::Compact => try_it(&again(&damaged), format),
-                    _ => try_it(&damaged, format),
-                }
-            }
-        }
-    }
-    assert!(came_back > 100, "most names may be anything");
 }
