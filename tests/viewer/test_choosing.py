@@ -179,27 +179,6 @@ def test_a_link_chooses_event_scope_and_threads(viewer: Viewer, page: Path) -> N
     assert Select(viewer.element("thread")).first_selected_option.text == "worker"
 
 
-def test_hosts_are_read_for_the_event_they_were_asked_for(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    # Each host takes a turn of its own, and meanwhile another event is looked at.
-    viewer.driver.execute_async_script(
-        """const done = arguments[0], press = (id) => document.getElementById(id).click();
-        let now = performance.now();
-        performance.now = () => (now += 1000);
-        press("view-methods");
-        press("view-graph");
-        document.getElementById("events").children[1].click();
-        let turns = 20;
-        const wait = () => (turns-- ? setTimeout(wait) : done());
-        wait();"""
-    )
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
-    viewer.element("view-methods").click()
-    viewer.until("return document.getElementById('methods-body').innerText.includes('of 2')")
-    hosts = {row[2]: " ".join(row) for row in table(viewer, "methods")}
-    assert "2 of 2" in hosts["cold"] and "n2 100 %" in hosts["cold"]
-
-
 def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
     by_kind = viewer.color(0.3, 3)

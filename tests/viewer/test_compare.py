@@ -116,23 +116,6 @@ def test_out_of_a_zoomed_comparison(viewer: Viewer, page: Path, way: str) -> Non
     assert viewer.hover(0.95, 1).splitlines()[0] == "x"
 
 
-def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
-    # In two places m changes by 20 and 40 points: no frame does by as much as the method.
-    hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
-    made = [MadeHost(name, {7: folded}) for name, folded in hosts.items()]
-    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "compare", HOT)
-    shares = viewer.driver.execute_script(
-        "return [...document.querySelectorAll('#changes-body .delta')].map("
-        "(bar) => Number(bar.style.getPropertyValue('--share')))"
-    )
-    by_name = dict(zip(names(viewer, "changes", 5), shares, strict=False))
-    assert by_name == {
-        "m": 1.0,
-        **dict.fromkeys("xyz", pytest.approx(1 / 3)),
-        **dict.fromkeys("abc", pytest.approx(0.0)),
-    }
-
-
 def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "compare", f"{HOT}&with=host:1")
     viewer.driver.find_element(By.XPATH, "//*[@id='compare-measure']/button[.='Amounts']").click()
@@ -204,18 +187,6 @@ def test_lists_of_a_large_comparison_come_after_its_picture(viewer: Viewer, larg
     viewer.element("view-compare").click()
     viewer.until(shown)
     assert viewer.text("only-there").splitlines()[1:] == ["16.7 % lone"]
-
-
-@pytest.mark.parametrize("other, noise", [("host:1", "±"), ("sum", "?")])
-def test_noise_of_a_large_comparison_comes_after_its_lists(
-    viewer: Viewer, large_page: Path, other: str, noise: str
-) -> None:
-    """A host and the sum have samples in common: of those no noise is known."""
-    viewer.open(large_page, f"view=compare&scope=host:0&with={other}")
-    cells = "[...document.querySelectorAll('.changes tbody tr')].map((row) => row.innerText)"
-    viewer.until(
-        f"const rows = {cells}; return rows.length > 2 && rows.every((row) => row.includes('{noise}'))"
-    )
 
 
 def test_lists_that_cannot_be_made_are_reported(viewer: Viewer, large_page: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
@@ -27,10 +26,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(
         make_run(tmp_path_factory.mktemp("keys") / "run", hosts, events=("cpu", "alloc")).path
     ).page
-
-
-def held(viewer: Viewer, modifier: str, key: str) -> None:
-    ActionChains(viewer.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
 
 def tab_to(viewer: Viewer, id: str) -> None:
@@ -165,17 +160,6 @@ def test_cells_of_hosts_are_no_stops_between_methods(viewer: Viewer, page: Path)
     viewer.driver.execute_script(f"{links}[0].focus()")
     viewer.press(Keys.TAB)
     assert viewer.driver.execute_script(f"return document.activeElement === {links}[1]")
-
-
-def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    tab_to(viewer, "graph-scroller")
-    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
-    viewer.press("C")
-    viewer.until_text("copy-stack", "Copied")
-    viewer.press("/")
-    held(viewer, Keys.CONTROL, "v")
-    viewer.until("return document.getElementById('search').value === 'a;hot 60'")
 
 
 def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, page: Path) -> None:

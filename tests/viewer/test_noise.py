@@ -119,24 +119,6 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
     assert 10 < strength(viewer, 0.1, 2) < 70, "cold"
 
 
-def test_lists_stay_where_noise_is_not_known(viewer: Viewer, tmp_path: Path) -> None:
-    """Made once more they would lose the focus that is in them."""
-    texts = [f"work;{name} 500000\nwork;cold 500000\n" for name in ("old", "new")]
-    hosts = [MadeHost("n", events={"alloc": {1: text}}) for text in texts]
-    sides = [make_run(tmp_path / str(n), [host], events=("alloc",)).path for n, host in enumerate(hosts)]
-    compared(viewer, *sides, tmp_path / "x.html")
-    assert "is not known" in noise_note(viewer)
-    viewer.driver.execute_script(
-        "window.made = 0;"
-        "new MutationObserver((changes) => { window.made += changes.length; })"
-        ".observe(document.querySelector('.unique'), {childList: true});"
-        "document.querySelector('.noise-note').textContent = '';"
-        "location.hash += '&normalize=0'"
-    )
-    assert "is not known" in noise_note(viewer)
-    assert viewer.driver.execute_script("return window.made") == 1
-
-
 def test_what_is_no_chance_is_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
     sides = sides_of(
         tmp_path,

@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import TASK, MadeHost, make_run
+from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.page_objects import (
     box,
     choose,
@@ -216,13 +216,6 @@ def test_methods_sort_by_columns_both_ways(
     assert viewer.state().endswith(f"sort=-{key}")
 
 
-@pytest.mark.parametrize(("key", "first"), [("hosts", {"a", "b", "c"}), ("most", {"c", "d"})])
-def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: set[str]) -> None:
-    viewer.open(page, f"view=methods&sort={key}")
-    viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
-    assert set(names(viewer, "methods", 2)[: len(first)]) == first
-
-
 def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     assert sorted_by(viewer, "methods", "name") == "ascending"
@@ -248,13 +241,6 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
     viewer.press(Keys.ARROW_DOWN, Keys.ENTER)
     viewer.until_text("sandwich-panel", "40.0 % total, 40.0 % self")
     assert box(viewer, "sandwich-method") == "c"
-
-
-def test_a_click_anywhere_in_a_row_of_methods_leads_to_the_sandwich(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "methods", "scope=host:0")
-    viewer.driver.find_element(By.CSS_SELECTOR, "#methods-body tr .total .bar").click()
-    viewer.until("return !document.getElementById('sandwich-panel').hidden")
-    assert box(viewer, "sandwich-method") == "c" and box(viewer, "scope") == "hot"
 
 
 def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
@@ -335,24 +321,6 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     assert "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt" in run
     assert "3 of 3 processes on 3 of 3 hosts" in run
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
-
-
-def test_hosts_that_nothing_is_compared_with_lead_to_no_comparison(viewer: Viewer, tmp_path: Path) -> None:
-    """The other host has only what trimming leaves out, and is on the page because of another event."""
-    task = ";".join(TASK)
-    hosts = [
-        MadeHost("one", {1: f"{task};z 90\n"}, events={"alloc": {1: f"{task};make 1048576\n"}}),
-        MadeHost("other", {2: "idle 90\n"}, events={"alloc": {2: f"{task};make 1048576\n"}}),
-    ]
-    run = make_run(tmp_path / "run", hosts, events=("alloc", "cpu"))
-    viewer.open(make_report(run.path, trim=True).page, "view=hosts&event=cpu")
-    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody tr")
-    shown = [row.text for row in rows if row.is_displayed()]
-    assert [row.split()[0] for row in shown] == ["one", "other"]  # as written, not by the hottest method
-    assert not any("Compare" in row for row in shown)
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
-    viewer.until("return !location.hash.includes('event=cpu')")
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare other with the rest']")
 
 
 def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
