@@ -31,13 +31,9 @@ class Kept:
         self.agent, self.token, self.burner = agent, token, burner
         agent.begin(burner, **{"duration": 60, **options})
 
-    def burn_a_while(self):
-        before = self.burner.counters()
-        wait_for("CPU time", lambda: (self.burner.counters() - before).nanos > 5e8)
-
     def lose(self):
         """The connection, once something is recorded."""
-        self.burn_a_while()
+        self.burner.burn(5e8)
         self.agent.close_stdin()
         wait_for("the JVM is let go", self.is_let_go)
 
@@ -99,7 +95,7 @@ def test_it_may_be_lost_again(keep, new_agent):
 @pytest.mark.nightly
 def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
     kept = keep(lease=SHORT)
-    kept.burn_a_while()
+    kept.burner.burn(5e8)
     wait_for("the end of the lease", kept.is_let_go)
     kept.agent.send("ping")
     assert "lease" in kept.agent.expect("interrupted")["reason"]
@@ -150,7 +146,7 @@ def name_of(token):
 
 def test_a_wrong_token_or_place_gets_nothing_and_disturbs_nothing(keep, new_agent):
     kept = keep()
-    kept.burn_a_while()
+    kept.burner.burn(5e8)
     for token, received in ((secrets.token_hex(16), kept.agent.received), (kept.token, 1 << 40)):
         other = new_agent()
         assert not other.resume(token, received)
