@@ -1,4 +1,4 @@
-"""The view that compares two scopes, in a real browser; shares and amounts are known."""
+"""The view that compares two scopes, with known shares and amounts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(viewer: Viewer, page: Path, state: str) -> None:
-    """The comparison, once it is known what in it may be chance."""
+    """Open the comparison, and wait for its noise."""
     show(viewer, page, "compare", state)
     viewer.until("return document.querySelector('.noise-note').textContent !== ''")
     viewer.still()
@@ -190,7 +190,7 @@ def test_lists_of_a_large_comparison_come_after_its_picture(viewer: Viewer, larg
 
 
 def test_lists_that_cannot_be_made_are_reported(viewer: Viewer, large_page: Path) -> None:
-    """Memory that runs out while they are made, which a reader can do nothing about but know it."""
+    """Out of memory while they are made."""
     show(viewer, large_page, "compare", HOT)
     viewer.until(f"return !{BUSY}.includes('true')")
     viewer.driver.execute_script(

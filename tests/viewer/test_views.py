@@ -1,4 +1,4 @@
-"""The viewer's views in a real browser: each used as a reader does, and its shares are known."""
+"""The views, with known shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from tests.viewer.page_objects import (
     is_match,
     name_at,
     names,
-    rows_by_name,
     show,
     sorted_by,
     table,
@@ -65,7 +64,7 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
 
 
-def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, page: Path) -> None:
+def test_the_status_of_merged_graphs_has_shares_of_the_whole(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     viewer.click(0.7, 2)  # b, of c's 120 samples in all of them
@@ -85,7 +84,7 @@ def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, pag
     assert copied_stack(viewer) == "b;c 100"
 
 
-def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, page: Path) -> None:
+def test_frames_above_the_zoom_have_a_share_of_the_view(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.click(0.2, 2)
     viewer.until_text("frame-name", "b")
@@ -93,7 +92,7 @@ def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, pa
     assert tooltip(viewer, 0.2, 1)[""] == "a" and "Of view" not in tooltip(viewer, 0.2, 1)
 
 
-def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
+def test_zooming_into_narrow_frames_shows_them(viewer: Viewer, tmp_path: Path) -> None:
     path = tmp_path / "narrow.html"
     flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
     write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
@@ -157,7 +156,7 @@ def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, pag
     assert "Choose a method" in viewer.text("sandwich-panel")
 
 
-def test_methods_shows_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> None:
+def test_methods_show_their_costs_and_hosts(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     rows = {row[2]: [row[0], row[1], row[3], row[5]] for row in table(viewer, "methods")}
@@ -255,7 +254,7 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
-def test_the_hottest_methods_are_shown_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: Path) -> None:
     for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
         viewer.open(page, state)
         assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
@@ -293,7 +292,7 @@ def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
     assert box(viewer, "scope") == "cool2" and "scope=host%3A2" in viewer.state()
 
 
-def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_page: Path) -> None:
+def test_a_differing_method_leads_to_a_comparison(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "hosts")
     row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
     assert row.text.startswith("worker08.prod.example")
@@ -305,14 +304,6 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 5)] == ["Pattern.sequence"]
     viewer.canvas = "compare-canvas"
     assert is_match(viewer.color(0.3, 11))
-
-
-def test_any_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "hosts")
-    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare cool1 with the rest']").click()
-    viewer.until("return !document.getElementById('compare-panel').hidden")
-    assert box(viewer, "compare-with") == "All but cool1"
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
 
 
 def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
