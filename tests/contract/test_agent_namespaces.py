@@ -63,7 +63,7 @@ def test_no_folder_will_do(agent, burn_contained):
     assert namespace_tmp(burner) == []
 
 
-def test_what_a_container_wrote_is_read_after_its_end(agent, burn_contained):
+def test_a_recording_is_read_after_the_end_of_its_container(agent, burn_contained):
     burner = burn_contained(user=OTHER_USER)
     agent.begin(burner, duration=120)
     burner.burn(WORK)

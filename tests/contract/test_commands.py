@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -168,16 +167,3 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     assert run["interrupted"] and recording["process"]["pid"] == burner.pid
     assert recording["samples"]["taken"] > 0 and recording["seconds"] < LONG
     assert (folder / "report.html").stat().st_size > 1000
-
-
-def test_a_terminal_that_hangs_up_while_a_host_is_connected_to(tmp_path):
-    """The host takes the connection and says nothing."""
-    audit = tmp_path / "audit"
-    with socket.create_server(("127.0.0.1", 0)) as host:
-        host.settimeout(procs.PATIENCE)
-        port = host.getsockname()[1]
-        terminal = OnTerminal("ps", "-h", "127.0.0.1", "--port", port, "-j", "java", "--audit", audit)
-        host.accept()
-        code = terminal.hang_up()
-    last = lines(audit)[-1]
-    assert (code, last["what"], last["exit_code"]) == (129, "end", 129)

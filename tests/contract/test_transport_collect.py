@@ -15,7 +15,6 @@ from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.collect import Reach, Stop, collect, find_only
 from hprofiler.model import Host, Sampling, Selector, Status
-from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import as_burnt, leftovers
@@ -84,13 +83,6 @@ def assert_good(result, burner):
     assert is_good(line)
 
 
-def test_locally(burner):
-    run = Run([Host("here", "localhost")], LocalTransport)
-    assert_good(run.result(), burner)
-    assert run.sink.kept["here"].startswith(b"HPT1")
-    assert not of_host(run.result()), of_host(run.result())
-
-
 def test_over_ssh_with_one_host_down_and_one_idle(site, burner):
     hosts = [site.host(site.server(), "up"), Host("down", "127.0.0.1", None, free_port())]
     run = Run(hosts, site.connector().transport)
@@ -154,7 +146,7 @@ def test_the_session_is_killed(interrupted, burner, become):
 
 
 @pytest.mark.nightly
-def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(interrupted, burner, new_agent):
+def test_a_killed_agent_is_reported_and_cleanup_removes_its_leftovers(interrupted, burner, new_agent):
     _, agents, run = interrupted()
     for agent in agents:
         signal.pidfd_send_signal(agent, signal.SIGKILL)
