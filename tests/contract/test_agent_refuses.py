@@ -177,7 +177,8 @@ def test_root_reads_a_file_that_the_user_may_read(agent, pretend_jvm, tmp_path):
     own.chmod(0o600)
     os.chown(own, READER, READER)
     (tmp_path / "link").symlink_to("arguments")
-    assert {process["main_class"] for process in answers_about(agent, pretend_jvm("link"))} == {"org.example.Main"}
+    answers = answers_about(agent, pretend_jvm("link"))
+    assert {process["main_class"] for process in answers} == {"org.example.Main"}
 
 
 def test_a_file_that_hangs_does_not_hold_up_the_search(agent, pretend_jvm, tmp_path, burn):
