@@ -36,7 +36,7 @@ def _recorded(event: str, processes: dict[int, str]) -> dict[str, dict]:
 def compared(viewer: Viewer, before: Path, after: Path, out: Path, state: str = "") -> Changes:
     """The page of two runs, opened, and what Python says of them."""
     made = two_runs(before, after)
-    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made)
+    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
     made.write(changes, out)
     viewer.open(out, state)
     return changes
