@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ class Prof(Machine):
 
     def agent(self) -> str:
         """The path of the agent, which a session has put there."""
-        with self.session("sudo") as session:
+        with closing(self.session("sudo")) as session:
             assert session.hello.host.uid == 0
             session.bye()
         return self.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").strip()

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ class Bare(Machine):
 
     def start(self, before: str = "", path: str = "$PATH", sudo=None, become: str = "") -> tuple[bool, int]:
         """(pushed, commands opened) of one session that ends well."""
-        with self.session(sudo, f"PATH={path}; {before}", become) as session:
+        with closing(self.session(sudo, f"PATH={path}; {before}", become)) as session:
             assert not sudo or session.hello.host.uid == 0
             session.bye()
         return session.pushed, self.opened
