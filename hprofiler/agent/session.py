@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hprofiler.agent import bootstrap, messages, requests, visiting
-from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.agent.messages import (
     Checked,
     Done,
@@ -33,6 +33,7 @@ from hprofiler.agent.requests import LEASE_SECONDS, Plan
 from hprofiler.agent.talk import Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
+from hprofiler.base.resources import Blob
 from hprofiler.model import Process, Sampling
 from hprofiler.transport.base import Transport
 
