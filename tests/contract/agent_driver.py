@@ -275,7 +275,7 @@ class Agent:
         found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
         keys = ("pid", "start_time", "label", "labels", "engine")
         processes = [{key: one[key] for key in keys if key in one} for one in found]
-        also = {key: members[key] for key in ("versions", "agent_cpu", "agent_memory") if key in members}
+        also = {key: members[key] for key in ("versions", "agent_cpu") if key in members}
         wanted = {key: value for key, value in members.items() if key not in also}
         return {"sampling": sampling(**wanted), "processes": processes, **also}
 
@@ -292,7 +292,7 @@ class Agent:
     ) -> tuple[list[int], dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not.
 
-        `members` are the sampling's, or `agent_cpu`, `agent_memory`, `versions` of the request.
+        `members` are the sampling's, or `agent_cpu`, `versions` of the request.
         """
         request = self.request(programs, members)
         used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
@@ -366,12 +366,12 @@ class Agent:
 
     def leftovers(self) -> list[Event]:
         """The list of a cleanup's dry run."""
-        self.send("clean", kept=False, dry=True)
+        self.send("clean", dry=True)
         return list(self.expect("leftovers")["entries"])
 
-    def clean(self, kept: bool = True) -> dict[str, list[Any]]:
+    def clean(self) -> dict[str, list[Any]]:
         """Clean up. The paths or pids by what was done to them, and all that failed."""
-        self.send("clean", kept=kept)
+        self.send("clean")
         event = self.expect("leftovers")
         done: dict[str, list[Any]] = {
             result: [entry["pid"] or entry["path"] for entry in event["entries"] if entry["result"] == result]

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     os::low_priority::be_modest();
-    resources::limits::Limits::set(&Default::default(), 0);
+    resources::limits::Limits::set(1.0, 0);
     os::audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {

@@ -9,7 +9,7 @@ use crate::discovery::own_group::OwnGroup;
 use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
-use crate::wire::events::{Event, Ignored, Process};
+use crate::wire::events::{split_off_excess, Event, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
 use crate::wire::requests::Query;
@@ -215,16 +215,9 @@ fn not_known(process: &Seen) -> Option<String> {
     is_within_reach(process.uid).then(|| format!("{missing}: it may match"))
 }
 
-/// The first processes, `most` at most and as many as fit into a line, and a word about the others.
+/// The first processes, `most` at most and as many as fit into a line, and a note about the others.
 pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
-    let size = |process: &Process| serde_json::to_string(process).map_or(0, |text| text.len() + 1);
-    let mut room = LONGEST;
-    let fit = processes.iter().take(most).take_while(|process| {
-        let left = room.checked_sub(size(process));
-        room = left.unwrap_or(0);
-        left.is_some()
-    });
-    let others = processes.split_off(fit.count());
+    let others = split_off_excess(&mut processes, most, LONGEST);
     let left_out = others.first().map(|first| Ignored {
         pid: first.pid,
         reason: format!("{} processes are more than can be listed", others.len()),

@@ -17,7 +17,6 @@ use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::wire::outcome::{Code, Failure, Parameters};
 use crate::wire::requests::Chosen;
-use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 
 /// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
@@ -202,13 +201,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Profiles keep within these limits.
-    pub fn within(asked: &AgentLimits, processes: usize) -> Self {
+    /// `cores`: the processors that the agent may use.
+    pub fn within(cores: f64, processes: usize) -> Self {
         let attaches = (processors() / ATTACH_PROCESSORS).clamp(AT_ONCE.0, AT_ONCE.1);
         Self {
             processes,
             perf: perf::PerfShared::of_host(),
-            limits: Limits::set(asked, processes),
+            limits: Limits::set(cores, processes),
             attaches: Turns::new(attaches as usize, ATTACH),
         }
     }

@@ -11,9 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, Mode, OFlags, CWD};
+use rustix::fs::{openat, stat, statat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::net::SocketAddrUnix;
 use rustix::process::Signal;
 
 use crate::os::audit;
@@ -24,7 +25,6 @@ use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
 
 mod reply;
-mod socket;
 mod trigger;
 mod unread;
 
@@ -104,7 +104,7 @@ impl<'a> Attach<'a> {
     pub fn foresee(&self) -> Result<(), Failure> {
         self.refuse_stopped()?;
         let path = self.namespaces.path(&self.socket_path());
-        match socket::look(&path, self.target.status.uid) {
+        match look(&path, self.target.status.uid) {
             Ok(()) => Ok(()),
             Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
             Err(error) => Err(self.cannot_connect(error)),
@@ -246,7 +246,7 @@ impl<'a> Attach<'a> {
 
     fn connect(&self) -> Result<OwnedFd, Errno> {
         let path = self.namespaces.path(&self.socket_path());
-        socket::connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
+        connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
     }
 
     /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
@@ -360,5 +360,23 @@ impl<'a> Attach<'a> {
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));
         }
+    }
+}
+
+/// Connect to a JVM's socket as its user, whom the JVM asks the kernel about.
+fn connect(path: &str, uid: u32, limit: Duration) -> Result<OwnedFd, Errno> {
+    look(path, uid)?;
+    peer::connect(&SocketAddrUnix::new(path)?, limit)
+}
+
+/// Whether there is a socket, and the JVM's user's.
+fn look(path: &str, uid: u32) -> Result<(), Errno> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(Errno::NOTSOCK);
+    }
+    match stat.st_uid == uid {
+        true => Ok(()),
+        false => Err(Errno::PERM),
     }
 }

@@ -5,9 +5,6 @@
 //! over when it wakes.
 
 use std::ffi::CString;
-use std::fs::read_link;
-use std::io;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::thread::set_name;
@@ -33,17 +30,10 @@ pub fn hide() {
     let _ = set_name(c"agent");
 }
 
-/// In how many seconds a process's lease ends; less than none where it is over. None where it shows none, or not by our
-/// clocks: it is in another time namespace, or we may not look at that.
+/// The seconds until a process's lease ends, negative if it is over. None: it shows no lease.
 pub fn shown(pid: i32) -> Option<i64> {
     let end = parse(&read_text(format!("/proc/{pid}/comm"), 64)?)?;
-    let clocks = |pid: &str| match read_link(format!("/proc/{pid}/ns/time")) {
-        // Kernels without time namespaces.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(PathBuf::new()),
-        link => link.ok(),
-    };
-    let same = clocks(&pid.to_string())? == clocks("self")?;
-    same.then(|| end.saturating_sub_unsigned(now().as_secs()))
+    Some(end.saturating_sub_unsigned(now().as_secs()))
 }
 
 fn parse(name: &str) -> Option<i64> {
@@ -66,13 +56,6 @@ fn clock(id: ClockId) -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// In how many seconds the lease ends that a thread of ours shows.
-#[cfg(test)]
-pub fn shown_by(thread: i32) -> i64 {
-    let name = read_text(format!("/proc/self/task/{thread}/comm"), 64);
-    parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,7 +72,8 @@ mod tests {
     fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
         let shown = std::thread::spawn(|| {
             show(Instant::now() + Duration::from_secs(100));
-            shown_by(rustix::thread::gettid().as_raw_nonzero().get())
+            let name = read_text("/proc/thread-self/comm", 64).unwrap();
+            parse(&name).unwrap() - i64::try_from(now().as_secs()).unwrap()
         });
         assert!((99..=100).contains(&shown.join().unwrap()));
         assert_eq!(super::shown(1), None);

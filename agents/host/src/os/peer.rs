@@ -1,10 +1,24 @@
-//! Who listens at the other end of a socket.
+//! Unix sockets: connecting with a time limit, and who is at the other end.
 
-use rustix::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::net::{self, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
-/// it has no number here. The identity that this thread took makes no difference: the kernel noted the process when it listened.
+/// A connection to a listening socket. The limit holds for connecting, which could wait forever at a full queue, and for
+/// each later write.
+pub fn connect(address: &SocketAddrUnix, limit: Duration) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(limit))?;
+    net::connect(&socket, address)?;
+    Ok(socket)
+}
+
+/// The process that listens at the other end, as a pid of this pid namespace; None: it has none here. The kernel noted
+/// the process when it began to listen.
 pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
     credentials(socket).map(|peer| (peer.pid > 0).then_some(peer.pid))
 }

@@ -63,11 +63,6 @@ impl Drop for Worker {
     }
 }
 
-/// Whether no worker is busy or stuck.
-pub fn is_idle() -> bool {
-    WORKERS.load(Ordering::Relaxed) == 0
-}
-
 /// The result of `work`, unless it takes longer than `timeout`.
 pub fn run<T: Send + 'static>(
     timeout: Duration,
@@ -172,18 +167,13 @@ fn start<I, T: Send + 'static>(
     items: impl Iterator<Item = I> + Send + 'static,
     work: impl Fn(I) -> T + Send + 'static,
 ) -> Result<Receiver<T>, NoResult> {
-    let mut worker = Some(Worker::new(&WORKERS)?);
+    let worker = Worker::new(&WORKERS)?;
     let (sender, receiver) = channel();
     let run = move || {
-        let mut items = items.peekable();
-        while let Some(item) = items.next() {
-            let result = work(item);
-            // Whoever has the last result may ask at once whether the pool is idle.
-            if items.peek().is_none() {
-                drop(worker.take());
-            }
+        let _worker = worker;
+        for item in items {
             // Nobody waits for a worker that was given up.
-            if sender.send(result).is_err() {
+            if sender.send(work(item)).is_err() {
                 break;
             }
         }

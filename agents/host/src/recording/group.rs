@@ -12,7 +12,7 @@ use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Prepare, MAX_PROCESSES};
+use crate::wire::requests::Prepare;
 
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
@@ -90,12 +90,9 @@ impl Recordings {
         session: &str,
         reports: &Sender<T>,
     ) -> Result<Self, Failure> {
-        if request.processes.len() > MAX_PROCESSES {
-            return Err(too_many(request.processes.len()));
-        }
-        request.limits.check()?;
+        request.check()?;
         let asked = request.processes.len();
-        let shared = Arc::new(Shared::within(&request.limits, asked));
+        let shared = Arc::new(Shared::within(request.agent_cpu, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
         let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
         let mut pids = HashSet::new();
@@ -333,26 +330,12 @@ impl Recordings {
         self.left_by_now()
     }
 
-    /// What could not be deleted, and what may yet be deleted by those that hang.
+    /// What could not be deleted, and what is left by processes that hang.
     pub fn left_by_now(&self) -> Vec<String> {
-        let hang = self
-            .at_work()
-            .map(|pid| format!("the files beside process {pid}, which hangs"));
+        let hang = self.all.iter().filter(|recording| !recording.ended);
+        let hang = hang.map(|it| format!("the files beside process {}, which hangs", it.pid));
         self.left.iter().cloned().chain(hang).collect()
     }
-
-    /// The processes beside which somebody is at work yet.
-    pub fn at_work(&self) -> impl Iterator<Item = i32> + '_ {
-        let hang = self.all.iter().filter(|recording| !recording.ended);
-        hang.map(|recording| recording.pid)
-    }
-}
-
-pub fn too_many(processes: usize) -> Failure {
-    Failure::new(
-        format!("{processes} processes exceed the limit of {MAX_PROCESSES} per session"),
-        "use a narrower selector",
-    )
 }
 
 /// Prepare one process on a thread of its own.

@@ -12,10 +12,7 @@ use super::pace::Pace;
 use crate::os::free_space::Memory;
 use crate::os::proc::read_text;
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::sampling::AgentLimits;
 
-/// Processors on average, where nothing else was asked for.
-const CORES: f64 = 1.0;
 /// The agent's part of the memory that is left on the host and in its control groups, and the bounds of that in bytes:
 /// it needs some to work at all, and never more than the largest recordings take.
 const PART: u64 = 4;
@@ -55,10 +52,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those that are asked for, or the usual ones of this host. The kernel holds the agent to them from now on, while
-    /// it works for so many processes.
-    pub fn set(asked: &AgentLimits, processes: usize) -> Self {
-        let limits = Self::new(asked);
+    /// The kernel holds the agent to them from now on, while it works for so many processes.
+    pub fn set(cores: f64, processes: usize) -> Self {
+        let memory = (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
+        let limits = Self::new(cores, memory);
         let stacks = STACKS.saturating_mul(processes as u64) + OWN_STACKS;
         let most = limits.memory.saturating_mul(2).saturating_add(stacks);
         let usual = usual_memory_limit();
@@ -75,13 +72,12 @@ impl Limits {
         limits
     }
 
-    fn new(asked: &AgentLimits) -> Self {
-        let cores = asked.agent_cpu.unwrap_or(CORES);
-        let of_host = || (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
+    fn new(cores: f64, memory: u64) -> Self {
+        let pace = Pace::new(cores);
         Self {
             cores,
-            pace: Pace::new(cores),
-            memory: asked.agent_memory.unwrap_or_else(of_host),
+            pace,
+            memory,
         }
     }
 
@@ -190,29 +186,25 @@ fn own_memory() -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn asked(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> AgentLimits {
-        AgentLimits {
-            agent_cpu,
-            agent_memory,
-        }
-    }
-
     #[test]
     fn less_of_a_processor_takes_longer() {
-        let limits = |cores| Limits::new(&asked(Some(cores), None));
+        let limits = |cores| Limits::new(cores, 1 << 30);
         let second = Duration::from_secs(1);
         assert_eq!(limits(0.1).stretch(second), 10 * second);
         assert_eq!(limits(4.0).stretch(second), second);
     }
 
     #[test]
-    fn who_has_no_memory_left_reads_no_further() {
-        let little = Limits::new(&asked(None, Some(4096)));
+    fn reading_stops_when_memory_is_used_up() {
         let mut buffer = [0; 4];
-        let error = little.reading(&b"1234"[..]).read(&mut buffer).unwrap_err();
+        let mut read = |memory| {
+            Limits::new(1.0, memory)
+                .reading(&b"1234"[..])
+                .read(&mut buffer)
+        };
+        let error = read(4096).unwrap_err();
         assert!(error.to_string().contains("memory"), "{error}");
-        let usual = Limits::new(&AgentLimits::default());
-        assert_eq!(usual.reading(&b"1234"[..]).read(&mut buffer).unwrap(), 4);
+        assert_eq!(read(1 << 40).unwrap(), 4);
     }
 
     #[test]
@@ -221,11 +213,5 @@ mod tests {
         let much = vec![1u8; 256 << 20];
         let after = own_memory().unwrap();
         assert!(after > before + (much.len() as u64) / 2);
-    }
-
-    #[test]
-    fn the_usual_bound_follows_the_host() {
-        let usual = Limits::new(&asked(None, None)).memory;
-        assert!((BOUNDS.0..=BOUNDS.1).contains(&usual));
     }
 }

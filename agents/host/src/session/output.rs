@@ -24,8 +24,6 @@ use crate::wire::events::Event;
 const PIECE: usize = 4096;
 /// How long one look takes at whether something can be written.
 const LOOK: Duration = Duration::from_millis(200);
-/// How often it is shown, while much is sent, that somebody takes it.
-const SHOWING: Duration = Duration::from_secs(1);
 /// How long a coordinator that reads nothing is waited for when all is done.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -182,16 +180,12 @@ impl Output {
     /// lives: each piece has its own patience.
     fn flush(&mut self) {
         let mut piece = [0; PIECE];
-        let mut shown: Option<Instant> = None;
         while !self.gone {
             let count = self.backlog.read(self.written, &mut piece);
             if count == 0 {
                 break;
             }
-            if shown.is_none_or(|shown| shown.elapsed() >= SHOWING) {
-                shown = Some(Instant::now());
-                lease::show(Instant::now() + self.patience);
-            }
+            lease::show(Instant::now() + self.patience);
             match self.write(&piece[..count]) {
                 Ok(written) => self.written += written as u64,
                 Err(error) => {
@@ -329,31 +323,6 @@ mod tests {
         assert!(!output.reaches(0) && !output.reaches(1000));
         output.received(output.backlog.end());
         assert!(!output.is_awaited());
-    }
-
-    #[test]
-    fn it_is_shown_that_much_is_being_sent() {
-        let patience = 10 * SHOWING;
-        let (to, mut from) = UnixStream::pair().unwrap();
-        let mut output = Output::new();
-        (output.to, output.patience) = (Some(to.into()), patience);
-        let sender = rustix::thread::gettid().as_raw_nonzero().get();
-        let begin = Instant::now();
-        let slow = std::thread::spawn(move || {
-            let mut piece = [0; PIECE];
-            while begin.elapsed() < 3 * SHOWING {
-                assert!(from.read(&mut piece).unwrap() > 0, "all was sent");
-                std::thread::sleep(LOOK / 10);
-            }
-            let shown = lease::shown_by(sender);
-            std::io::copy(&mut from, &mut std::io::sink()).unwrap();
-            shown
-        });
-        lease::show(begin + patience);
-        output.send_with(&event("much"), folded(vec![0; 4 << 20]));
-        drop(output);
-        let shown = slow.join().unwrap();
-        assert!(shown >= 8, "in {shown} s");
     }
 
     #[test]

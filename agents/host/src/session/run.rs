@@ -15,7 +15,6 @@ use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
-use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
 use crate::session::inbox::Input;
@@ -55,8 +54,6 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    /// Processes that were given up, and beside which a thread is at work until they go on.
-    hanging: HashSet<i32>,
     /// By what the session may go on over another connection.
     token: Option<Token>,
     listens: bool,
@@ -90,7 +87,6 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
-        hanging: HashSet::new(),
         token: None,
         listens: false,
         lost: None,
@@ -166,7 +162,6 @@ impl Session {
                 self.output.send_audit();
                 Ok(())
             }
-            Message::Ended(_) => Ok(()),
         }
     }
 
@@ -226,17 +221,10 @@ impl Session {
     }
 
     fn handle_report(&mut self, pid: i32, report: Report) {
-        self.note_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
             recordings.handle_report(pid, report, &mut self.output);
         }
         self.advance();
-    }
-
-    fn note_end(&mut self, pid: i32, report: &Report) {
-        if let Report::Over(_) = report {
-            self.hanging.remove(&pid);
-        }
     }
 
     fn advance(&mut self) {
@@ -244,7 +232,6 @@ impl Session {
             return;
         };
         if recordings.advance(&mut self.output) {
-            self.hanging.extend(recordings.at_work());
             let left = recordings.left_by_now();
             self.recordings = None;
             let left = left.into_iter().chain(attach::left()).collect();
@@ -263,10 +250,10 @@ impl Session {
         for path in &left {
             complain(&format!("left behind: {path}"));
         }
-        let stays = matches!(end, End::Bye | End::Closed) && self.has_work_left();
+        let stays = matches!(end, End::Bye | End::Closed) && !attach::see_off();
         match end {
             End::Forwarded(_) => {}
-            _ if stays => self.output.send_audit(), // something is to be done yet that nobody hears of
+            _ if stays => self.output.send_audit(), // later actions are not reported
             _ => self.output.send_last_audit(),
         }
         if matches!(end, End::Bye) && (stays || !left.is_empty()) {
@@ -283,22 +270,16 @@ impl Session {
         code
     }
 
-    /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
-    fn has_work_left(&self) -> bool {
-        let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty() && worker_pool::is_idle())
-    }
-
-    /// For the time of one more lease, unseen, until that is over.
+    /// Stay for one more lease, with closed output, until JVMs have read what tells them the meaning of their signal.
     fn finish_work(&mut self) {
         self.output.close();
         let end = Instant::now() + self.lease;
         lease::show(end);
-        while Instant::now() < end && self.has_work_left() {
-            match self.inbox.next(Instant::now() + LOOK) {
-                Some(Message::Signal(signal)) if signal != SIGHUP => return,
-                Some(Message::Report(pid, report)) => self.note_end(pid, &report),
-                _ => {}
+        while Instant::now() < end && !attach::see_off() {
+            if let Some(Message::Signal(signal)) = self.inbox.next(Instant::now() + LOOK) {
+                if signal != SIGHUP {
+                    return;
+                }
             }
         }
     }

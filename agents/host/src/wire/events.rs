@@ -13,8 +13,6 @@ use crate::wire::outcome::Outcome;
 pub enum Event {
     Hello {
         protocol: u32,
-        version: &'static str,
-        sha256: String,
         host: HostFacts,
         /// By this the folders of the session are known.
         session: String,
@@ -202,4 +200,16 @@ pub struct Finding {
     pub about: &'static str,
     pub text: String,
     pub remedy: String,
+}
+
+/// Cut a list to `most` members that take at most `bytes` as JSON. Returns the members after that.
+pub fn split_off_excess<T: Serialize>(list: &mut Vec<T>, most: usize, bytes: usize) -> Vec<T> {
+    let size = |one: &T| serde_json::to_string(one).map_or(0, |text| text.len() + 1);
+    let mut room = bytes;
+    let fit = list.iter().take(most).take_while(|one| {
+        let left = room.checked_sub(size(one));
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    list.split_off(fit.count())
 }

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 /// The request to clean up.
 #[derive(Debug, Deserialize)]
 pub struct Clean {
-    /// Whether caches stay for the next run.
-    pub kept: bool,
     /// Whether nothing is removed but only listed.
     #[serde(default)]
     pub dry: bool,
@@ -36,8 +34,6 @@ pub struct Leftover {
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Agent,
-    /// What an agent ran: perf.
-    Program,
     Profiler,
     Folder,
     File,

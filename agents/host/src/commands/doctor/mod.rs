@@ -12,12 +12,11 @@ use crate::engine::api::{Job, Libraries, Library, Shared};
 use crate::os::audit;
 use crate::os::threads::{broken, hangs};
 use crate::os::worker_pool::{self, NoResult};
-use crate::recording::group::too_many;
 use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Blobs, Prepare, MAX_PROCESSES};
+use crate::wire::requests::{Blobs, Prepare};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
@@ -48,11 +47,8 @@ impl Finding {
 
 /// Look at the host and at each of the processes, which are looked at together.
 pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Failure> {
-    if request.processes.len() > MAX_PROCESSES {
-        return Err(too_many(request.processes.len()));
-    }
-    request.limits.check()?;
-    let shared = Arc::new(Shared::within(&request.limits, request.processes.len()));
+    request.check()?;
+    let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,

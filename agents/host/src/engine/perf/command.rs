@@ -88,9 +88,6 @@ fn readable(file: impl AsFd, patience: Duration) -> bool {
     poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
 }
 
-/// A mark in the environment by which `clean` knows programs that outlive their agent.
-pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
-
 /// A command in its own process group. The kernel ends it when the thread ends that starts it.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -100,7 +97,6 @@ fn clean(program: &Path) -> Command {
         .env("PATH", SEARCH)
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
-        .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
         .current_dir("/")
         .process_group(0);
     let agent = getpid();

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use flamegraph::perf_data::JitMap;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::io::Errno;
 
 use crate::engine::api::{Library, Note};
 use crate::jvm::attach::{Attach, Reply};
@@ -300,10 +301,15 @@ impl Asked<'_> {
         let tmp = self.tmp().map_err(Failure::plain)?;
         let (name, path) = (self.usual_name(), self.usual_path());
         let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
-        made.map_err(|_| {
-            let reason = format!("{path} exists, and the JVM would overwrite it");
-            Failure::new(reason, format!("remove {path} if nobody needs it"))
-                .coded(Code::NoWritableFolder)
+        made.map_err(|error| {
+            let failure = match error {
+                Errno::EXIST => Failure::new(
+                    format!("{path} exists, and the JVM would overwrite it"),
+                    format!("remove {path} if nobody needs it"),
+                ),
+                error => Failure::plain(format!("{path}: {error}")),
+            };
+            failure.coded(Code::NoWritableFolder)
         })?;
         audit::note("file", || path.clone());
         let answered = attach.command("Compiler.perfmap", ANSWER);

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-pub use self::command::PROGRAM_MARK;
 use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;

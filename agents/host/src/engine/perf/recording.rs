@@ -305,7 +305,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::sampling::AgentLimits;
     use std::process::{self, Stdio};
 
     fn record(kind: u32, size: u16) -> Vec<u8> {
@@ -388,7 +387,7 @@ mod tests {
         let mut stream = Stream {
             stream: program.stdout.take().unwrap(),
             until,
-            shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+            shared: Arc::new(Shared::within(1.0, 1)),
             progress: Progress::default(),
             said: (false, false),
             began,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
-use super::socket;
+use super::connect;
 use super::trigger::Trigger;
 use crate::os::audit;
 use crate::os::identity::Namespaces;
@@ -123,7 +123,7 @@ impl Unread {
             self.tmp.as_raw_fd(),
             self.number
         );
-        let socket = socket::connect(&path, self.uid, MOMENT);
+        let socket = connect(&path, self.uid, MOMENT);
         socket.is_ok_and(|socket| peer::listener(socket) == Ok(Some(self.pid)))
     }
 }

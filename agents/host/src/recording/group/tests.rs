@@ -3,7 +3,6 @@
 use super::*;
 use crate::os::proc::stat;
 use crate::wire::outcome::Ended;
-use crate::wire::sampling::AgentLimits;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
     let recording = |(pid, &phase)| Recording {
@@ -22,7 +21,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600), usize::MAX)),
-        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+        shared: Arc::new(Shared::within(1.0, 1)),
         early: Vec::new(),
         left: Vec::new(),
     }

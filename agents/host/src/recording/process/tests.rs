@@ -4,7 +4,6 @@ use crate::os::proc::stat;
 use crate::os::threads::broken;
 use crate::resources::folding::Folding;
 use crate::wire::requests::Chosen;
-use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -56,7 +55,7 @@ fn of_this_process() -> Job {
         session: "test".to_owned(),
         host: "test".to_owned(),
         folding: Arc::new(Folding::new(Duration::from_secs(1), usize::MAX)),
-        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+        shared: Arc::new(Shared::within(1.0, 1)),
         dry_run: false,
     }
 }

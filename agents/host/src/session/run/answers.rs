@@ -12,7 +12,6 @@ use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
-use crate::os::files::{read_regular, sha256};
 use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
 use crate::session::inbox::Message;
@@ -60,8 +59,6 @@ impl Session {
             .extend(excluded.map(|exclude| exclude.pids).unwrap_or_default());
         self.output.send(&Event::Hello {
             protocol: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION"),
-            sha256: own_hash(),
             host: self.host.clone(),
             session: self.name.clone(),
             blobs: self.store.blobs(),
@@ -223,11 +220,4 @@ fn run_and_send_audit<T: Send>(
         }
         thread.join().map_err(|_| broken())
     })
-}
-
-fn own_hash() -> String {
-    let root = rustix::fs::CWD;
-    let path = std::env::current_exe().ok();
-    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
-    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
 }

@@ -20,7 +20,6 @@ fn session(recordings: Recordings, output: Output) -> Session {
         greeted: true,
         excluded: HashSet::new(),
         recordings: Some(recordings),
-        hanging: HashSet::new(),
         token: None,
         listens: false,
         lost: None,
@@ -59,24 +58,4 @@ fn what_waits_to_be_heard_is_not_given_up() {
     from.read_to_string(&mut told).unwrap();
     assert!(told.contains("its result"), "{told}");
     assert!(!told.contains(r#""status":"failed""#), "{told}");
-}
-
-/// Its thread deletes what it made as soon as the process goes on, which ends with the agent's process.
-#[test]
-fn what_was_given_up_is_stayed_for() {
-    let (output, mut from) = output();
-    let mut session = session(Recordings::hanging(7, true), output);
-    assert!(session.overdue().is_ok());
-    assert!(session.recordings.is_none() && session.has_work_left());
-    let late = Finished::without_profiles(Failure::plain("it went on").at(7, Stage::Record));
-    session.handle_report(7, Report::Over(Box::new(late)));
-    assert!(!session.has_work_left());
-    drop(session);
-    let mut told = String::new();
-    from.read_to_string(&mut told).unwrap();
-    assert!(
-        told.contains("the files beside process 7, which hangs"),
-        "{told}"
-    );
-    assert!(!told.contains("it went on"), "{told}");
 }
