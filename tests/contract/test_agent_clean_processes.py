@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import Agent, at, leftovers, of_pid
+from tests.contract.agent_driver import Agent, leftovers, of_pid
 from tests.contract.conftest import OTHER_USER, as_user, is_profiled, perf_at_work, still
 from tests.lab import procs
 from tests.lab.procs import wait_for
