@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    os::low_priority::be_modest();
+    resources::limits::set_low_priority();
     resources::limits::Limits::set(1.0, 0);
     os::audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());

@@ -187,10 +187,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::command_line;
-    use crate::os::proc::stat;
-    use crate::wire::events::JvmFacts;
-    use std::net::TcpListener;
 
     const YARN: &str = "container_e17_1700000000000_0042_01_000003";
     const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
@@ -313,40 +309,6 @@ mod tests {
         ] {
             let found = told(&environment, cgroup, command);
             assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
-        }
-    }
-
-    #[test]
-    fn a_driver_is_in_no_container() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let id = format!("{DRIVER}{}", listener.local_addr().unwrap().port());
-        let containers = Containers::new(vec![id.clone()]).unwrap();
-        let process = |line: &str| {
-            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            Seen {
-                pid: std::process::id() as i32,
-                namespace_pid: 1,
-                ppid: 1,
-                start_time: stat::own().unwrap().start_time,
-                uid: 0,
-                user: String::new(),
-                program: "java".to_owned(),
-                launch: command_line::parse(&command, |_| None),
-                command,
-                jvm: Some(JvmFacts {
-                    version: String::new(),
-                }),
-            }
-        };
-        let shell = "java org.apache.spark.deploy.SparkSubmit";
-        let inside = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
-        for (line, environment, want) in [
-            (shell, &BTreeMap::new(), Some(id.as_str())),
-            (shell, &inside, None),
-            ("java com.acme.Main", &BTreeMap::new(), None),
-        ] {
-            let found = containers.as_driver(&process(line), environment);
-            assert_eq!(found, want, "{line} {environment:?}");
         }
     }
 

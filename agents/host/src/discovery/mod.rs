@@ -4,7 +4,6 @@ pub mod attempt;
 pub mod containers;
 pub mod find;
 pub mod listening;
-pub mod own_group;
 pub mod rivals;
 pub mod scan;
 pub mod selector;

@@ -1,19 +1,17 @@
 //! Every process of this host, and which of them are JVMs.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
-use crate::os::identity::{as_its_user, Unread};
+use crate::os::identity::become_user_of;
 use crate::os::proc::maps::{self, file_name, Mapped};
-use crate::os::proc::named::Named;
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -31,11 +29,9 @@ const LEAST_COMMAND: usize = 2 << 10;
 const MAX_NAME: usize = 255;
 /// How long a scan waits for the memory of one process.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits for the files of one JVM, on which nothing depends but names and versions, and for all such files
-/// together. After that each gets no more than a moment.
-const FILE_PATIENCE: Duration = Duration::from_secs(1);
-const ALL_FILES_PATIENCE: Duration = Duration::from_secs(3);
-const MOMENT: Duration = Duration::from_millis(20);
+/// How long it waits for the files of all JVMs, which only have names and versions, and how many are read at a time.
+const FILE_PATIENCE: Duration = Duration::from_secs(3);
+const AT_ONCE: usize = 8;
 
 /// A process as it was seen.
 pub struct Seen {
@@ -83,92 +79,86 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     pids.retain(|pid| !excluded.contains(pid));
     let room = AtomicUsize::new(ALL_COMMANDS);
     let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
-    let scan = Scan {
-        users: Users::read(),
-        patience: Cell::new(ALL_FILES_PATIENCE),
-    };
+    let mut memories_read = Vec::new();
     for (pid, memory) in pids.into_iter().zip(memories) {
         match memory {
-            Ok(memory) => scanned
-                .seen
-                .extend(memory.and_then(|it| scan.process(pid, it))),
+            Ok(memory) => memories_read.extend(memory),
             Err(why) => scanned.overlooked.extend(overlooked(pid, why)),
         }
+    }
+    let mut descriptions = describe_jvms(&mut memories_read);
+    let users = Users::read();
+    for memory in memories_read {
+        let description = descriptions.remove(&memory.pid);
+        scanned.seen.extend(seen(memory, description, &users));
     }
     scanned
 }
 
-/// What is the same for all processes of one scan.
-struct Scan {
-    users: Users,
-    /// How long files that hang are still waited for.
-    patience: Cell<Duration>,
+/// What the files of JVMs say, by pid; None: they could not be read in time. They are read with their users' rights, and
+/// may be on a file system that hangs.
+fn describe_jvms(memories: &mut [Memory]) -> HashMap<i32, Option<JvmDescription>> {
+    let jvms = memories.iter_mut().filter_map(|it| {
+        let signs = it.signs.take()?;
+        Some((it.pid, it.stat.start_time, it.command.clone(), signs))
+    });
+    let jvms: Vec<_> = jvms.collect();
+    let pids: Vec<i32> = jvms.iter().map(|jvm| jvm.0).collect();
+    let described = worker_pool::run_all(jvms, AT_ONCE, FILE_PATIENCE, |jvm| {
+        let (pid, start_time, command, signs) = jvm;
+        JvmDescription::from_files(pid, start_time, &command, &signs)
+            .unwrap_or_else(|| JvmDescription::without_files(&command))
+    });
+    let described = described.into_iter().map(Result::ok);
+    pids.into_iter().zip(described).collect()
 }
 
-impl Scan {
-    fn process(&self, pid: i32, memory: Memory) -> Option<Seen> {
-        let dir = format!("/proc/{pid}");
-        let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-        let Memory {
-            stat: before,
-            command,
-            whole,
-            signs,
-        } = memory;
-        let told = signs.map(|signs| self.describe_jvm(pid, before.start_time, &command, signs));
-        // A pid that was reused while it was read would mix two processes.
-        let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
-        let jvm = told.as_ref().map(|told| JvmFacts {
-            version: told.version.clone(),
-        });
-        let mut launch = told.map(|told| told.launch).unwrap_or_default();
-        if !whole {
-            launch.missing = Some("its command line is too long");
-        }
-        (before.start_time == after.start_time).then(|| Seen {
-            pid,
-            namespace_pid: status.namespace_pid,
-            ppid: before.ppid,
-            start_time: before.start_time,
-            uid: status.uid,
-            user: self.users.name(status.uid),
-            program: program(&dir, &command),
-            command,
-            launch,
-            jvm,
+/// `description`: of a JVM, as `describe_jvms` returns it.
+fn seen(
+    memory: Memory,
+    description: Option<Option<JvmDescription>>,
+    users: &Users,
+) -> Option<Seen> {
+    let description = description.map(|it| {
+        it.unwrap_or_else(|| {
+            let mut description = JvmDescription::without_files(&memory.command);
+            // Most command lines name no file of arguments. Then nothing is missing.
+            let missing = &mut description.launch.missing;
+            *missing = missing.and(Some("a file with its arguments could not be read in time"));
+            description
         })
+    });
+    let pid = memory.pid;
+    let dir = format!("/proc/{pid}");
+    let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
+    let (mut launch, jvm) = description.map_or_else(Default::default, |it| {
+        let version = it.version;
+        (it.launch, Some(JvmFacts { version }))
+    });
+    if !memory.whole {
+        launch.missing = Some("its command line is too long");
     }
-
-    /// What a JVM's command line and files say, the files read with its user's rights.
-    fn describe_jvm(
-        &self,
-        pid: i32,
-        start_time: u64,
-        command: &[String],
-        signs: Signs,
-    ) -> JvmDescription {
-        let words = command.to_vec();
-        let left = self.patience.get();
-        let patience = left.clamp(MOMENT, FILE_PATIENCE);
-        let begin = Instant::now();
-        let files = Target::open(pid, start_time).ok().and_then(|target| {
-            let named = target.named().ok()?;
-            Some((target, named))
-        });
-        let told = match files {
-            Some((target, named)) => as_its_user(target, patience, move || {
-                JvmDescription::from_files(&words, &signs, &named)
-            }),
-            None => Err(Unread::NotAllowed),
-        };
-        self.patience.set(left.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|why| JvmDescription::without_files(command, why))
-    }
+    let seen = Seen {
+        pid,
+        namespace_pid: status.namespace_pid,
+        ppid: memory.stat.ppid,
+        start_time: memory.stat.start_time,
+        uid: status.uid,
+        user: users.name(status.uid),
+        program: program(&dir, &memory.command),
+        command: memory.command,
+        launch,
+        jvm,
+    };
+    // A pid that was reused while it was read would mix two processes.
+    let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+    (seen.start_time == after.start_time).then_some(seen)
 }
 
 /// What is in a process's memory.
 struct Memory {
-    /// From before it was read.
+    pid: i32,
+    /// From before the rest was read.
     stat: Stat,
     command: Vec<String>,
     /// Whether that is all of the command line.
@@ -198,6 +188,7 @@ impl Memory {
         let size: usize = command.iter().map(|word| word.len() + 56).sum();
         room.store(left.saturating_sub(size), Ordering::Relaxed);
         Some(Self {
+            pid,
             stat,
             signs: Signs::of(&dir, &command),
             command,
@@ -268,24 +259,23 @@ struct JvmDescription {
 }
 
 impl JvmDescription {
-    fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
-        let version = hsperf::jvm_version(named, signs.library.as_deref(), &signs.performance_data);
-        Self {
+    /// The calling thread has no more rights than the JVM's user afterwards. None: the agent cannot become that user.
+    fn from_files(pid: i32, start_time: u64, command: &[String], signs: &Signs) -> Option<Self> {
+        let target = Target::open(pid, start_time).ok()?;
+        let named = target.named().ok()?;
+        become_user_of(&target).ok()?;
+        let version =
+            hsperf::jvm_version(&named, signs.library.as_deref(), &signs.performance_data);
+        Some(Self {
             launch: command_line::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),
-        }
+        })
     }
 
-    /// By the command line alone. Most name no file of arguments, and then all of the launch is known.
-    fn without_files(command: &[String], why: Unread) -> Self {
-        let mut launch = command_line::parse(command, |_| None);
-        if why == Unread::NotSoon {
-            launch.missing = launch
-                .missing
-                .and(Some("a file with its arguments could not be read in time"));
-        }
+    /// By the command line alone.
+    fn without_files(command: &[String]) -> Self {
         Self {
-            launch,
+            launch: command_line::parse(command, |_| None),
             version: String::new(),
         }
     }

@@ -2,12 +2,11 @@
 
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
-use crate::discovery::own_group::OwnGroup;
 use crate::engine::async_profiler::plan;
 use crate::engine::perf::{notes, program, recording};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
-use crate::jvm::sampled;
+use crate::jvm::preflight;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
@@ -19,11 +18,10 @@ pub fn proc_texts(bytes: &[u8]) {
     stat::parse(&text);
     status::parse(1, &text);
     users::parse(&text);
-    sampled::has_profilers_timer(&text);
+    preflight::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
     let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
     assert!(files.is_some_and(|files| files.len() <= 1000));
-    OwnGroup::of(&text, false, None).has(&text);
     let known = Containers::new(vec![ID.to_owned(), POD.to_owned()]);
     let told = known.as_ref().ok();
     let told = told.and_then(|known| known.membership(&Default::default(), &text, &[]));

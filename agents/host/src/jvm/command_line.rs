@@ -348,15 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn no_more_words_than_there_may_be_come_from_all_files() {
-        let command = ["java", "@one", "@two", "Main"].map(str::to_owned);
-        let many = "-x ".repeat(MAX_ARGUMENTS - 1);
-        let launch = parse(&command, |_| Some(many.clone()));
-        assert_eq!(launch.options.len(), MAX_ARGUMENTS);
-        assert_eq!(launch.main, "Main");
-    }
-
-    #[test]
     fn files_of_arguments() {
         assert_eq!(
             split_file("a 'b c'\"d\\te\" # x\n#y\n f\\g", 9),

@@ -163,27 +163,6 @@ mod tests {
     }
 
     #[test]
-    fn only_the_file_that_is_mapped() {
-        let folder = std::env::temp_dir().join(format!("hsperfdata_test-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("7");
-        let bytes = file(&[("java.property.java.version", "1.8.0")]);
-        std::fs::write(&path, bytes).unwrap();
-        let inode = std::fs::metadata(&path).unwrap().ino();
-        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
-        let path = path.to_str().unwrap().to_owned();
-        for (inode, want) in [(inode, Some("1.8.0")), (inode + 1, None)] {
-            let mapped = Mapped {
-                path: path.clone(),
-                device: String::new(),
-                inode,
-            };
-            assert_eq!(version(&named, &[mapped]).as_deref(), want);
-        }
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
     fn an_entry_by_its_name() {
         let bytes = file(&[("a", "1"), ("java.rt.vmArgs", "-Xmx1g -XX:+X"), ("b", "2")]);
         assert_eq!(

@@ -5,4 +5,3 @@ pub mod command_line;
 pub mod hsperf;
 pub mod loaded;
 pub mod preflight;
-pub mod sampled;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::jvm::command_line;
 use crate::jvm::hsperf;
 use crate::jvm::loaded::{is_musl, Loaded};
-use crate::jvm::sampled::is_sampled;
 use crate::os::free_space::Memory;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
@@ -230,6 +229,33 @@ fn is_recording(link: &str) -> bool {
     of_session && path.extension().is_some_and(|kind| kind == RECORDING)
 }
 
+const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
+/// How a timer reads that signals a thread by its CPU time. async-profiler uses these where it has no perf events;
+/// applications' own timers go by the time of day.
+const OF_THREAD: &str = "notify: signal/tid.";
+const BY_CPU_TIME: &str = "ClockID: -";
+
+/// Whether a profiler samples the process, by perf events of its own or by timers of its threads. To be called before
+/// the thread takes the process's user: some of this only root may see.
+fn is_sampled(target: &Target) -> bool {
+    let timers = target.read("timers", 1 << 20).unwrap_or_default();
+    let mut files = target.open_files().into_iter().flatten().flatten();
+    has_profilers_timer(&timers) || files.any(|file| file == OF_PERF_EVENTS)
+}
+
+/// In `/proc/PID/timers`, where each timer begins with its number.
+pub fn has_profilers_timer(timers: &str) -> bool {
+    let mut signals_thread = false;
+    timers.lines().any(|line| {
+        match line {
+            line if line.starts_with("ID:") => signals_thread = false,
+            line if line.starts_with(OF_THREAD) => signals_thread = true,
+            _ => {}
+        }
+        signals_thread && line.starts_with(BY_CPU_TIME)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,14 +286,6 @@ mod tests {
     }
 
     #[test]
-    fn whose_library_it_is() {
-        assert!(is_ours(
-            "/tmp/.hprofiler-ap-0123456789abcdef-0/libasyncProfiler.so"
-        ));
-        assert!(!is_ours("/opt/async-profiler/lib/libasyncProfiler.so"));
-    }
-
-    #[test]
     fn recordings_are_known_by_name_and_folder() {
         for (link, want) in [
             ("/tmp/.hprofiler-run-1-2-0/4026531836-7-9.jfr", true),
@@ -281,5 +299,15 @@ mod tests {
         ] {
             assert_eq!(is_recording(link), want, "{link}");
         }
+    }
+
+    #[test]
+    fn timers_of_applications_are_no_profilers() {
+        let timer = |notify: &str, clock: i32| {
+            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
+        };
+        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
+        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
+        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    accessat, fchown, fstat, mkdirat, open, openat, renameat, statat, unlinkat, Access, AtFlags,
+    accessat, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access, AtFlags,
     FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
@@ -46,23 +46,13 @@ pub fn is_sha256(text: &str) -> bool {
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Whether the calling thread could make files in a folder: by the ids that files go by, which `access` does not.
+/// Whether the calling thread could make files in a folder, by its effective ids, which `access` does not use.
 pub fn could_make_files(folder: &str) -> Result<(), Errno> {
     let may = Access::WRITE_OK | Access::EXEC_OK;
     match accessat(CWD, folder, may, AtFlags::EACCESS) {
-        // Kernels before 5.8 cannot be asked so, and old containers forbid it.
-        Err(Errno::NOSYS | Errno::PERM) => could_make_nameless(folder),
+        // Kernels before 5.8 and old containers do not answer. Making a file will show.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(()),
         may => may,
-    }
-}
-
-/// The same, by a file that has no name and is gone at once.
-fn could_make_nameless(folder: &str) -> Result<(), Errno> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    match open(folder, flags, Mode::RUSR) {
-        // Not every file system has such. Whoever makes a real one is told.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR) => Ok(()),
-        made => made.map(drop),
     }
 }
 
@@ -203,70 +193,5 @@ pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
     match (fstat(dir), statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
         _ => false,
-    }
-}
-
-/// A file that is there for a moment: deleted when this is dropped, however that comes.
-pub struct Passing {
-    dir: OwnedFd,
-    name: String,
-    folder: &'static str,
-}
-
-impl Passing {
-    /// Of a file that was just made in a folder, which is told by this name.
-    pub fn new(dir: OwnedFd, name: &str, folder: &'static str) -> Self {
-        let passing = Self {
-            dir,
-            name: name.to_owned(),
-            folder,
-        };
-        audit::note("file", || passing.path());
-        passing
-    }
-
-    pub fn path(&self) -> String {
-        format!("{}/{}", self.folder, self.name)
-    }
-}
-
-impl Drop for Passing {
-    fn drop(&mut self) {
-        if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
-            audit::note("removed", || self.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::os::threads::unbroken;
-    use crate::wire::outcome::Failure;
-
-    #[test]
-    fn a_file_without_a_name_asks_as_well() {
-        assert_eq!(could_make_nameless("/tmp"), Ok(()));
-        assert_eq!(could_make_nameless("/dev/null"), Err(Errno::NOTDIR));
-        assert_eq!(could_make_nameless("/none"), Err(Errno::NOENT));
-    }
-
-    #[test]
-    fn what_is_there_for_a_moment_goes_however_the_work_ends() {
-        let path = std::env::temp_dir().join(format!("hprofiler-passing-{}", std::process::id()));
-        let works: [fn() -> Result<(), Failure>; 2] = [
-            || Err(Failure::plain("no signal can be sent")),
-            || panic!("meant: what follows is tested"),
-        ];
-        for work in works {
-            File::create(&path).unwrap();
-            let dir = OwnedFd::from(File::open(path.parent().unwrap()).unwrap());
-            let name = path.file_name().unwrap().to_str().unwrap();
-            let _ = unbroken(|| {
-                let _passing = Passing::new(dir, name, "/tmp");
-                work()
-            });
-            assert!(!path.exists());
-        }
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fd::AsFd;
 use rustix::fs::{fstatfs, fstatvfs};
 
-use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
+use crate::os::proc::{number_after, read_text};
 
 /// File systems that are memory: tmpfs and ramfs.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -165,12 +165,6 @@ impl Group {
     }
 }
 
-/// The first number of the line that begins so.
-fn number_after(text: &str, begin: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
-}
-
 /// A file of the kernel's as it is now.
 fn text(file: &File) -> Option<String> {
     let mut bytes = vec![0; 16 << 10];
@@ -218,24 +212,5 @@ mod tests {
         assert_eq!(free("0::/gone\n"), [150]);
         assert!(free("4:memory:/outer/inner\n").is_empty());
         remove_dir_all(mount).unwrap();
-    }
-
-    #[test]
-    fn what_is_memory_has_no_more_room_than_the_memory() {
-        let nearly_none = Memory {
-            host: None,
-            groups: Vec::new(),
-        };
-        assert_eq!(nearly_none.free(), u64::MAX);
-        let host = Memory {
-            host: File::open(MEMINFO).ok(),
-            groups: Vec::new(),
-        };
-        assert!((1..1 << 50).contains(&host.free()));
-        let room = host.room(File::open("/").unwrap()).unwrap();
-        assert!(room.free > 0);
-        if let Ok(memory) = File::open("/dev/shm") {
-            assert!(host.room(memory).unwrap().free < 1 << 50);
-        }
     }
 }

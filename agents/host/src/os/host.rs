@@ -5,8 +5,8 @@ use std::fs;
 use rustix::process::geteuid;
 use rustix::system::uname;
 
-use crate::os::proc::read_text;
 use crate::os::proc::users::Users;
+use crate::os::proc::{number_after, read_text};
 use crate::wire::events::HostFacts;
 
 /// Facts of this machine; what cannot be told is empty or 0.
@@ -71,10 +71,7 @@ pub fn memory_available() -> Option<u64> {
 }
 
 fn memory(what: &str) -> Option<u64> {
-    let text = read_text("/proc/meminfo", 64 << 10)?;
-    let line = text.lines().find_map(|line| line.strip_prefix(what))?;
-    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    kib.checked_mul(1024)
+    number_after(&read_text("/proc/meminfo", 64 << 10)?, what)?.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@
 //! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
 //! who may signal one thread ends, or stops, all of the agent.
 
-use std::time::Duration;
-
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
 use rustix::io::Errno;
@@ -20,7 +18,6 @@ use crate::os::audit;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::os::worker_pool;
 use crate::wire::outcome::{Code, Failure};
 
 /// What the thread that called `enter` sees, until that thread ends.
@@ -46,11 +43,12 @@ impl Namespaces {
             let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {}, but the agent as user {}: the JVM would refuse the attach",
+                    "process {} belongs to user {} and the agent is user {}: only root can attach to it and read its files",
+                    target.pid,
                     users.name(status.uid),
                     users.name(own)
                 ),
-                "connect as the JVM's user, or use --become sudo",
+                "connect as the process's user, or use --become sudo",
             )
             .coded(Code::NotPermitted));
         }
@@ -118,28 +116,16 @@ impl Namespaces {
     }
 }
 
-/// Why nothing came of `as_its_user`.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// The agent may not, or cannot, act as that user.
-    NotAllowed,
-    /// It takes too long: what is read may be in a file system that hangs.
-    NotSoon,
-}
-
-/// What comes of `work` on a thread that has no more rights than the process's user.
-pub fn as_its_user<T: Send + 'static>(
-    target: Target,
-    patience: Duration,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Unread> {
-    let as_user = move || {
-        // The rights of a set-user-ID program are not those of who chose its arguments.
-        let own =
-            target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
-        own.then(work).ok_or(Unread::NotAllowed)
-    };
-    worker_pool::run(patience, as_user).unwrap_or(Err(Unread::NotSoon))
+/// Leave the calling thread no more rights than the process's user has. Err: the agent cannot become that user.
+pub fn become_user_of(target: &Target) -> Result<(), Errno> {
+    // A set-user-ID program has other rights than the user who chose its arguments.
+    if !target.status.one_user {
+        return Err(Errno::PERM);
+    }
+    match geteuid().as_raw() {
+        0 => become_user(target),
+        _ => Ok(()),
+    }
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
@@ -221,9 +207,7 @@ fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
 mod tests {
     use super::*;
     use crate::os::files::could_make_files;
-    use crate::os::proc::status;
     use std::os::unix::fs::PermissionsExt;
-    use std::process::Command;
     use std::thread;
 
     const OTHER: u32 = 12345;
@@ -261,21 +245,5 @@ mod tests {
             .filter(|line| line.starts_with("Uid:"))
             .collect();
         assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
-    }
-
-    #[test]
-    fn what_it_would_run_has_no_capability_of_roots() {
-        if geteuid().as_raw() != 0 {
-            return;
-        }
-        let run = || {
-            Command::new("cat")
-                .arg("/proc/self/status")
-                .output()
-                .unwrap()
-        };
-        let told = String::from_utf8(as_other(run).stdout).unwrap();
-        assert!(status::parse(1, &told).is_some_and(|status| status.uid == OTHER));
-        assert!(told.contains("\nCapPrm:\t0000000000000000\n"), "{told}");
     }
 }

@@ -63,10 +63,4 @@ mod tests {
         assert_eq!(listener(&one), Ok(Some(std::process::id() as i32)));
         assert_eq!(user(&one), Ok(rustix::process::geteuid().as_raw()));
     }
-
-    #[test]
-    fn what_is_no_socket_has_none() {
-        let file = std::fs::File::open("/proc/self/stat").unwrap();
-        assert_eq!(listener(&file), Err(Errno::NOTSOCK));
-    }
 }

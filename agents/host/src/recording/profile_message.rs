@@ -246,18 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_degraded_makes_all_so() {
-        let (good, bad) = (Note::plain("a"), Note::degraded("b"));
-        let outcome = build_outcome(7, vec![good.clone(), bad]);
-        assert_eq!(
-            (outcome.status, outcome.reason.as_str()),
-            (Status::Degraded, "a; b")
-        );
-        assert_eq!(build_outcome(7, vec![good]).status, Status::Ok);
-        assert_eq!(build_outcome(7, vec![]).reason, "");
-    }
-
-    #[test]
     fn an_outcome_has_the_code_of_what_made_it_worse() {
         let no_attach = Failure::new("no attach", "restart it").coded(Code::AttachDisabled);
         let notes = vec![

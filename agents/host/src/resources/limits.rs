@@ -1,6 +1,7 @@
-//! How much of a host the agent may take: processors on average, and memory. Beyond twice the memory the kernel ends the
-//! agent (`RLIMIT_DATA`), as if it were killed: better so than that a host has none left.
+//! How much of a host the agent may use: processors on average, and memory. Beyond twice the memory the kernel kills the
+//! agent (`RLIMIT_DATA`), so that the host keeps some.
 
+use std::fs;
 use std::io::{self, Read};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -26,6 +27,25 @@ const CELL: u64 = 40;
 const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
     "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
+
+/// Class 3 of `ioprio_set(2)`: the disk is used when nobody else uses it.
+const IDLE_DISK: libc::c_long = 3 << 13;
+/// `IOPRIO_WHO_PROCESS`.
+const PROCESS: libc::c_long = 1;
+/// The kernel ends the process with the highest score first when memory runs out.
+const HIGHEST_SCORE: i32 = 1000;
+const SCORE: &str = "/proc/self/oom_score_adj";
+
+/// Let the job go first at disks, and when memory runs out. To be called before there are threads: they, and the
+/// programs that the agent runs, inherit it. It needs no rights; a kernel without it is left as it is.
+pub fn set_low_priority() {
+    // SAFETY: takes three numbers and changes no memory.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0 as libc::c_long, IDLE_DISK) };
+    let score = read_text(SCORE, 16).and_then(|text| text.trim().parse::<i32>().ok());
+    if score.is_some_and(|score| score < HIGHEST_SCORE) {
+        let _ = fs::write(SCORE, HIGHEST_SCORE.to_string());
+    }
+}
 
 /// The limit of memory that the agent was started with.
 static USUAL: OnceLock<Rlimit> = OnceLock::new();

@@ -91,27 +91,4 @@ mod tests {
         let rest = ahead.look(0.5, at(61.0), used(2.0));
         assert!((rest.as_secs_f64() - 0.6).abs() < 1e-6, "{rest:?}");
     }
-
-    #[test]
-    fn one_thread_never_rests_for_a_processor() {
-        let (mut ahead, begin) = pace();
-        for seconds in 1..100 {
-            let time = Duration::from_secs(seconds);
-            assert_eq!(ahead.look(1.0, begin + time, time), Duration::ZERO);
-        }
-    }
-
-    #[test]
-    fn on_average_no_more_than_there_is() {
-        let (mut ahead, begin) = pace();
-        let (mut now, mut used) = (begin, Duration::ZERO);
-        let piece = Duration::from_millis(100);
-        for _ in 0..200 {
-            now += piece;
-            used += piece;
-            now += ahead.look(0.25, now, used);
-        }
-        let share = used.as_secs_f64() / (now - begin).as_secs_f64();
-        assert!((0.24..0.26).contains(&share), "{share}");
-    }
 }

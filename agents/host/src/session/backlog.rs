@@ -164,13 +164,4 @@ mod tests {
         backlog.forget(u64::MAX);
         assert_eq!((backlog.is_empty(), backlog.end()), (true, 10));
     }
-
-    #[test]
-    fn a_file_that_was_cut_ends_in_zeros() {
-        let mut backlog = Backlog::default();
-        let file = file_of(b"long");
-        file.set_len(2).unwrap();
-        backlog.add_file(file, 4);
-        assert_eq!(all_from(&backlog, 0), b"lo\0\0");
-    }
 }

@@ -256,16 +256,6 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_the_middle_is_a_closed_connection() {
-        assert!(matches!(read(b""), Input::Closed));
-        assert!(matches!(read(b"{\"type\":\"pi"), Input::Closed));
-        assert!(matches!(
-            read(b"{\"type\":\"put\",\"sha256\":\"ab\",\"size\":9}\nxyz"),
-            Input::Closed
-        ));
-    }
-
-    #[test]
     fn what_is_not_the_protocol_is_refused() {
         assert!(matches!(read(b"hello\n"), Input::Bad(_)));
         assert!(matches!(read(b"{\"type\":\"dance\"}\n"), Input::Bad(_)));

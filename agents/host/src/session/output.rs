@@ -324,11 +324,4 @@ mod tests {
         output.received(output.backlog.end());
         assert!(!output.is_awaited());
     }
-
-    #[test]
-    fn what_nobody_may_fetch_is_not_kept() {
-        let mut output = Output::unheard();
-        output.send(&event("one"));
-        assert!(!output.reaches(0) && output.backlog.is_empty());
-    }
 }

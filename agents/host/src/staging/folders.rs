@@ -401,23 +401,4 @@ mod tests {
         assert!(std::thread::spawn(breaks).join().is_err());
         assert!(std::fs::metadata(told.recv().unwrap()).is_err());
     }
-
-    #[test]
-    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
-        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
-        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
-        for number in 0..2 {
-            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
-        }
-        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
-        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
-        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
-        assert_eq!(
-            runs(path, me + 1, 1),
-            Ok(Vec::new()),
-            "others' do not count"
-        );
-        std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
-    }
 }

@@ -117,6 +117,17 @@ pub struct Ignored {
     pub doubtful: bool,
 }
 
+impl Ignored {
+    pub fn new(pid: i32, reason: impl Into<String>, doubtful: bool) -> Self {
+        let reason = reason.into();
+        Self {
+            pid,
+            reason,
+            doubtful,
+        }
+    }
+}
+
 /// A process that is ready to be recorded.
 #[derive(Debug, Serialize)]
 pub struct Pid {

@@ -41,7 +41,6 @@ pub fn findings(job: &Job, engine: &str, outcome: &Outcome) -> Vec<Finding> {
 
 fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let seen = preflight::look(target);
-    let writing = flight_recording(target);
     let mut findings = of_process(target, &seen);
     if seen.library.is_none() {
         return findings;
@@ -66,7 +65,10 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         let remedy = "start it with -XX:+EnableDynamicAgentLoading";
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
-    findings.extend(flight_recorder(&options, writing));
+    if options.iter().any(|it| it.starts_with(FLIGHT_RECORDING)) {
+        let text = format!("the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it, and its own work is among the samples");
+        findings.push(Finding::new(Info, "profiler", text));
+    }
     findings.extend(folders(job, &namespaces));
     // Last, because there may be too many to be told.
     findings.extend(seen.foreign.iter().map(|path| foreign(path)));
@@ -176,38 +178,6 @@ fn flags(options: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// The file that Flight Recorder has open while it records. To be called before the thread takes the process's user.
-fn flight_recording(target: &Target) -> Option<String> {
-    let mut files = target.open_files()?.flatten();
-    files.find(|path| is_flight_recording(path))
-}
-
-/// Its files are in a folder of the JVM's own, which is named by when it was made and by the JVM's number.
-fn is_flight_recording(path: &str) -> bool {
-    let Some((folder, file)) = path.rsplit_once('/') else {
-        return false;
-    };
-    let folder = folder.rsplit('/').next().unwrap_or_default();
-    let numbers: Vec<&str> = folder.split('_').collect();
-    let is_number =
-        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    file.ends_with(".jfr") && numbers.len() >= 7 && numbers.iter().all(is_number)
-}
-
-/// JDK's own profiler. It goes together with ours, and takes time too.
-fn flight_recorder(options: &[String], writing: Option<String>) -> Option<Finding> {
-    let began = |option: &&String| option.starts_with(FLIGHT_RECORDING);
-    let text = match (writing, options.iter().find(began)) {
-        (Some(path), _) => format!("Flight Recorder (JFR) records in this JVM ({path})"),
-        (None, Some(_)) => format!(
-            "the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it"
-        ),
-        (None, None) => return None,
-    };
-    let text = format!("{text}; it keeps nothing out, and its own work is among what is sampled");
-    Some(Finding::new(Info, "profiler", text))
-}
-
 /// Where the JVM's user may load a library from, where that is not everywhere.
 fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
@@ -219,41 +189,4 @@ fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
         let text = format!("no library is loaded from: {}", closed.join("; "));
         Finding::new(Info, "folder", text)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_flight_recorder() {
-        const FOLDER: &str = "2026_11_23_02_03_13_27545";
-        for (path, is) in [
-            (format!("/tmp/{FOLDER}/2026_11_23_02_03_13.jfr"), true),
-            (format!("/data/{FOLDER}_1/2026_11_23_02_03_13.jfr"), true),
-            (format!("/tmp/{FOLDER}/notes.txt"), false),
-            ("/tmp/.hprofiler-run-7-8-0/1-2-3.jfr".to_owned(), false),
-            ("/usr/lib/jvm/lib/jfr".to_owned(), false),
-            ("x.jfr".to_owned(), false),
-        ] {
-            assert_eq!(is_flight_recording(&path), is, "{path}");
-        }
-    }
-
-    #[test]
-    fn what_tells_of_flight_recorder() {
-        let told = |options: &[&str], writing: Option<&str>| {
-            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-            flight_recorder(&options, writing.map(str::to_owned)).map(|finding| finding.text)
-        };
-        assert_eq!(
-            told(&["-Xmx1g", "-Dx=-XX:StartFlightRecording"], None),
-            None
-        );
-        let file = "-XX:StartFlightRecording=filename=/secret";
-        let begun = told(&[file], None).unwrap();
-        assert!(begun.contains("may record") && !begun.contains("secret"));
-        let at_work = told(&[file], Some("/tmp/x.jfr")).unwrap();
-        assert!(at_work.contains("records in this JVM (/tmp/x.jfr)"));
-    }
 }

@@ -137,24 +137,3 @@ fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
     }
     findings
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_process_says_more_than_is_read() {
-        let findings =
-            |count| (0..count).map(|n| Finding::new(Severity::Warning, "a", n.to_string()));
-        assert_eq!(
-            at_most(3, findings(3).collect()),
-            findings(3).collect::<Vec<_>>()
-        );
-        let told = at_most(3, findings(5).collect());
-        assert_eq!(told[..2], findings(2).collect::<Vec<_>>());
-        assert_eq!(
-            (told.len(), told[2].text.as_str()),
-            (3, "3 more findings are left out")
-        );
-    }
-}

@@ -180,24 +180,6 @@ mod tests {
     }
 
     #[test]
-    fn a_hyphen_is_the_kernels() {
-        assert!(is_unknown("page-fault") && !is_unknown("page-faults"));
-        assert!(!is_unknown("sched:a-b"));
-    }
-
-    #[test]
-    fn each_that_is_left_out_is_told() {
-        let (_, refused) = of("page-faults cpu context-switches");
-        assert!(refused[0].reason.contains("only one of cpu, page-faults"));
-        assert!(refused[1].remedy.contains("-e context-switches"));
-        assert!(of("ctimer").1[0].remedy.contains("use -e cpu"));
-    }
-
-    fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {
-        of_jvm(asked.split(' ').map(str::to_owned).collect(), Some(version))
-    }
-
-    #[test]
     fn versions() {
         for (version, want) in [
             ("1.8.0_412", Some(8)),
@@ -227,14 +209,5 @@ mod tests {
         }
         assert!(refuse_known_bad(None, Some("26")).is_ok());
         assert!(refuse_known_bad(Some("2.9"), None).is_ok());
-    }
-
-    #[test]
-    fn what_an_old_jvm_cannot_do_is_left_out() {
-        let (left, refused) = able("cpu live alloc lock", "1.8.0_412");
-        assert_eq!(left, ["cpu", "alloc", "lock"]);
-        assert!(refused[0].reason.contains("live needs JDK 11 or later"));
-        assert!(able("live alloc", "11.0.2").1.is_empty());
-        assert!(able("live alloc", "").1.is_empty());
     }
 }

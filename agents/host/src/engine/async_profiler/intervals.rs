@@ -1,8 +1,8 @@
 //! What one sample stands for: as asked, or chosen by what the JVM does.
 //!
-//! A fixed allocation interval is wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and 16
-//! MiB leaves nothing to see of one that allocates 10 MB/s. So it follows the rate at which the JVM allocates, by what
-//! it publishes of its garbage collector.
+//! No allocation interval fits all JVMs: 512 KiB costs a JVM that allocates several GB/s a tenth of its throughput, and
+//! 16 MiB shows nothing of one that allocates 10 MB/s. So the interval follows the allocation rate, which the JVM's
+//! performance data show.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ const YOUNG: [&str; 3] = [
 /// Published if there is an old generation. Large objects may go there at once, unseen.
 const OLD: [&str; 1] = ["sun.gc.generation.1.space.0.capacity"];
 
-/// Shorter contentions are left out, in nanoseconds.
+/// Nanoseconds of waiting for each sample of `lock`.
 const LOCK_THRESHOLD: u64 = 10_000;
 /// The interval of native allocations without heap events, in bytes.
 const NATIVE_ALLOC: u64 = 512 << 10;
@@ -47,7 +47,7 @@ pub struct Intervals {
     pub cpu: u64,
     /// Allocated bytes.
     pub alloc: u64,
-    /// Nanoseconds; shorter waits are not recorded.
+    /// Nanoseconds of waiting. Waits are added up, and the one that completes an interval is recorded.
     pub lock: u64,
     /// Nanoseconds of each thread.
     pub wall: u64,

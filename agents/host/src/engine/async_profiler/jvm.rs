@@ -1,17 +1,15 @@
 //! One JVM with our library in it: start, stop, and leave it as it was.
 //!
-//! All time limits together stay below the half minute that a coordinator gives a host for a step. So a JVM that hangs
-//! does not lose the results of others.
+//! All time limits together stay below the half minute that a coordinator gives a host for a step, so that a JVM that
+//! hangs does not cost the results of others.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
-use rustix::process::{getrlimit, Resource};
 
 use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
@@ -27,7 +25,6 @@ use crate::resources::disk::DiskCap;
 use crate::resources::limits::Limits;
 use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER, RECORDING};
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::requests::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -184,33 +181,29 @@ impl Jvm {
     /// End the recording; the JVM writes the rest of it. After `limit` seconds it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
+        let stopped = self.stop_or_wait(limit)?;
+        self.running = false;
+        if stopped != Stopped::WithTheProcess {
+            self.close_log();
+        }
+        Ok(stopped)
+    }
+
+    fn stop_or_wait(&self, limit: u64) -> Result<Stopped, Failure> {
         if self.is_over() && self.target.stat().is_some() {
             sleep(TO_END);
-            self.running = false;
-            self.close_log();
             return Ok(Stopped::Early);
         }
         match self.command(&plan::stop(&self.file("log")), WRITE) {
-            Ok(Reply::Returned(0)) => {
-                self.running = false;
-                self.close_log();
-                Ok(Stopped::AsTold)
-            }
+            Ok(Reply::Returned(0)) => Ok(Stopped::AsTold),
             Ok(reply) => match self.explain(&reply) {
-                why if plan::is_idle(&why) => {
-                    self.running = false;
-                    self.close_log();
-                    Ok(Stopped::Early)
-                }
+                why if plan::is_idle(&why) => Ok(Stopped::Early),
                 why => Err(
                     Failure::plain(format!("async-profiler could not stop: {why}"))
                         .coded(Code::StopFailed),
                 ),
             },
-            Err(_) if self.target.stat().is_none() => {
-                self.running = false;
-                Ok(Stopped::WithTheProcess)
-            }
+            Err(_) if self.target.stat().is_none() => Ok(Stopped::WithTheProcess),
             Err(failure) => Err(Failure::new(
                 format!("{}; the profiler stops by itself", failure.reason),
                 format!("{} (within {limit} s)", failure.remedy)
@@ -221,8 +214,8 @@ impl Jvm {
         }
     }
 
-    /// Whether it has ended by itself, because the agent was stopped, or the machine slept, for so long. A recording
-    /// that runs now belongs to somebody else.
+    /// Whether its time limit is over, because the agent was stopped, or the machine slept. Then a recording that runs
+    /// belongs to somebody else.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| since_boot() > ends)
     }
@@ -241,11 +234,9 @@ impl Jvm {
         refused.err()
     }
 
-    /// Keep the recording open. It may wait long to be folded, and a container that ends meanwhile takes its files with
-    /// it. If there are too few descriptors it is opened by name later.
+    /// Keep the recording open. It may wait long to be folded, and a container that ends takes its files with it.
     pub fn hold_recording(&mut self) {
-        let recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
-        self.recorded = recorded.filter(leaves_descriptors);
+        self.recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
     }
 
     /// The recording, and its size: at most `limit` bytes.
@@ -287,13 +278,6 @@ impl Jvm {
             self.close_log();
         }
     }
-}
-
-/// Whether there are descriptors enough beside this one: each process of a session may need one to be stopped. The
-/// kernel gives the lowest that is free.
-fn leaves_descriptors(file: &File) -> bool {
-    let most = getrlimit(Resource::Nofile).current;
-    most.is_none_or(|most| file.as_raw_fd() as u64 + MAX_PROCESSES as u64 <= most)
 }
 
 pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {

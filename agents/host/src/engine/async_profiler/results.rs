@@ -304,13 +304,4 @@ mod tests {
         assert!(told(100, 93, false).starts_with("93 % of the stacks are broken: "));
         assert!(told(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
     }
-
-    #[test]
-    fn values_of_events() {
-        assert_eq!(
-            values("page-faults"),
-            [ValueType::new("page-faults", "count")]
-        );
-        assert_eq!(values("lock")[1], ValueType::new("delay", "nanoseconds"));
-    }
 }

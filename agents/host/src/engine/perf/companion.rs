@@ -11,10 +11,10 @@ use std::time::Duration;
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::{GoOn, SymbolOptions};
 
-use super::java_map::{Asked, Java, MapFile, NO_NAMES};
+use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
 use crate::engine::api::{Job, Library, Note, Shared};
-use crate::jvm::preflight::{self, Findings};
+use crate::jvm::preflight;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
@@ -89,17 +89,19 @@ impl Companion {
 
 /// The process as its user sees it, and what was recorded of it.
 pub struct View {
-    target: Target,
-    namespaces: Namespaces,
-    findings: Findings,
-    session: String,
+    pub(super) target: Target,
+    pub(super) namespaces: Namespaces,
+    pub(super) musl: bool,
+    pub(super) session: String,
     shared: Arc<Shared>,
     folding: Arc<Folding>,
-    perfmap: Option<Arc<Library>>,
-    java: Java,
+    pub(super) perfmap: Option<Arc<Library>>,
+    pub(super) java: Java,
     live: Option<Live>,
-    map: Option<MapFile>,
-    left: Vec<String>,
+    /// The JVM's names, once it was asked.
+    pub(super) map: Option<MapFile>,
+    /// Paths that could not be deleted.
+    pub(super) left: Vec<String>,
 }
 
 impl View {
@@ -112,7 +114,7 @@ impl View {
             java: Java::look(&findings, &namespaces, target.pid),
             target,
             namespaces,
-            findings,
+            musl: findings.loaded.musl,
             session: job.session.clone(),
             shared: job.shared.clone(),
             folding: job.folding.clone(),
@@ -142,30 +144,6 @@ impl View {
         let live = self.live.insert(Live::new(wanted, limits));
         live.end_by(end);
         live.read(stream).map_err(|error| error.to_string())
-    }
-
-    /// Notes on the JVM's names, without asking it.
-    pub fn foresee(&mut self) -> Vec<Note> {
-        self.asked().foresee()
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        Asked {
-            target: &self.target,
-            namespaces: &self.namespaces,
-            java: &self.java,
-            musl: self.findings.loaded.musl,
-            session: &self.session,
-            library: self.perfmap.as_deref(),
-        }
-    }
-
-    /// Ask the JVM, while it lives, which code it has where.
-    pub fn ask_for_map(&mut self) -> Vec<Note> {
-        let answer = self.asked().map();
-        self.map = answer.map;
-        self.left.extend(answer.left);
-        answer.notes
     }
 
     /// Find names for the recording, and note if that fails. `kernel`: the kernel's symbols, which only the agent may

@@ -222,23 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn what_it_becomes() {
-        let names = ["cpu", "offcpu", "faults"];
-        let events = names.map(|name| Event::new(name).unwrap());
-        let (wanted, _) = arguments(&events, 300, true);
-        let asked: Vec<_> = wanted.iter().map(|one| (&*one.event, &*one.name)).collect();
-        let want = [
-            ("cpu", CPU_CLOCK),
-            ("offcpu", "context-switches"),
-            ("faults", "page-faults"),
-        ];
-        assert_eq!(asked, want);
-        let counted = wanted.iter().map(|one| one.counted);
-        let want = [Counted::CpuTime, Counted::OffCpu, Counted::Count];
-        assert!(counted.eq(want));
-    }
-
-    #[test]
     fn nothing_but_known_names_reaches_perf() {
         let alloc = Event::new("alloc").unwrap_err();
         assert!(alloc.reason.contains("async-profiler"));

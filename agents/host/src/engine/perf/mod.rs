@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
-
 use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;
@@ -27,7 +25,6 @@ use crate::engine::api::{
 };
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
-use crate::os::proc::users::Users;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
@@ -40,7 +37,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
-    refuse_other_user(&target)?;
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &job.sampling.events {
         match Event::new(name) {
@@ -148,25 +144,6 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
 /// What the kernel keeps from the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
-}
-
-/// The files that name code are read as the process's user, which only root can become.
-fn refuse_other_user(target: &Target) -> Result<(), Failure> {
-    let (own, theirs) = (geteuid().as_raw(), target.status.uid);
-    if own == 0 || own == theirs {
-        return Ok(());
-    }
-    let users = Users::read();
-    Err(Failure::new(
-        format!(
-            "process {} belongs to user {} and the agent is user {}: nothing of it would have a name, for only root can read its files",
-            target.pid,
-            users.name(theirs),
-            users.name(own)
-        ),
-        "connect as the process's user, or use --become sudo",
-    )
-    .coded(Code::NotPermitted))
 }
 
 /// What is missing from stacks of waiting threads.

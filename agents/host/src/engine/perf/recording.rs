@@ -367,15 +367,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn no_sense_is_not_waited_for() {
-        let no_size = [before(), vec![0; 8]].concat();
-        for stream in [&b"no recording at all"[..], &no_size] {
-            assert!(after(stream, 5).begun);
-        }
-        assert!(!after(b"no recording at all", 5).opened);
-    }
-
     /// The output of a program that goes on, so that it has no end.
     #[test]
     fn what_is_there_is_read_and_no_end_is_waited_for() {

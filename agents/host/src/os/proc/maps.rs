@@ -116,13 +116,4 @@ mod tests {
             ["/lib/a.so"]
         );
     }
-
-    #[test]
-    fn no_more_files_than_make_sense() {
-        let line = |number| format!("1-2 r-xp 0 08:01 {number} /x/{number}/libjvm.so\n");
-        let map: String = (0..3 * MOST_FILES).map(line).collect();
-        assert_eq!(files(map.as_bytes(), |_| true).unwrap().len(), MOST_FILES);
-        let same = line(7).repeat(3);
-        assert_eq!(files(same.as_bytes(), |_| true).unwrap().len(), 1);
-    }
 }

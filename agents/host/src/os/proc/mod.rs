@@ -3,7 +3,6 @@
 pub mod maps;
 pub mod mask;
 pub mod named;
-pub mod open_files;
 pub mod stat;
 pub mod status;
 pub mod target;
@@ -29,6 +28,12 @@ pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
 /// As `read_bounded`, for text that a host made: what is not UTF-8 is replaced.
 pub fn read_text(path: impl AsRef<Path>, limit: u64) -> Option<String> {
     read_bounded(path, limit).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first number of the line that begins with these words.
+pub fn number_after(text: &str, begin: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// Split what the kernel separates by zero bytes; of more words than there are in practice the first.

@@ -21,11 +21,10 @@ const MOST_ASKED: usize = 200;
 /// Names by uid.
 pub struct Users {
     local: HashMap<u32, String>,
-    /// The answers of `getent`; None: the user has no name.
-    asked: Mutex<HashMap<u32, Option<String>>>,
     getent: Option<String>,
-    /// Whether the name service took too long.
-    slow: AtomicBool,
+    /// The answers of `getent`; None: the user has no name, or the name service is too slow.
+    asked: Mutex<HashMap<u32, Option<String>>>,
+    is_slow: AtomicBool,
 }
 
 impl Users {
@@ -38,13 +37,13 @@ impl Users {
     fn new(local: HashMap<u32, String>, getent: Option<String>) -> Self {
         Self {
             local,
-            asked: Mutex::default(),
             getent,
-            slow: AtomicBool::new(false),
+            asked: Mutex::default(),
+            is_slow: AtomicBool::new(false),
         }
     }
 
-    /// The name, or the number of a user that has none.
+    /// The name, or the number of a user without one.
     pub fn name(&self, uid: u32) -> String {
         let name = self.local.get(&uid).cloned().or_else(|| self.ask(uid));
         name.unwrap_or_else(|| uid.to_string())
@@ -53,27 +52,21 @@ impl Users {
     fn ask(&self, uid: u32) -> Option<String> {
         let getent = self.getent.clone()?;
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(name) = asked.get(&uid) {
-            return name.clone();
+        if asked.len() >= MOST_ASKED || self.is_slow.load(Ordering::Relaxed) {
+            return asked.get(&uid).cloned().flatten();
         }
-        if asked.len() >= MOST_ASKED || self.slow.load(Ordering::Relaxed) {
-            return None;
-        }
-        audit::note("program", || format!("{getent} passwd {uid}"));
-        let answer = worker_pool::run(PATIENCE, move || {
-            let mut command = Command::new(getent);
-            command.args(["passwd", &uid.to_string()]).env_clear();
-            let quiet = command.stdin(Stdio::null()).stderr(Stdio::null());
-            quiet.output().map(|output| output.stdout)
+        let answer = asked.entry(uid).or_insert_with(|| {
+            audit::note("program", || format!("{getent} passwd {uid}"));
+            let answer = worker_pool::run(PATIENCE, move || {
+                let mut command = Command::new(getent);
+                command.args(["passwd", &uid.to_string()]).env_clear();
+                let quiet = command.stdin(Stdio::null()).stderr(Stdio::null());
+                quiet.output().map(|output| output.stdout)
+            });
+            self.is_slow.store(answer.is_err(), Ordering::Relaxed);
+            parse(&String::from_utf8_lossy(&answer.ok()?.ok()?)).remove(&uid)
         });
-        let Ok(answer) = answer else {
-            self.slow.store(true, Ordering::Relaxed);
-            return None;
-        };
-        let line = String::from_utf8_lossy(&answer.unwrap_or_default()).into_owned();
-        let name = parse(&line).remove(&uid);
-        asked.insert(uid, name.clone());
-        name
+        answer.clone()
     }
 }
 
@@ -127,13 +120,6 @@ mod tests {
         assert_eq!(users.name(71234), "alice");
         assert_eq!(users.name(71235), "71235");
         std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn where_a_user_is_at_home() {
-        let passwd = "root:x:0:0:r:/root:/bin/sh\nbroken:x:7\nyarn:x:7:1:a:/var/yarn:c\n";
-        assert_eq!(parse_homes(passwd, 7), ["/var/yarn"]);
-        assert_eq!(parse_homes(passwd, 1), [""; 0]);
     }
 
     #[test]

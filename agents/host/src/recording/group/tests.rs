@@ -112,15 +112,6 @@ fn of_one_that_hangs_and_is_gone_its_end_is_told() {
 }
 
 #[test]
-fn one_that_was_given_up_is_not_heard_again() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.give_up(&mut Nobody);
-    recordings.handle_report(1, Report::Prepared, &mut Nobody);
-    assert_eq!(phases(&recordings), [Phase::Over]);
-    assert_eq!(recordings.left_by_now().len(), 1);
-}
-
-#[test]
 fn each_that_is_folded_gives_time_to_the_next() {
     let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
     let outcome = Failure::plain("ended").at(1, Stage::Record);
@@ -144,49 +135,6 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + END_TIME);
-}
-
-/// A recording that waits for another to be folded, and reports its end once it need not any more.
-fn waits(recordings: &Recordings, sender: Sender<(i32, Report)>) -> thread::JoinHandle<bool> {
-    let folding = recordings.folding.clone();
-    thread::spawn(move || {
-        let unwanted = folding.turn().is_none();
-        let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
-        process::tagged(1, sender)(Report::Over(Box::new(Finished::without_profiles(outcome))));
-        unwanted
-    })
-}
-
-#[test]
-fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
-    for given_up in [false, true] {
-        let (sender, reports) = channel();
-        let mut recordings = recordings(Step::Record, &[Phase::Running]);
-        let folding = recordings.folding.clone();
-        let _of_another = folding.turn().unwrap();
-        let waits = waits(&recordings, sender);
-        match given_up {
-            true => recordings.give_up(&mut Nobody),
-            false => assert!(recordings.abandon(|_| reports.recv().ok()).is_empty()),
-        }
-        assert!(waits.join().unwrap());
-    }
-}
-
-#[test]
-fn nothing_is_given_up_while_there_is_time() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.limit = Instant::now() + Duration::from_secs(60);
-    recordings.give_up(&mut Nobody);
-    assert_eq!(phases(&recordings), [Phase::Preparing]);
-}
-
-#[test]
-fn sampling_that_was_ended_is_not_interrupted_any_more() {
-    let mut running = recordings(Step::Record, &[Phase::Running]);
-    assert!(running.sampling().is_some());
-    running.stop();
-    assert!(running.sampling().is_none());
 }
 
 #[test]

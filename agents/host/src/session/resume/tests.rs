@@ -63,14 +63,6 @@ fn files_go_over_and_the_end_comes_back() {
 }
 
 #[test]
-fn the_name_does_not_tell_the_token() {
-    let token = token(3);
-    assert!(!token.name().contains(&token.0) && !token.name().contains(&token.0[..8]));
-    assert!(Token::new("x".repeat(DIGITS)).is_err());
-    assert!(Token::new("0".repeat(DIGITS + 1)).is_err());
-}
-
-#[test]
 fn who_does_not_know_the_token_gets_nothing() {
     let token = token(4);
     let happenings = listening(&token);
