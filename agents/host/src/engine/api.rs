@@ -176,7 +176,6 @@ pub struct EventProfile {
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.
 pub struct Raw {
-    pub name: String,
     pub file: File,
     pub size: u64,
 }

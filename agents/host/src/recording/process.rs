@@ -296,7 +296,7 @@ impl Recording<'_> {
                 .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
             let head = RawHead {
                 pid: self.job.chosen.pid,
-                name: raw.name.clone(),
+                name: "recording.jfr",
                 sha256,
                 size: raw.size,
             };

@@ -9,7 +9,7 @@ use crate::os::files::sha256;
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, Samples};
-use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Reason, Stage, Status};
+use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Stage, Status};
 
 /// A result with a smaller share of the expected samples is degraded.
 const ENOUGH: f64 = 0.8;
@@ -153,9 +153,9 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
 
 /// Each reason once. What several notes follow from is said with the first of them. Of a good result only remedies for
 /// a better engine are worth saying.
-fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
+fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Failure> {
     let mut known: Vec<String> = Vec::new();
-    let mut remarks: Vec<Reason> = Vec::new();
+    let mut remarks: Vec<Failure> = Vec::new();
     for note in notes {
         let wanted = degraded || !note.why.is_empty();
         let reason = match note.why.is_empty() || known.contains(&note.why) {
@@ -166,7 +166,7 @@ fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
         if reason.is_empty() || remarks.iter().any(|one| one.reason == reason) {
             continue;
         }
-        remarks.push(Reason {
+        remarks.push(Failure {
             code: note.code,
             parameters: note.parameters,
             reason,

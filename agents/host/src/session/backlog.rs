@@ -14,7 +14,7 @@ pub struct Backlog {
     end: u64,
 }
 
-enum Chunk {
+pub enum Chunk {
     Bytes(Vec<u8>),
     Result(Waiting),
     /// So many bytes of it.
@@ -62,19 +62,7 @@ impl Backlog {
         self.chunks.is_empty()
     }
 
-    pub fn add(&mut self, bytes: Vec<u8>) {
-        self.push(Chunk::Bytes(bytes));
-    }
-
-    pub fn add_result(&mut self, bytes: Waiting) {
-        self.push(Chunk::Result(bytes));
-    }
-
-    pub fn add_file(&mut self, file: File, size: u64) {
-        self.push(Chunk::File(file, size));
-    }
-
-    fn push(&mut self, chunk: Chunk) {
+    pub fn add(&mut self, chunk: Chunk) {
         self.end += chunk.size();
         if chunk.size() > 0 {
             self.chunks.push_back(chunk);
@@ -139,10 +127,10 @@ mod tests {
     #[test]
     fn it_is_read_from_anywhere() {
         let mut backlog = Backlog::default();
-        backlog.add(b"hello\n".to_vec());
-        backlog.add(Vec::new());
-        backlog.add_file(file_of(b"of a file"), 9);
-        backlog.add(b"end".to_vec());
+        backlog.add(Chunk::Bytes(b"hello\n".to_vec()));
+        backlog.add(Chunk::Bytes(Vec::new()));
+        backlog.add(Chunk::File(file_of(b"of a file"), 9));
+        backlog.add(Chunk::Bytes(b"end".to_vec()));
         let all = b"hello\nof a fileend";
         for at in 0..=all.len() {
             assert_eq!(all_from(&backlog, at as u64), all[at..], "{at}");
@@ -153,8 +141,8 @@ mod tests {
     #[test]
     fn what_was_received_is_forgotten_by_whole_parts() {
         let mut backlog = Backlog::default();
-        backlog.add(b"hello".to_vec());
-        backlog.add(b"again".to_vec());
+        backlog.add(Chunk::Bytes(b"hello".to_vec()));
+        backlog.add(Chunk::Bytes(b"again".to_vec()));
         backlog.forget(4);
         assert!(backlog.reaches(0));
         backlog.forget(7);

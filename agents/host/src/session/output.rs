@@ -1,6 +1,5 @@
 //! The one way out: events and payloads, on stdout or on what took its place.
 
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -16,8 +15,7 @@ use crate::os::audit;
 use crate::os::lease;
 use crate::recording::group::EventSink;
 use crate::recording::process::Finished;
-use crate::resources::folding::Waiting;
-use crate::session::backlog::Backlog;
+use crate::session::backlog::{Backlog, Chunk};
 use crate::wire::events::Event;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
@@ -126,19 +124,19 @@ impl Output {
 
     pub fn send(&mut self, event: &Event) {
         self.send_audit();
-        self.put(event, |_| ());
+        self.put(event, None);
     }
 
     /// Send an event and the payload whose size it names.
-    pub fn send_with(&mut self, event: &Event, payload: Waiting) {
+    pub fn send_with(&mut self, event: &Event, payload: Chunk) {
         self.send_audit();
-        self.put(event, |backlog| backlog.add_result(payload));
+        self.put(event, Some(payload));
     }
 
     /// Send what was done since this was last sent; that is told before whatever follows from it.
     pub fn send_audit(&mut self) {
         for action in audit::take() {
-            self.put(&Event::Audit(action), |_| ());
+            self.put(&Event::Audit(action), None);
         }
     }
 
@@ -161,18 +159,14 @@ impl Output {
         }
     }
 
-    /// Send an event and a file of the size it names.
-    fn send_file(&mut self, event: &Event, file: File, size: u64) {
-        self.send_audit();
-        self.put(event, |backlog| backlog.add_file(file, size));
-    }
-
-    fn put(&mut self, event: &Event, payload: impl FnOnce(&mut Backlog)) {
+    fn put(&mut self, event: &Event, payload: Option<Chunk>) {
         let Some(line) = line(event) else {
             return;
         };
-        self.backlog.add(line);
-        payload(&mut self.backlog);
+        self.backlog.add(Chunk::Bytes(line));
+        if let Some(payload) = payload {
+            self.backlog.add(payload);
+        }
         self.flush();
     }
 
@@ -234,10 +228,10 @@ impl EventSink for Output {
 
     fn send_result(&mut self, over: Finished) {
         for (head, bytes) in over.profiles {
-            self.send_with(&Event::Profile(head), bytes);
+            self.send_with(&Event::Profile(head), Chunk::Result(bytes));
         }
         if let Some((head, raw)) = over.raw {
-            self.send_file(&Event::Raw(head), raw.file, raw.size);
+            self.send_with(&Event::Raw(head), Chunk::File(raw.file, raw.size));
         }
         self.send(&Event::Outcome(over.outcome));
     }
@@ -278,7 +272,6 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::folding::Folding;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -286,10 +279,6 @@ mod tests {
         Event::Stored {
             sha256: text.to_owned(),
         }
-    }
-
-    fn folded(bytes: Vec<u8>) -> Waiting {
-        Arc::new(Folding::new(Duration::ZERO, usize::MAX)).wait(bytes)
     }
 
     /// What comes out at the other end, until this one is dropped.
@@ -304,7 +293,7 @@ mod tests {
         let mut output = Output::unheard();
         output.keep();
         output.send(&event("one"));
-        output.send_with(&event("two"), folded(b"payload\n".to_vec()));
+        output.send_with(&event("two"), Chunk::Bytes(b"payload\n".to_vec()));
         let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
         for at in [0, 5, 33, 70] {
             assert!(output.reaches(at));

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{panicking, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
@@ -91,25 +91,11 @@ impl Held {
         is_at(&self.dir, &self.seen_as)
     }
 
-    /// Let it go and leave it there.
-    pub fn keep(self) {}
-
     /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
     pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {
         delete_unheld(&self.dir, &self.seen_as, ours)
             .map(|_| ())
             .map_err(|error| format!("{}: {error}", self.path))
-    }
-}
-
-impl Drop for Held {
-    /// Whoever breaks down has nobody else to delete what it made.
-    fn drop(&mut self) {
-        if panicking() {
-            let run = self.path.contains(RUN_FOLDER);
-            let ours = |name: &str| run || is_library_file(name);
-            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
-        }
     }
 }
 
@@ -257,10 +243,7 @@ pub fn could_stage(
 /// `clean`, unless nothing may stay. Err: what is left.
 pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
     match musl && !NOTHING_STAYS.load(Ordering::Relaxed) {
-        true => {
-            library.keep();
-            Ok(())
-        }
+        true => Ok(()),
         false => library.release(is_library_file),
     }
 }
@@ -342,14 +325,8 @@ fn is_held(namespaces: &Namespaces, folder: &str, file: &str) -> bool {
         .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
 }
 
-/// The folders of this user's runs. Err says why they are not known.
+/// The folders of this user's runs. Err says why they are not known. Other users' folders of such names do not count.
 fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
-    runs(base, owner, MOST_RUNS)
-}
-
-/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
-/// so: those do not count.
-fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let unread = |error: Errno| format!("cannot be read: {error}");
     let dir = match openat(CWD, base, flags, Mode::empty()) {
@@ -367,7 +344,7 @@ fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
         if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
             found.push(name.to_owned());
         }
-        if found.len() > most || Instant::now() > end {
+        if found.len() > MOST_RUNS || Instant::now() > end {
             return Err("has too many files to check".to_owned());
         }
     }
@@ -378,27 +355,4 @@ fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
     let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
     stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustix::process::{getegid, geteuid};
-    use std::sync::mpsc::channel;
-
-    #[test]
-    fn who_breaks_down_leaves_no_folder() {
-        let (tell, told) = channel();
-        let breaks = move || {
-            let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
-            let base = std::env::temp_dir().display().to_string();
-            let session = format!("test-{}", std::process::id());
-            let held = run_folder_in(&namespaces, &base, &session).unwrap();
-            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
-            tell.send(held.path.clone()).unwrap();
-            panic!("meant: what follows is tested");
-        };
-        assert!(std::thread::spawn(breaks).join().is_err());
-        assert!(std::fs::metadata(told.recv().unwrap()).is_err());
-    }
 }

@@ -155,7 +155,7 @@ pub struct ProfileHead {
 #[derive(Debug, Serialize)]
 pub struct RawHead {
     pub pid: i32,
-    pub name: String,
+    pub name: &'static str,
     pub sha256: String,
     pub size: u64,
 }

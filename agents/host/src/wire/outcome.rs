@@ -117,16 +117,6 @@ pub enum Code {
 /// Figures and names of a code, typed: what a program reads instead of the sentence.
 pub type Parameters = BTreeMap<&'static str, Value>;
 
-/// One reason of several.
-#[derive(Debug, Clone, Serialize)]
-pub struct Reason {
-    pub code: Code,
-    #[serde(skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
-    pub reason: String,
-    pub remedy: String,
-}
-
 /// One line of the ledger. Where it has several reasons, `notes` are all of them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -139,7 +129,7 @@ pub struct Outcome {
     pub reason: String,
     pub remedy: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Reason>,
+    pub notes: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// For how long was recorded, where that ended before its time.
@@ -147,10 +137,11 @@ pub struct Outcome {
     pub seconds: Option<f64>,
 }
 
-/// Why something could not be done, and what to do next. It knows neither process nor stage.
-#[derive(Debug, Clone)]
+/// Why something could not be done, or was done worse, and what to do next.
+#[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     pub code: Code,
+    #[serde(skip_serializing_if = "Parameters::is_empty")]
     pub parameters: Parameters,
     pub reason: String,
     pub remedy: String,

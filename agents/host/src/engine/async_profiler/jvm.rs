@@ -255,11 +255,10 @@ impl Jvm {
         self.end();
         // On musl a deleted library cannot be told to stop, and the next run would load one more beside it.
         let library = match self.running && self.musl {
-            true => {
-                let left = format!("{}: the profiler could not be stopped", self.library.path);
-                self.library.keep();
-                Err(left)
-            }
+            true => Err(format!(
+                "{}: the profiler could not be stopped",
+                self.library.path
+            )),
             false => let_library_go(self.library, self.musl),
         };
         let left = [library, self.run.release(|_| true)];

@@ -245,11 +245,7 @@ pub fn raw(jvm: &Jvm) -> Result<Raw, Failure> {
     let (file, size) = jvm
         .recording(MAX_RAW)
         .map_err(|error| Failure::plain(error.to_string()))?;
-    Ok(Raw {
-        name: "recording.jfr".to_owned(),
-        file,
-        size,
-    })
+    Ok(Raw { file, size })
 }
 
 #[cfg(test)]
