@@ -1,4 +1,4 @@
-//! Which of this host's processes a `find` means.
+//! Which processes of this host a `find` matches.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -14,23 +14,20 @@ use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
 use crate::wire::requests::Query;
 
-/// Commands are cut at this many bytes.
 const COMMAND: usize = 4096;
-/// The coordinator does not believe that a host has more.
+/// The most processes that the coordinator accepts.
 const MOST: usize = 10_000;
 /// The most bytes of JSON that processes take in a line of the protocol.
 const LONGEST: usize = 12 << 20;
 /// The most processes that nearly matched, or could not be read, in an answer.
 const FEW: usize = 100;
 
-/// A `find`, ready to be asked of processes.
 pub struct Finding {
     selector: Option<Selector>,
-    /// Processes that were asked for by number.
+    /// Processes that were asked for by pid.
     asked: Vec<i32>,
     native: bool,
     containers: Option<Containers>,
-    /// The id of the agent's own container, if that is meant.
     own: Option<String>,
     trusted: TrustedFacts,
 }
@@ -67,7 +64,7 @@ impl Finding {
         })
     }
 
-    /// Answer it for all processes that were seen; `excluded` are this session's own.
+    /// `excluded` are this session's own processes.
     pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Event {
         let Scanned { seen, overlooked } = scanned;
         let searched = seen.len();
@@ -100,7 +97,7 @@ impl Finding {
         }
     }
 
-    /// The container of each process; Err if its own claim is not believed.
+    /// The container of each process. Err: its claim is not believed.
     fn memberships(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
         let Some(containers) = &self.containers else {
             return seen.iter().map(|_| None).collect();
@@ -120,7 +117,6 @@ impl Finding {
         rivals::settle(seen, seen.iter().map(membership).collect(), &self.trusted)
     }
 
-    /// Processes that were asked for but could not be read.
     fn not_looked_at(&self, overlooked: Vec<Overlooked>) -> Vec<Ignored> {
         let asked = |process: &Overlooked| self.asked.contains(&process.pid);
         let asked = overlooked.into_iter().filter(asked);
@@ -217,7 +213,6 @@ pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>,
     (processes, left_out)
 }
 
-/// Processes that could not be read.
 pub fn may_be_meant(overlooked: Vec<Overlooked>) -> Vec<Ignored> {
     let within_reach = overlooked.iter().filter(|it| is_within_reach(it.uid));
     within_reach

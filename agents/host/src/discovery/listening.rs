@@ -1,11 +1,11 @@
-//! Which process listens at a TCP port, as `/proc` tells it without root for one's own processes.
+//! Which process listens at a TCP port. `/proc` shows this without root for one's own processes.
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
 
-/// The tables of a host with some hundred thousand connections.
+/// Enough for some hundred thousand connections.
 const LARGEST_TABLE: u64 = 64 << 20;
 const LISTENS: &str = "0A";
 
@@ -35,7 +35,7 @@ fn users(table: &str, port: u16) -> impl Iterator<Item = u32> + '_ {
     at_port(table, port).filter_map(|line| line.split_ascii_whitespace().nth(7)?.parse().ok())
 }
 
-/// The sockets of a table of `/proc/PID/net` that listen at the port, as links to them read.
+/// The sockets in a table of `/proc/PID/net` that listen at the port, as links to them read.
 pub fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
     at_port(table, port).filter_map(|line| {
         let inode = line.split_ascii_whitespace().nth(9)?;
@@ -43,7 +43,6 @@ pub fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The lines of what listens there.
 fn at_port(table: &str, port: u16) -> impl Iterator<Item = &str> {
     let ending = format!(":{port:04X}");
     table.lines().filter(move |line| {

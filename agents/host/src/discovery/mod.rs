@@ -1,4 +1,4 @@
-//! Which processes are meant: a scan of the host, selectors, containers, and claims that processes make of themselves.
+//! Which processes match: a scan of the host, selectors, containers, and the claims of processes.
 
 pub mod attempt;
 pub mod containers;

@@ -1,5 +1,3 @@
-//! Every process of this host, and which of them are JVMs.
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -19,21 +17,19 @@ use crate::os::proc::{first_words, mask, read_bounded, read_text, split_zero, st
 use crate::os::worker_pool::{self, NoResult};
 use crate::wire::events::{JvmFacts, Process};
 
-/// A command line, or an environment, is never longer than this in practice; what is over is left out.
+/// The longest command line, or environment, that is read. The rest is left out.
 const MAX_COMMAND: usize = 1 << 20;
-/// What all command lines of one scan may take, in bytes, and what each may take where the others have taken that: any
-/// user can start many processes with very many words.
+/// The bytes for all command lines of a scan, and for each one after these are used up: any user can start many
+/// processes with very long command lines.
 const ALL_COMMANDS: usize = 64 << 20;
 const LEAST_COMMAND: usize = 2 << 10;
-/// No file has a longer name.
 const MAX_NAME: usize = 255;
-/// How long a scan waits for the memory of one process.
+/// How long reading the memory of one process may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits for the files of all JVMs, which only have names and versions, and how many are read at a time.
+/// How long reading the files of all JVMs may take (they add names and versions), and how many are read at a time.
 const FILE_PATIENCE: Duration = Duration::from_secs(3);
 const AT_ONCE: usize = 8;
 
-/// A process as it was seen.
 pub struct Seen {
     pub pid: i32,
     pub namespace_pid: i32,
@@ -41,31 +37,29 @@ pub struct Seen {
     pub start_time: u64,
     pub uid: u32,
     pub user: String,
-    /// The file name of its executable.
     pub program: String,
     pub command: Vec<String>,
     pub launch: Launch,
     pub jvm: Option<JvmFacts>,
 }
 
-/// A process whose memory could not be read: the kernel takes a lock for that, which the process's threads hold while
-/// they wait for a page of a file system that hangs.
+/// A process whose memory could not be read: its threads hold the kernel's lock for that while they wait for a page of
+/// a file system that hangs.
 pub struct Overlooked {
     pub pid: i32,
     pub uid: u32,
-    /// The file name of its executable; empty where that is not ours to see.
+    /// The file name of its executable; empty if the agent may not see it.
     pub program: String,
     pub why: NoResult,
 }
 
-/// What a scan saw.
 #[derive(Default)]
 pub struct Scanned {
     pub seen: Vec<Seen>,
     pub overlooked: Vec<Overlooked>,
 }
 
-/// Every process but the excluded ones. Kernel threads and zombies, which have no command line, are none.
+/// Every process except the excluded ones. Kernel threads and zombies have no command line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut scanned = Scanned::default();
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -150,25 +144,23 @@ fn seen(
         launch,
         jvm,
     };
-    // A pid that was reused while it was read would mix two processes.
+    // The pid may belong to another process by now.
     let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
     (seen.start_time == after.start_time).then_some(seen)
 }
 
-/// What is in a process's memory.
 struct Memory {
     pid: i32,
-    /// From before the rest was read.
     stat: Stat,
     command: Vec<String>,
-    /// Whether that is all of the command line.
+    /// Whether the command line is complete.
     whole: bool,
-    /// By what it is a JVM.
+    /// Why it is a JVM.
     signs: Option<Signs>,
 }
 
 impl Memory {
-    /// None of a process without a command line, as threads of the kernel. `room`: how many bytes command lines may take.
+    /// None: it has no command line, like a kernel thread. `room`: the bytes left for command lines.
     fn read(pid: i32, room: &AtomicUsize) -> Option<Self> {
         let dir = format!("/proc/{pid}");
         let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
@@ -178,13 +170,13 @@ impl Memory {
         let (mut command, all_words) = first_words(&bytes);
         let cut = bytes.len() > limit;
         if cut {
-            // Part of a secret would not look like one.
+            // A part of a secret would not look like a secret.
             command.pop();
         }
         if command.is_empty() {
             return None;
         }
-        // Each word takes some more for its place in a list, and what the allocator needs.
+        // A word also takes a place in a list, and the allocator's overhead.
         let size: usize = command.iter().map(|word| word.len() + 56).sum();
         room.store(left.saturating_sub(size), Ordering::Relaxed);
         Some(Self {
@@ -197,7 +189,7 @@ impl Memory {
     }
 }
 
-/// A process whose memory could not be read; None of one that is gone or has no program, as threads of the kernel.
+/// None: the process is gone, or has no program, like a kernel thread.
 fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
     let dir = format!("/proc/{pid}");
     let link = fs::read_link(format!("{dir}/exe"));
@@ -211,15 +203,14 @@ fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
     })
 }
 
-/// By what a process is known as a JVM.
+/// What shows that a process is a JVM.
 struct Signs {
-    /// The path of its `libjvm.so`.
     library: Option<String>,
     performance_data: Vec<Mapped>,
 }
 
 impl Signs {
-    /// Of a process that maps `libjvm.so`; where the map is not ours to read, of one whose program is called `java`.
+    /// A JVM maps `libjvm.so`. If the agent may not read the map, a program named `java` counts as one.
     fn of(dir: &str, command: &[String]) -> Option<Self> {
         let is_library = |path: &str| file_name(path) == "libjvm.so";
         let map = File::open(format!("{dir}/maps")).ok();
@@ -242,7 +233,7 @@ impl Signs {
     }
 }
 
-/// The file name of a process's executable; where that is not ours to see, as its command line says.
+/// The file name of a process's executable. If the agent may not see it, the command line names it.
 fn program(dir: &str, command: &[String]) -> String {
     let link = fs::read_link(format!("{dir}/exe")).ok();
     let path = link.as_deref().and_then(Path::to_str);
@@ -252,7 +243,6 @@ fn program(dir: &str, command: &[String]) -> String {
     name.chars().take(MAX_NAME).collect()
 }
 
-/// What a JVM's user says of it.
 struct JvmDescription {
     launch: Launch,
     version: String,
@@ -272,7 +262,6 @@ impl JvmDescription {
         })
     }
 
-    /// By the command line alone.
     fn without_files(command: &[String]) -> Self {
         Self {
             launch: command_line::parse(command, |_| None),
@@ -281,7 +270,7 @@ impl JvmDescription {
     }
 }
 
-/// The environment of a process, empty where it is not ours to read.
+/// The environment of a process, empty if the agent may not read it.
 pub fn environment(process: &Seen) -> BTreeMap<String, String> {
     let path = format!("/proc/{}/environ", process.pid);
     let bytes = worker_pool::run(PATIENCE, move || read_bounded(path, MAX_COMMAND as u64));
@@ -294,7 +283,7 @@ pub fn environment(process: &Seen) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// This process and those it descends from: the session it came in by.
+/// This process and its ancestors.
 pub fn own_ancestry() -> HashSet<i32> {
     let mut pids = HashSet::new();
     let mut pid = std::process::id() as i32;
@@ -308,7 +297,7 @@ pub fn own_ancestry() -> HashSet<i32> {
 }
 
 impl Seen {
-    /// As the coordinator sees it; `limit` is the command's longest length in bytes.
+    /// `limit`: the longest command in bytes.
     pub fn tell(self, label: String, labels: BTreeMap<String, String>, limit: usize) -> Process {
         Process {
             pid: self.pid,
@@ -331,7 +320,7 @@ impl Seen {
         }
     }
 
-    /// The label of a process of which nothing better is known: its task's attempt, its main class, else its program.
+    /// The label of a process without a better one: its task's attempt, its main class, or its program.
     pub fn plain_label(&self) -> String {
         let launch = self.launch.masked();
         if let Some(attempt) = Attempt::of(&launch) {
@@ -344,7 +333,7 @@ impl Seen {
         name.chars().take(200).collect()
     }
 
-    /// What else is known of it without a selector that derives labels.
+    /// Its labels if no selector derives any.
     pub fn plain_labels(&self) -> BTreeMap<String, String> {
         let attempt = Attempt::of(&self.launch.masked());
         attempt.map(Attempt::labels).unwrap_or_default()

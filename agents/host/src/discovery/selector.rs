@@ -1,5 +1,3 @@
-//! Which processes are meant, and how they are labelled.
-
 use std::collections::{BTreeMap, HashSet};
 
 use regex::{Regex, RegexBuilder};
@@ -10,12 +8,11 @@ use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Alternative, Capture, Query, Source};
 
-/// A compiled regex may take this much memory, in bytes.
+/// The memory of a compiled regex, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
-/// A label is cut at this many characters.
+/// The longest label, in characters.
 const LABEL_LENGTH: usize = 200;
 
-/// A selector ready to match.
 pub enum Selector {
     Pids(HashSet<i32>),
     Text(String),
@@ -27,7 +24,6 @@ pub enum Selector {
     },
 }
 
-/// An alternative ready to match.
 #[derive(Default)]
 pub struct Rule {
     main_class: Vec<Regex>,
@@ -39,7 +35,6 @@ pub struct Rule {
     program: Vec<Regex>,
 }
 
-/// A label ready to be derived.
 pub struct Label {
     label: String,
     from: Source,
@@ -68,8 +63,8 @@ impl Selector {
         })
     }
 
-    /// Whether the selector means this process. `wanted`: it is of the kind that is looked for (a JVM, if nothing else
-    /// is said); others only match where a rule names their program.
+    /// `wanted`: whether the process is of the kind that is searched (JVMs by default). Others match only a rule that
+    /// names their program.
     pub fn matches(&self, process: &Seen, wanted: bool) -> bool {
         match self {
             Self::Rule { any, .. } => {
@@ -84,7 +79,7 @@ impl Selector {
         }
     }
 
-    /// The process's short name and the labels derived from what it says of itself.
+    /// The process's short name and labels.
     pub fn label(&self, process: &Seen) -> (String, BTreeMap<String, String>) {
         let Self::Rule {
             labels, template, ..
@@ -102,13 +97,12 @@ impl Selector {
     }
 }
 
-/// The whole command line, as the coordinator may know it.
 fn shown(process: &Seen) -> String {
     mask::words(&process.command).join(" ")
 }
 
-/// What rules look at, with secrets masked, for conditions as for labels: by enough of them a value could be found out.
-/// Only read when asked for: most processes fail at the user or the program already.
+/// What rules and labels are matched with: secrets are masked, because many conditions could reveal a value. It is read
+/// when needed, since most processes fail at the user or the program.
 struct Facts<'a> {
     process: &'a Seen,
     launch: std::cell::OnceCell<Launch>,
@@ -141,7 +135,6 @@ impl<'a> Facts<'a> {
         self.cgroup.get_or_init(read)
     }
 
-    /// What a label may be taken from.
     fn text(&self, from: Source, name: &str) -> Option<String> {
         Some(match from {
             Source::Arguments => self.launch().arguments.join(" "),
@@ -229,7 +222,7 @@ impl Label {
     }
 }
 
-/// Put the labels' values in; None where one that is named has no value, or nothing is named.
+/// Fill in the labels' values. None: one of them has no value, or the template is empty.
 fn fill(template: &str, labels: &BTreeMap<String, String>) -> Option<String> {
     let mut filled = String::new();
     let mut rest = template;
@@ -257,7 +250,7 @@ fn compile(regex: &str) -> Result<Regex, Failure> {
         })
 }
 
-/// `*` stands for any text; everything else for itself.
+/// `*` matches any text.
 fn compile_glob(glob: &str) -> Result<Regex, Failure> {
     let parts: Vec<String> = glob.split('*').map(regex::escape).collect();
     compile(&format!("(?s)^{}$", parts.join(".*")))

@@ -211,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// Wait for a turn at attaching. Err once nobody is to be attached to any more.
+    /// Wait for a turn at attaching. Err: nobody is attached to any more.
     pub fn attach_turn(&self) -> Result<Turn<'_>, Failure> {
         let ended =
             || Failure::plain("ended before it was this process's turn").coded(Code::ProcessEnded);
@@ -241,7 +241,6 @@ pub struct Job {
     pub libraries: Libraries,
     pub session: String,
     pub host: String,
-    /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
     /// Check whether the recording would succeed, and touch nothing.

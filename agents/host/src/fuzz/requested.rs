@@ -10,7 +10,7 @@ use crate::wire::events::JvmFacts;
 use crate::wire::requests::{Find, Request};
 use crate::wire::sampling::Sampling;
 
-/// Requests one after the other, as they come out of stdin.
+/// Requests one after the other, as on stdin.
 pub fn request(mut bytes: &[u8]) {
     while let Input::Request(request, payload) = read_input(&mut bytes) {
         match request {
@@ -24,7 +24,7 @@ pub fn request(mut bytes: &[u8]) {
     }
 }
 
-/// Of a process that is gone: its files in `/proc` cannot be read.
+/// The process is gone: its files in `/proc` cannot be read.
 fn found(find: Find) {
     let line = "/usr/bin/java -Xmx1g -Dspark.driver=7 org.example.Main --name a attempt_1_2_m_3_4";
     let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -55,7 +55,7 @@ fn found(find: Find) {
     }
 }
 
-/// What passes the checks is no more than a name to perf.
+/// Whatever passes the checks is only a name to perf.
 fn recorded(sampling: &Sampling) {
     if sampling.check().is_err() {
         return;

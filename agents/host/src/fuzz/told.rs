@@ -1,4 +1,4 @@
-//! What the kernel, JVMs and programs tell.
+//! What the kernel, JVMs and programs say.
 
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
@@ -12,7 +12,7 @@ use crate::os::proc::{maps, stat, status, users};
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
 const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
 
-/// Files of `/proc`, in which names stand that processes gave themselves.
+/// Files of `/proc`, with names that processes chose.
 pub fn proc_texts(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     stat::parse(&text);
@@ -28,7 +28,7 @@ pub fn proc_texts(bytes: &[u8]) {
     assert!(told.is_none_or(|home| text.contains(&home.id)));
 }
 
-/// A JVM's answer, and what async-profiler and perf say.
+/// A JVM's answer, and the words of async-profiler and perf.
 pub fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     attach::parse_reply(&text);
@@ -45,7 +45,6 @@ pub fn answers(bytes: &[u8]) {
     assert!(followed(3) == followed(bytes.len().max(1)));
 }
 
-/// The file that a JVM publishes.
 pub fn hsperf(bytes: &[u8]) {
     for name in ["java.rt.vmArgs", "java.property.java.version", "", "a"] {
         let text = data::text_entry(bytes, name);

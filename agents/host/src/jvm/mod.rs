@@ -1,4 +1,4 @@
-//! HotSpot from outside: attaching, performance data, command lines, loaded libraries, crash files.
+//! HotSpot from outside: attaching, performance data, command lines, loaded libraries.
 
 pub mod attach;
 pub mod command_line;

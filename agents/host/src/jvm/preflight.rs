@@ -1,4 +1,4 @@
-//! What speaks against profiling a JVM, seen before it is touched.
+//! What speaks against profiling a JVM, before it is touched.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
 use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: &str = "libasyncProfiler";
-/// Agents that sample as well: two of them in one JVM have crashed it.
+/// Agents that sample too: two in one JVM have crashed it.
 const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libyjpagent", "YourKit"),
     ("libjprofilerti", "JProfiler"),
@@ -25,44 +25,36 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libgp-collector", "Oracle Developer Studio"),
 ];
 
-/// What was seen of a process.
 pub struct Findings {
-    /// Whether it is a HotSpot JVM, or may be: where its map is not ours to read.
+    /// Whether it is a HotSpot JVM, or may be one, if the agent may not read its map.
     pub is_jvm: bool,
-    /// The path of its `libjvm.so`.
     pub library: Option<String>,
-    /// Why no profiler is to be loaded into it.
+    /// Why no profiler may be loaded into it.
     pub refusal: Option<Failure>,
-    /// How it was started.
     pub launched: Launched,
-    /// What it has loaded.
     pub loaded: Loaded,
-    /// What it publishes of itself.
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
-    /// Whether one of these has its recording open. None: that cannot be seen, or there are none.
+    /// Whether one of these has its recording open. None: the agent cannot see that, or there are none.
     pub writes_recording: Option<bool>,
     /// Paths of async-profiler libraries that somebody else loaded.
     pub foreign: Vec<String>,
-    /// Whether a profiler samples it, whose-ever.
+    /// Whether any profiler samples it.
     pub sampled: bool,
-    /// Whether it has the rights to use all of perf events, whatever users may.
+    /// Whether it may use all perf events, whatever the settings are.
     pub privileged: bool,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
-    /// What memory is left to it.
     pub memory: Arc<Memory>,
 }
 
-/// How a JVM was started.
 pub struct Launched {
     environment: String,
     command: Vec<String>,
 }
 
-/// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
-/// root's to read.
+/// To be called before the thread takes the process's user: some of this only root may read.
 pub fn look(target: &Target) -> Findings {
     let seen = Loaded::of(target);
     let readable = seen.is_some();
@@ -78,7 +70,7 @@ pub fn look(target: &Target) -> Findings {
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
-    // Capabilities in a user namespace are none to the kernel itself.
+    // The kernel ignores capabilities in a user namespace here.
     let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
     let (ours, foreign): (Vec<String>, Vec<String>) =
         async_profilers.partition(|path| is_ours(path));
@@ -158,8 +150,8 @@ impl Launched {
         }
     }
 
-    /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
-    /// no more rights than the JVM's user, since its files of arguments are read.
+    /// The options in the JVM's order: a later one overrides. The calling thread must have no more rights than the
+    /// JVM's user, since files of arguments are read.
     pub fn options(&self, named: &Named) -> Vec<String> {
         let launch = command_line::parse(&self.command, |name| named.text(name));
         [
@@ -179,7 +171,7 @@ impl Launched {
     }
 }
 
-/// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.
+/// Refuse a JVM whose options forbid attaching: it would dump its threads.
 pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     let refusal = |option: &str| {
         Err(Failure::new(
@@ -197,7 +189,6 @@ pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the options set a flag to; the last one counts.
 pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     options.iter().rev().find_map(|option| {
         match option.strip_prefix("-XX:")?.split_at_checked(1)? {
@@ -208,11 +199,10 @@ pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     })
 }
 
-/// What the kernel puts behind the name of a file that is gone.
 const DELETED: &str = " (deleted)";
 
-/// async-profiler has its recording open for as long as it records. None: that cannot be seen. To be called before the
-/// thread takes the process's user, and sees its files.
+/// async-profiler has its recording open while it records. None: the agent cannot see that. To be called before the
+/// thread takes the process's user and files.
 pub fn writes_recording(target: &Target) -> Option<bool> {
     for file in target.open_files()? {
         if is_recording(&file.ok()?) {

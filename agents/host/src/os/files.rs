@@ -18,7 +18,6 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The hash of some bytes, in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -27,7 +26,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hash of a file's first `size` bytes. Err where it has fewer.
+/// The hash of a file's first `size` bytes. Err: it has fewer.
 pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
     let mut hash = Sha256::new();
     file.rewind()?;
@@ -38,7 +37,6 @@ pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Whether a text is such a hash.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64
         && text
@@ -56,8 +54,8 @@ pub fn could_make_files(folder: &str) -> Result<(), Errno> {
     }
 }
 
-/// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
-/// With `owner`, only a file of that user.
+/// Read a whole regular file of at most `limit` bytes, without following a link or waiting for a pipe. With `owner`,
+/// only a file of that user.
 pub fn read_regular(
     dir: impl AsFd,
     name: &str,
@@ -85,7 +83,7 @@ pub fn open_regular(
     regular(File::from(file), name, owner, limit)
 }
 
-/// The same of a file that was opened so before, whatever its name leads to by now.
+/// The same for a file that is open already.
 pub fn regular(file: File, name: &str, owner: Option<u32>, limit: u64) -> io::Result<(File, u64)> {
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -112,13 +110,13 @@ fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
     }
 }
 
-/// Put a file in place whole or not at all; what stood there before keeps its own inode.
+/// Put a file in place whole or not at all. A file that is there keeps its own inode.
 pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
     write_whole_for(None, dir, name, bytes, mode)
 }
 
-/// The same, for another user whose file it is to be: the file that was made is given away, and never what stands
-/// under its name, which the folder's owner can change at any moment.
+/// The same for a file of another user. The file that was made is given away, not the one with its name, which the
+/// folder's owner can change at any moment.
 pub fn write_whole_for(
     owner: Option<(Uid, Gid)>,
     dir: impl AsFd,
@@ -143,12 +141,11 @@ pub fn write_whole_for(
     written
 }
 
-/// Whether a name is one that `write_whole` uses while it writes.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with(".new-")
 }
 
-/// Open a folder that only `owner` can enter; `Err` says what is wrong with it.
+/// Open a folder that only `owner` can enter. Err says what is wrong.
 pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     let dir = openat(CWD, path, FOLDER, Mode::empty()).map_err(|error| match error {
         Errno::NOTDIR | Errno::LOOP => format!("{path} is a link, or not a folder"),
@@ -159,7 +156,7 @@ pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     Ok(dir)
 }
 
-/// As `open_private`, after making the folder where there is none.
+/// As `open_private`, after making the folder if there is none.
 pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     match mkdirat(CWD, path, Mode::RWXU) {
         Ok(()) => {
@@ -171,7 +168,6 @@ pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     }
 }
 
-/// Whether only `owner` can enter a folder.
 pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
     if stat.st_uid != owner {
         return Err(format!(

@@ -1,8 +1,8 @@
 //! A thread in the namespaces of a JVM: it sees the JVM's files, as the JVM's user.
 //!
-//! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
-//! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
-//! who may signal one thread ends, or stops, all of the agent.
+//! Such a thread does everything that the agent does in folders that another user may write to (`/tmp`). Whatever traps
+//! that user sets there, the thread can do no more than the user could. But the thread does not belong to that user,
+//! who could otherwise signal it and end or stop the whole agent.
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
@@ -22,19 +22,18 @@ use crate::wire::outcome::{Code, Failure};
 
 /// What the thread that called `enter` sees, until that thread ends.
 pub struct Namespaces {
-    /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
+    /// The prefix of the JVM's absolute paths. Empty: the thread sees the same.
     prefix: String,
-    /// What the JVM's user named; keeps the descriptor that the prefix names open.
+    /// Also keeps the descriptor in the prefix open.
     pub named: Named,
-    /// The JVM's working directory.
     pub cwd: Option<OwnedFd>,
-    /// Its path, as far as that can be told from outside.
+    /// Its path, as far as it is known from outside.
     pub cwd_path: Option<String>,
     pub uid: u32,
 }
 
 impl Namespaces {
-    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
+    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else afterwards.
     pub fn enter(target: &Target) -> Result<Self, Failure> {
         audit::about(target.pid);
         let status = &target.status;
@@ -68,7 +67,7 @@ impl Namespaces {
         let mut prefix = String::new();
         if own == 0 {
             match enter_mounts(target, &root) {
-                // Root of a container is no root that may enter, and a JVM of the same user can be reached as any other.
+                // Root in a container may not enter namespaces, but can reach a JVM of the same user.
                 Err(Errno::PERM) if own == status.uid => {
                     prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
                 }
@@ -87,7 +86,7 @@ impl Namespaces {
         })
     }
 
-    /// The calling thread as another user of this host's own files; only root can.
+    /// Let the calling thread act as another user in this host's own files. Only root can.
     pub fn of_user(uid: u32, gid: u32) -> Result<Self, Failure> {
         let cannot = |error: Errno| {
             Failure::plain(format!("cannot act as user {uid}: {error}")).coded(Code::NotPermitted)
@@ -110,7 +109,7 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    /// Where the calling thread finds what the JVM calls `path` (absolute).
+    /// The calling thread's path for the JVM's absolute `path`.
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
@@ -142,7 +141,7 @@ fn file_id(stat: &rustix::fs::Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The thread keeps the namespace alive, so that files can be read from it after the JVM has ended.
+/// The thread keeps the namespace alive, so that files can be read after the JVM's end.
 fn enter_mounts(target: &Target, root: &OwnedFd) -> Result<(), Errno> {
     if sees_same_files(target, root) {
         return Ok(());
@@ -171,21 +170,21 @@ fn become_user(target: &Target) -> Result<(), Errno> {
     take_ids(status.uid, status.gid, &status.groups)
 }
 
-/// These are the kernel's own calls, which change one thread; the C library's would change all threads of the
-/// agent, and it could not act for several users at a time.
+/// Uses the kernel's own calls, which change one thread. The C library's would change all threads, and the agent could
+/// not act for several users at a time.
 ///
-/// Of the ids only the effective ones change, and by them those of files: the rights to files, to signal the JVM, and
-/// what the JVM is told of who connects go by these. The real and the saved ids stay root's: by them the kernel decides
-/// who may signal, trace or limit the thread, and each of that hits the whole agent.
+/// Only the effective ids change, and with them the ids for files: they decide about files, signals to the JVM, and
+/// what the JVM learns about who connects. The real and saved ids stay root's: they decide who may signal, trace or
+/// limit the thread, and so the whole agent.
 fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
     let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
     match set_thread_groups(&groups) {
-        // Root of a container may not be allowed to change, and here it need not.
+        // Root in a container may not be allowed to change ids, and need not.
         Err(Errno::PERM) if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) => {}
         set => {
             set?;
-            // None is run here, but by a real id that is root's a program would get root's capabilities again. Root of a
-            // container may not be allowed to say so.
+            // No program is run by this thread. If one were, its real id of root would give it root's capabilities.
+            // Root in a container may not be allowed to prevent that.
             let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT);
             let own = getgid();
             set_thread_res_gid(own, Gid::from_raw(gid), own)?;
@@ -212,7 +211,6 @@ mod tests {
 
     const OTHER: u32 = 12345;
 
-    /// On a thread that is that user from then on.
     fn as_other<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let as_user = || {
             Namespaces::of_user(OTHER, OTHER).unwrap();

@@ -1,8 +1,8 @@
-//! Until when an agent lives if it hears nothing more, shown to those who clean up: as the name of its main thread,
-//! which every process of the host may read and which ends with the agent.
+//! Shows when the agent ends if it reads nothing more, for `clean`: as the name of its main thread, which every process
+//! of the host may read and which ends with the agent.
 //!
-//! The clock is the one that the agent waits by: it stands still while the machine sleeps, so that nobody's lease is
-//! over when it wakes.
+//! The clock is the one that the agent waits by. It stops while the machine sleeps, so that no lease is over when it
+//! wakes.
 
 use std::ffi::CString;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::os::proc::read_text;
 
 const WORD: &str = "lease ";
 
-/// Show it; to be called by the main thread.
+/// To be called by the main thread.
 pub fn show(until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     let name = format!("{WORD}{}", (now() + left).as_secs());
     // The kernel keeps 15 bytes: nine digits are 31 years.
     if let Ok(name) = CString::new(name) {
-        // A name that cannot be given is one that is not understood.
+        // Without the name the lease is unknown.
         let _ = set_name(&name);
     }
 }
 
-/// Show none any more: whoever lends its place to another agent lives as long as that one needs.
+/// An agent that waits for another one lives as long as that needs.
 pub fn hide() {
     let _ = set_name(c"agent");
 }
@@ -46,7 +46,7 @@ fn now() -> Duration {
     clock(ClockId::Monotonic)
 }
 
-/// The clock that processes' start times are of.
+/// The clock of processes' start times.
 pub fn since_boot() -> Duration {
     clock(ClockId::Boottime)
 }

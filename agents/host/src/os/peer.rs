@@ -23,12 +23,12 @@ pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
     credentials(socket).map(|peer| (peer.pid > 0).then_some(peer.pid))
 }
 
-/// The user of the process at the other end, when it connected or listened, as this user namespace counts them.
+/// The user of the process at the other end, in this user namespace.
 pub fn user(socket: impl AsFd) -> Result<u32, Errno> {
     credentials(socket).map(|peer| peer.uid)
 }
 
-/// rustix has this too, but its pid cannot be the 0 that the kernel may well report.
+/// rustix has this too, but cannot represent the pid 0 that the kernel may return.
 fn credentials(socket: impl AsFd) -> Result<libc::ucred, Errno> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -36,7 +36,7 @@ fn credentials(socket: impl AsFd) -> Result<libc::ucred, Errno> {
         gid: 0,
     };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `peer`, which is as long, and any bytes are valid in it.
+    // SAFETY: the kernel writes at most `length` bytes to `peer`, which has that size, and any bytes are valid there.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

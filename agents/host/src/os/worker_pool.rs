@@ -13,15 +13,13 @@ use std::time::{Duration, Instant};
 
 use crate::os::threads::STACK;
 
-/// Workers at once, those included that are stuck.
 const MOST: usize = 64;
-/// After so many items of one list got stuck the others are waited for no longer than a moment.
+/// After this many stuck items of a list, the others get only a moment.
 const PATIENT_WITH: usize = 3;
 const MOMENT: Duration = Duration::from_millis(200);
 
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Why work has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoResult {
     /// It takes too long, or it panicked.
@@ -44,7 +42,6 @@ impl fmt::Display for NoResult {
     }
 }
 
-/// Counts a worker until it ends.
 struct Worker(&'static AtomicUsize);
 
 impl Worker {
@@ -63,7 +60,6 @@ impl Drop for Worker {
     }
 }
 
-/// The result of `work`, unless it takes longer than `timeout`.
 pub fn run<T: Send + 'static>(
     timeout: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -73,8 +69,8 @@ pub fn run<T: Send + 'static>(
         .map_err(|_| NoResult::Stuck)
 }
 
-/// The result of `work` for each item, in order, from one worker. Where an item takes longer than `patience` the next
-/// worker goes on with the others.
+/// The results for all items, in order, from one worker. If an item takes longer than `patience`, another worker
+/// continues with the rest.
 pub fn map<I, T>(
     items: Vec<I>,
     patience: Duration,
@@ -117,8 +113,8 @@ where
     results
 }
 
-/// The result of `work` for each item, in order, each on a thread of its own (which may change its identity), some at a
-/// time. An item that is not done `timeout` from now, or that has not begun by then, has none.
+/// The results for all items, in order. Each runs on a thread of its own (which may change its identity), some at a
+/// time. An item that is not done within `timeout` has no result.
 pub fn run_all<I, T>(
     items: Vec<I>,
     at_once: usize,
@@ -162,7 +158,6 @@ where
     results
 }
 
-/// Start a worker that does `work` for each item.
 fn start<I, T: Send + 'static>(
     items: impl Iterator<Item = I> + Send + 'static,
     work: impl Fn(I) -> T + Send + 'static,

@@ -19,7 +19,6 @@ use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
-/// What the session orders a recording to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Start,
@@ -29,7 +28,6 @@ pub enum Order {
     Abort,
 }
 
-/// What a recording reports to the session.
 pub enum Report {
     Prepared,
     Started {
@@ -40,7 +38,7 @@ pub enum Report {
     Over(Box<Finished>),
 }
 
-/// The result of a recording. Any outcome may have profiles; `left` are paths that could not be deleted.
+/// Any outcome may have profiles. `left` are paths that could not be deleted.
 pub struct Finished {
     pub profiles: Vec<(ProfileHead, Waiting)>,
     pub raw: Option<(RawHead, Raw)>,
@@ -58,7 +56,7 @@ impl Finished {
         }
     }
 
-    /// If the process has ended, its end is the reason of a failure, whatever failed first.
+    /// If the process has ended, that explains a failure.
     pub fn explained(mut self, pid: i32, start_time: u64) -> Self {
         if self.outcome.status == Status::Failed && Target::has_ended(pid, start_time) {
             self.outcome.ended = Some(Ended::Process);
@@ -69,8 +67,8 @@ impl Finished {
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 
-/// Record one process with the first engine that can be made ready for it. In a dry run nothing is touched, and the result
-/// is what a recording would come to.
+/// Record one process with the first engine that can be made ready. A dry run touches nothing, and its result is what a
+/// recording would return.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     let over = catch_panic(|| {
         job.sampling.check()?;
@@ -90,12 +88,12 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     tell(Report::Over(Box::new(over.explained(pid, start_time))));
 }
 
-/// Turns a panic into a failure, so that whoever waits for the process receives an outcome.
+/// Turn a panic into a failure, so that the coordinator receives an outcome.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     unbroken(work).and_then(|done| done)
 }
 
-/// What the first way that works came to; it is given notes why those before it did not.
+/// The result of the first engine that works. It gets notes why those before it did not.
 fn first(
     ways: Vec<Way>,
     mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<Finished, Failure>,
@@ -115,7 +113,7 @@ fn first(
     Err(all_refused(refused))
 }
 
-/// Of different reasons each is told with its engine, and the remedy for the first: it is the better engine.
+/// Each different reason is named with its engine. The remedy is that of the first, which is the better engine.
 fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
     let Some((_, first)) = refused.first().cloned() else {
         return Failure::plain("there is no engine");
@@ -136,7 +134,7 @@ fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
     }
 }
 
-/// Err where the engine cannot be made ready.
+/// Err: the engine cannot be made ready.
 fn attempt(
     job: &Job,
     way: &Way,
@@ -147,7 +145,7 @@ fn attempt(
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     let findings = preflight::look(&target);
     let prepared = (way.prepare)(job, target, &findings)?;
-    // It holds descriptors, of which many processes have few each.
+    // It holds descriptors, of which the agent may have few.
     drop(findings);
     let mut engine = match prepared {
         Prepared::Ready(engine) => engine,
@@ -167,7 +165,7 @@ fn attempt(
     Ok(over)
 }
 
-/// The result of a dry run, which ends where a recording would start.
+/// A dry run ends where a recording would start.
 fn foreseen(
     job: &Job,
     engine: &'static str,
@@ -230,7 +228,7 @@ impl Recording<'_> {
 
     fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
-        // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
+        // All are stopped at once, and folded one after the other. Until then the engine keeps the recording.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
         if self.engine.samples_until_stopped() {
@@ -286,7 +284,6 @@ impl Recording<'_> {
         })
     }
 
-    /// The raw recording where it is wanted and there is one.
     fn raw(&mut self) -> Option<(RawHead, Raw)> {
         if !self.job.sampling.keep_raw {
             return None;
@@ -323,7 +320,7 @@ fn unwanted(pid: i32) -> Outcome {
 /// A sender that tags each report with its process.
 pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
     move |report| {
-        // The session may be over; then nobody needs to know.
+        // The session may be over.
         let _ = sender.send((pid, report).into());
     }
 }

@@ -14,16 +14,15 @@ use crate::os::free_space::Memory;
 use crate::os::proc::read_text;
 use crate::wire::outcome::{Code, Failure};
 
-/// The agent's part of the memory that is left on the host and in its control groups, and the bounds of that in bytes:
-/// it needs some to work at all, and never more than the largest recordings take.
+/// The agent's part of the memory that the host and its control groups have left, and the bounds of that in bytes.
 const PART: u64 = 4;
 const BOUNDS: (u64, u64) = (64 << 20, 512 << 20);
-/// What threads reserve for their stacks, for each process and for the agent, in bytes.
+/// What threads reserve for their stacks, per process and for the agent, in bytes.
 const STACKS: u64 = 6 << 20;
 const OWN_STACKS: u64 = 64 << 20;
-/// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
+/// Bytes of memory for each value of a node of a call tree, measured with two values.
 const CELL: u64 = 40;
-/// Nodes times values of one event that the coordinator takes.
+/// Nodes times values of one event that the coordinator accepts.
 const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
     "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
@@ -47,22 +46,19 @@ pub fn set_low_priority() {
     }
 }
 
-/// The limit of memory that the agent was started with.
 static USUAL: OnceLock<Rlimit> = OnceLock::new();
 
-/// The limit of memory that programs on this host have; the first call is before the agent sets its own.
+/// The limit of memory that the agent was started with. The first call is before the agent sets its own.
 pub fn usual_memory_limit() -> Rlimit {
     *USUAL.get_or_init(|| getrlimit(Resource::Data))
 }
 
-/// Give a program that the agent runs the limit that the agent was started with. Only a system call: to be called
-/// between fork and exec.
+/// Give a program the limit that the agent was started with. Only a system call, to be used between fork and exec.
 pub fn restore_memory_limit(usual: Rlimit) {
-    // Where that cannot be, the program keeps the agent's.
+    // If that fails, the program keeps the agent's.
     let _ = setrlimit(Resource::Data, usual);
 }
 
-/// The limits of one session's recordings.
 pub struct Limits {
     /// Processors, on average.
     pub cores: f64,
@@ -72,16 +68,16 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The kernel holds the agent to them from now on, while it works for so many processes.
+    /// From now on the kernel enforces them, while the agent works for so many processes.
     pub fn set(cores: f64, processes: usize) -> Self {
         let memory = (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
         let limits = Self::new(cores, memory);
         let stacks = STACKS.saturating_mul(processes as u64) + OWN_STACKS;
         let most = limits.memory.saturating_mul(2).saturating_add(stacks);
         let usual = usual_memory_limit();
-        // A lower limit of the host's own holds.
+        // A lower limit of the host stays.
         let bounds = [usual.current, usual.maximum].into_iter().flatten();
-        // Where the kernel has no such limit the agent's own has to do.
+        // A kernel without this limit leaves the agent's own.
         let _ = setrlimit(
             Resource::Data,
             Rlimit {
@@ -101,13 +97,12 @@ impl Limits {
         }
     }
 
-    /// Wait, where more was used of the processors than there is for the agent.
+    /// Wait if the agent has used more than its processors.
     pub fn rest(&self) {
         self.pace.rest();
     }
 
-    /// Err once the agent has all the memory that it may have. What was folded is freed as soon as it was sent: others
-    /// may still have room.
+    /// Err: the agent has used up its memory. Folded results are freed when they are sent, so others may still fit.
     pub fn refuse_full(&self) -> Result<(), Failure> {
         match own_memory() {
             Some(bytes) if bytes > self.memory => Err(Failure::new(
@@ -123,7 +118,7 @@ impl Limits {
         }
     }
 
-    /// Something that is read no faster, and no further, than there is room for what is made of it.
+    /// A reader that keeps to the agent's pace and memory.
     pub fn reading<R: Read>(&self, inner: R) -> Within<'_, R> {
         Within {
             limits: self,
@@ -131,18 +126,17 @@ impl Limits {
         }
     }
 
-    /// The part of its memory that one of several things may take, in bytes.
+    /// In bytes.
     pub fn memory_part(&self, parts: u64) -> u64 {
         self.memory / parts
     }
 
-    /// How many nodes of a call tree, times their values, may be made of a recording of so many events: they have one
-    /// tree, and each has a part of its values.
+    /// The nodes of a call tree, times their values, that a recording of so many events may have. The events share one
+    /// tree.
     pub fn cells(&self, events: usize) -> usize {
         (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
     }
 
-    /// Why there is no profile of something that is larger than it may be.
     pub fn too_large(&self, what: &str) -> Failure {
         let bytes = self.memory >> 20;
         let reason =
@@ -150,12 +144,11 @@ impl Limits {
         Failure::new(reason, LESS).coded(Code::MemoryLimit)
     }
 
-    /// How much longer everything takes than with a processor.
+    /// How much longer everything takes than with a whole processor.
     pub fn stretch(&self, time: Duration) -> Duration {
         time.div_f64(self.cores.min(1.0))
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let (cores, memory) = (self.cores, self.memory >> 20);
         let what = if cores == 1.0 {
@@ -167,13 +160,11 @@ impl Limits {
     }
 }
 
-/// See `Limits::reading`.
 pub struct Within<'a, R> {
     limits: &'a Limits,
     inner: R,
 }
 
-/// Why something could not be read.
 pub fn unread(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::OutOfMemory => {
@@ -193,7 +184,7 @@ impl<R: Read> Read for Within<'_, R> {
     }
 }
 
-/// What the agent has in memory and shares with nobody, in bytes.
+/// The agent's private memory, in bytes.
 fn own_memory() -> Option<u64> {
     let text = read_text("/proc/self/statm", 256)?;
     let mut pages = text.split_ascii_whitespace().skip(1);

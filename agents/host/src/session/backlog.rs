@@ -1,4 +1,4 @@
-//! The end of what is told: the bytes that the coordinator may not have received yet.
+//! The end of the output: the bytes that the coordinator may not have received yet.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::resources::folding::Waiting;
 
-/// A stream of which the beginning is forgotten as it is received. Places in it are counted from its first byte.
+/// A stream whose beginning is forgotten as it is received. Places are counted from its first byte.
 #[derive(Default)]
 pub struct Backlog {
     chunks: VecDeque<Chunk>,
@@ -17,7 +17,7 @@ pub struct Backlog {
 pub enum Chunk {
     Bytes(Vec<u8>),
     Result(Waiting),
-    /// So many bytes of it.
+    /// With its size.
     File(File, u64),
 }
 
@@ -30,8 +30,8 @@ impl Chunk {
         }
     }
 
-    /// What stands at a place in it. Of a file that was cut since, or cannot be read, the rest is zeros: it then has
-    /// another hash than was announced, which the coordinator sees.
+    /// The bytes at a place. If a file was cut or cannot be read, the rest is zeros: the coordinator sees the wrong
+    /// hash.
     fn read(&self, at: u64, piece: &mut [u8]) -> usize {
         let count = piece.len().min((self.size() - at) as usize);
         let (piece, at) = (&mut piece[..count], at as usize);
@@ -48,12 +48,10 @@ impl Chunk {
 }
 
 impl Backlog {
-    /// Where the next byte will be.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether what stands from there on is here.
     pub fn reaches(&self, at: u64) -> bool {
         (self.begin..=self.end).contains(&at)
     }
@@ -69,7 +67,7 @@ impl Backlog {
         }
     }
 
-    /// Some of what stands from there on; 0 at the end.
+    /// 0: the end.
     pub fn read(&self, at: u64, piece: &mut [u8]) -> usize {
         let mut begin = self.begin;
         for chunk in &self.chunks {
@@ -82,7 +80,7 @@ impl Backlog {
         0
     }
 
-    /// All before that place was received.
+    /// Everything before this place was received.
     pub fn forget(&mut self, until: u64) {
         while let Some(chunk) = self.chunks.front() {
             if self.begin + chunk.size() > until {

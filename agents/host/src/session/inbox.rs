@@ -17,15 +17,12 @@ use crate::recording::process::Report;
 use crate::session::resume::Successor;
 use crate::wire::requests::{Request, MAX_LINE, MAX_PAYLOAD};
 
-/// What the session loop receives.
 pub enum Message {
     /// With the number of its connection.
     Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
-    /// Actions wait to be sent as audit events.
     AuditPending,
-    /// The coordinator reconnected.
     Successor(Successor),
 }
 
@@ -35,7 +32,6 @@ impl From<(i32, Report)> for Message {
     }
 }
 
-/// The receiving end of the channel.
 pub struct Inbox {
     receiver: Receiver<Message>,
     pub sender: Sender<Message>,
@@ -125,7 +121,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// The next message, or None at `until`.
+    /// None: nothing came before `until`.
     pub fn next(&self, until: Instant) -> Option<Message> {
         loop {
             let patience = until.saturating_duration_since(Instant::now());
@@ -136,7 +132,6 @@ impl Inbox {
         }
     }
 
-    /// The next report of a recording, or None at `until`.
     pub fn next_report(&self, until: Instant) -> Option<(i32, Report)> {
         loop {
             if let Message::Report(pid, report) = self.next(until)? {
@@ -145,7 +140,6 @@ impl Inbox {
         }
     }
 
-    /// When something was last read from the coordinator.
     pub fn heard(&self) -> Instant {
         self.begin + Duration::from_millis(self.connection.heard.load(Ordering::Relaxed))
     }
@@ -187,13 +181,12 @@ impl Read for Listener {
     }
 }
 
-/// What came out of stdin.
 #[derive(Debug)]
 pub enum Input {
     Request(Request, Vec<u8>),
     /// Not the protocol: the session cannot continue.
     Bad(String),
-    /// The coordinator is gone, perhaps in the middle of a line or payload.
+    /// Perhaps in the middle of a line or payload.
     Closed,
 }
 

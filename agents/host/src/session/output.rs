@@ -1,4 +1,4 @@
-//! The one way out: events and payloads, on stdout or on what took its place.
+//! The output: events and payloads, on stdout or on its replacement.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,24 +20,24 @@ use crate::wire::events::Event;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
-/// How long one look takes at whether something can be written.
+/// How long one check takes whether something can be written.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a coordinator that reads nothing is waited for when all is done.
+/// How long to wait for a coordinator that reads nothing, when all is done.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// Writes events. Once the coordinator is gone nothing is written any more; what it has not received is kept where it
-/// may come back.
+/// Writes events. Once the coordinator is gone nothing is written any more. What it has not received is kept if it may
+/// reconnect.
 pub struct Output {
     /// None: this process's own stdout.
     to: Option<OwnedFd>,
     gone: bool,
-    /// Nothing can ever be written there again.
+    /// Nothing can be written there any more.
     broken: bool,
     patience: Duration,
     backlog: Backlog,
     written: u64,
     keeps: bool,
-    /// Another connection is about to take the place of this one.
+    /// Another connection is about to replace this one.
     wanted: Arc<AtomicBool>,
 }
 
@@ -55,56 +55,53 @@ impl Output {
         }
     }
 
-    /// How long a coordinator that reads nothing is waited for.
+    /// How long to wait for a coordinator that reads nothing.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 
-    /// True once a write failed: nobody listens any more.
+    /// Whether a write failed.
     pub fn gone(&self) -> bool {
         self.gone
     }
 
-    /// Whether another connection is about to take the place of this one.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
+    /// From now on output is kept until it is received. Returns the flag that ends a wait for a reader that is gone.
     pub fn keep(&mut self) -> Arc<AtomicBool> {
         self.keeps = true;
         self.wanted.clone()
     }
 
-    /// From now on it is not.
     pub fn keep_no_more(&mut self) {
         self.keeps = false;
         self.backlog.forget(self.written);
     }
 
-    /// All before that place was received.
+    /// Everything before this place was received.
     pub fn received(&mut self, until: u64) {
         self.backlog.forget(until.min(self.written));
     }
 
-    /// Whether something was not received yet, as far as it is kept.
+    /// Whether something that is kept was not received yet.
     pub fn is_awaited(&self) -> bool {
         self.keeps && !self.backlog.is_empty()
     }
 
-    /// Write no more for the time being.
     pub fn lose(&mut self) {
         self.gone = true;
     }
 
-    /// Go on where it was left: the coordinator was silent, and is not any more.
+    /// Continue after a silence of the coordinator.
     pub fn revive(&mut self) {
         self.wanted.store(false, Ordering::Relaxed);
         self.gone = self.broken;
         self.flush();
     }
 
-    /// Go on at that place, on another connection, after an event that belongs to this connection alone.
+    /// Continue at this place on another connection, after an event that belongs to this connection alone.
     pub fn switch_connection(&mut self, to: OwnedFd, event: &Event, received: u64) {
         self.received(received);
         (self.to, self.written, self.broken) = (Some(to), received, false);
@@ -117,7 +114,6 @@ impl Output {
         self.revive();
     }
 
-    /// Whether it can go on at that place.
     pub fn reaches(&self, received: u64) -> bool {
         self.keeps && self.backlog.reaches(received)
     }
@@ -133,20 +129,20 @@ impl Output {
         self.put(event, Some(payload));
     }
 
-    /// Send what was done since this was last sent; that is told before whatever follows from it.
+    /// Send the actions since the last call, before the answer that follows from them.
     pub fn send_audit(&mut self) {
         for action in audit::take() {
             self.put(&Event::Audit(action), None);
         }
     }
 
-    /// Send the rest of it: nothing is done any more.
+    /// Send the last actions.
     pub fn send_last_audit(&mut self) {
         self.patience = self.patience.min(LAST_WORD);
         self.send_audit();
     }
 
-    /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
+    /// Send nothing any more. Whoever waits for the end of stdout, or of stderr, sees it.
     pub fn close(&mut self) {
         (self.gone, self.broken) = (true, true);
         self.keep_no_more();
@@ -170,8 +166,8 @@ impl Output {
         self.flush();
     }
 
-    /// Over a slow connection this may take far longer than a lease, and nothing else shows meanwhile that the agent
-    /// lives: each piece has its own patience.
+    /// Over a slow connection this may take far longer than a lease. So each piece has its own time limit, and renews
+    /// the lease that is shown.
     fn flush(&mut self) {
         let mut piece = [0; PIECE];
         while !self.gone {
@@ -196,8 +192,8 @@ impl Output {
         }
     }
 
-    /// Write some of it, at once or within the time of patience: a coordinator that stalls must not keep the agent from
-    /// seeing that its lease is over.
+    /// Write a part of it, within the time limit: a coordinator that stalls must not keep the agent from noticing the
+    /// end of its lease.
     fn write(&self, piece: &[u8]) -> io::Result<usize> {
         let stdout = io::stdout();
         let to = match &self.to {
@@ -260,7 +256,6 @@ fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
 
 #[cfg(test)]
 impl Output {
-    /// One that nobody listens to.
     pub fn unheard() -> Self {
         Self {
             gone: true,
@@ -281,7 +276,6 @@ mod tests {
         }
     }
 
-    /// What comes out at the other end, until this one is dropped.
     fn told(mut from: UnixStream) -> String {
         let mut told = String::new();
         from.read_to_string(&mut told).unwrap();

@@ -29,7 +29,6 @@ use crate::os::threads::STACK;
 use crate::session::inbox::{Inbox, Message};
 use crate::wire::outcome::{Code, Failure};
 
-/// How long either end may take for a step.
 const STEP: Duration = Duration::from_secs(10);
 /// How long an agent that connects may take to send its request: others wait meanwhile.
 const ASKING: Duration = Duration::from_secs(2);
@@ -37,13 +36,12 @@ const ASKING: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(20);
 const DIGITS: usize = 32;
-/// A token, a space and a number.
 const LONGEST: usize = 64;
 const ACCEPTED: u8 = 1;
 /// The exit code of an agent whose request failed. It prints nothing: the other one may use its stdout by now.
 const UNLENT: u8 = 1;
 
-/// The coordinator's secret, by which a session is known.
+/// The coordinator's secret that identifies a session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -59,14 +57,13 @@ impl Token {
         }
     }
 
-    /// The name of the socket.
     fn name(&self) -> String {
         let hash = sha256(format!("hprofiler session {}", self.0).as_bytes());
         format!("hprofiler-{}", &hash[..DIGITS])
     }
 }
 
-/// Another agent's stdin and stdout, for a coordinator that has received so many bytes.
+/// Another agent's stdin and stdout, for a coordinator that has received this many bytes.
 pub struct Successor {
     pub received: u64,
     pub input: OwnedFd,
@@ -78,12 +75,10 @@ pub struct Successor {
 pub struct Control(UnixStream);
 
 impl Control {
-    /// From now on its stdin and stdout are used.
     pub fn accept(&mut self) -> io::Result<()> {
         self.0.write_all(&[ACCEPTED])
     }
 
-    /// Have it end with this exit code.
     pub fn end(mut self, code: u8) {
         let _ = self.0.write_all(&[code]);
     }
@@ -135,7 +130,6 @@ fn is_own(connection: &UnixStream) -> bool {
     peer::user(connection) == Ok(geteuid().as_raw())
 }
 
-/// A line and the files that came with it.
 fn received(connection: &UnixStream, until: Instant) -> Option<(String, Vec<OwnedFd>)> {
     let (mut text, mut files) = (Vec::new(), Vec::new());
     while text.last() != Some(&b'\n') && text.len() <= LONGEST && files.len() <= 2 {
@@ -189,17 +183,15 @@ pub fn forward(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
     }
 }
 
-/// The result of asking for the agent of a token.
 enum Answer {
-    /// There is none, or it has no such place.
+    /// There is none, or it does not have this place.
     Nobody,
     /// It uses the files from now on.
     Taken(UnixStream),
-    /// It was asked, and may or may not have taken them.
+    /// It may or may not have taken them.
     Unclear,
 }
 
-/// Offer the files to the agent.
 fn ask(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Answer {
     let Some(mut keeper) = offered(token, bytes, files) else {
         return Answer::Nobody;
@@ -212,7 +204,6 @@ fn ask(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Answer {
     }
 }
 
-/// A connection to the agent, to which the files were sent.
 fn offered(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Option<UnixStream> {
     let address = SocketAddrUnix::new_abstract_name(token.name().as_bytes()).ok()?;
     let keeper = UnixStream::from(peer::connect(&address, STEP).ok()?);

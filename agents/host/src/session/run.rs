@@ -1,4 +1,4 @@
-//! One session: requests in, events out, until the work, the lease or the patience is over.
+//! One session: requests in, events out, until the work, the lease or a time limit is over.
 
 mod answers;
 mod reconnect;
@@ -26,13 +26,12 @@ use crate::wire::events::{Event, HostFacts};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Request;
 
-/// Until the coordinator has named a lease.
+/// Until the coordinator sets a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
 
-/// How often it is looked, after the end, at whether a JVM has got to its signal.
+/// How often to check, after the end, whether JVMs have handled their signals.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How a session ends.
 enum End {
     Bye,
     /// The coordinator is gone.
@@ -40,7 +39,7 @@ enum End {
     Signal(i32),
     Overdue(&'static str),
     Refused(Failure),
-    /// Another agent went on here, and has ended with this exit code.
+    /// Another agent used this connection, and has ended with this exit code.
     Forwarded(u8),
 }
 
@@ -54,16 +53,16 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    /// By what the session may go on over another connection.
+    /// Set if the session may be resumed.
     token: Option<Token>,
     listens: bool,
-    /// Since when the coordinator is gone, while what it may want to fetch is kept.
+    /// Since when the coordinator is gone, while results are kept for it.
     lost: Option<Instant>,
-    /// The agent whose stdin and stdout are used, once it was another's.
+    /// The agent whose stdin and stdout are used, after a reconnect.
     control: Option<Control>,
 }
 
-/// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
+/// Run a session on stdin and stdout. Returns the exit code. With `once` nothing is kept for the next one.
 pub fn run(once: bool) -> u8 {
     let mut output = Output::new();
     let store = if once {
@@ -105,12 +104,12 @@ fn refuse(output: &mut Output, failure: Failure) -> u8 {
     1
 }
 
-/// On stderr, whose reader may have gone with the connection.
+/// Stderr may be closed with the connection.
 fn complain(what: &str) {
     let _ = writeln!(std::io::stderr(), "hprofiler-agent: {what}");
 }
 
-/// Unlike that of any other session of this boot.
+/// Unique for this boot.
 fn session_name() -> String {
     format!(
         "{}-{}",
@@ -125,8 +124,8 @@ impl Session {
             lease::show(self.lease_ends());
             let limit = self.recordings.as_ref().and_then(Recordings::limit);
             let until = limit.into_iter().fold(self.lease_ends(), Instant::min);
-            // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
-            // heard: time is up only for what did not come.
+            // Over a slow connection one answer may take longer than any limit. Messages that arrived meanwhile come
+            // first.
             let end = match self.inbox.next(until) {
                 Some(message) => self.take(message).and_then(|()| self.check_connection()),
                 None => self.overdue(),
@@ -165,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Whether time is up: for a step, or for the coordinator.
+    /// The time of a step, or of the coordinator, may be over.
     fn overdue(&mut self) -> Result<(), End> {
         if let Some(recordings) = &mut self.recordings {
             recordings.give_up(&mut self.output);
@@ -184,7 +183,7 @@ impl Session {
         }
     }
 
-    /// What was given up because another connection waits goes on by that one, which is in the inbox.
+    /// If another connection waits, it is in the inbox and will continue.
     fn check_connection(&mut self) -> Result<(), End> {
         match self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
             true => self.lose("nothing can be sent", End::Closed),
@@ -239,7 +238,7 @@ impl Session {
         }
     }
 
-    /// Leave nothing behind, whatever the end; then say why.
+    /// Leave nothing behind, whatever the end; then report it.
     fn close(mut self, end: End) -> u8 {
         lease::show(Instant::now());
         let of_all = self.recordings.take();

@@ -1,5 +1,3 @@
-//! What the agent sends.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,14 +5,14 @@ use serde::Serialize;
 use crate::wire::leftovers::Leftovers;
 use crate::wire::outcome::Outcome;
 
-/// What the agent tells.
+/// What the agent sends.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Event {
     Hello {
         protocol: u32,
         host: HostFacts,
-        /// By this the folders of the session are known.
+        /// Names the session's folders.
         session: String,
         blobs: Vec<String>,
     },
@@ -42,7 +40,7 @@ pub enum Event {
     Recording {
         processes: usize,
     },
-    /// The coordinator was lost while processes were recorded, which ended it after so many seconds.
+    /// The coordinator was lost during the recording, which ended it after so many seconds.
     Interrupted {
         seconds: f64,
         reason: &'static str,
@@ -68,7 +66,6 @@ pub enum Event {
     },
 }
 
-/// What the agent says of its machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct HostFacts {
     pub name: String,
@@ -77,10 +74,10 @@ pub struct HostFacts {
     pub kernel: String,
     pub arch: String,
     pub cpus: usize,
-    /// Tasks that want to run, on average of a minute; below zero where that is not known.
+    /// Runnable tasks, averaged over a minute; negative if unknown.
     pub load: f64,
     pub memory_bytes: u64,
-    /// What could be taken of it without swapping; None where that is not known.
+    /// Available without swapping; None if unknown.
     pub memory_available_bytes: Option<u64>,
     pub uid: u32,
     pub user: String,
@@ -102,18 +99,17 @@ pub struct Process {
     pub jvm: Option<JvmFacts>,
 }
 
-/// What is known of a JVM without touching it.
+/// Known without touching the JVM.
 #[derive(Debug, Clone, Serialize)]
 pub struct JvmFacts {
     pub version: String,
 }
 
-/// A process that matched and was left out all the same, or of which that is not known.
+/// A process that matched but was left out, or that may match.
 #[derive(Debug, Serialize)]
 pub struct Ignored {
     pub pid: i32,
     pub reason: String,
-    /// Whether it may match.
     pub doubtful: bool,
 }
 
@@ -128,13 +124,12 @@ impl Ignored {
     }
 }
 
-/// A process that is ready to be recorded.
 #[derive(Debug, Serialize)]
 pub struct Pid {
     pub pid: i32,
 }
 
-/// Says what the payload that follows is; `seconds` and `cpu_seconds` are of the recording.
+/// Describes the payload that follows. `seconds` and `cpu_seconds` are of the recording.
 #[derive(Debug, Serialize)]
 pub struct ProfileHead {
     pub pid: i32,
@@ -151,7 +146,7 @@ pub struct ProfileHead {
     pub size: usize,
 }
 
-/// Says what file the payload that follows is.
+/// Describes the file that follows.
 #[derive(Debug, Serialize)]
 pub struct RawHead {
     pub pid: i32,
@@ -160,7 +155,6 @@ pub struct RawHead {
     pub size: u64,
 }
 
-/// How many samples a recording should have had, had, and missed.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Samples {
     pub expected: u64,
@@ -168,7 +162,7 @@ pub struct Samples {
     pub lost: u64,
 }
 
-/// One action. Paths are as the process `pid` sees them, or as the host does where there is none.
+/// Paths are as the process `pid` sees them, or the host if there is none.
 #[derive(Debug, Serialize)]
 pub struct Action {
     pub time: f64,
@@ -177,7 +171,7 @@ pub struct Action {
     pub detail: String,
 }
 
-/// The result of a check. `time` is this host's clock, in seconds since 1970.
+/// `time` is this host's clock, in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     pub time: f64,
@@ -185,7 +179,7 @@ pub struct Checked {
     pub processes: Vec<CheckedProcess>,
 }
 
-/// The outcome that a recording of one process would begin with, and what else is worth knowing.
+/// The outcome that a recording of one process would start with, and other findings.
 #[derive(Debug, Serialize)]
 pub struct CheckedProcess {
     pub engine: &'static str,
@@ -204,7 +198,7 @@ pub enum Severity {
     Error,
 }
 
-/// One finding of a check; `about` is one word.
+/// `about` is one word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,

@@ -9,7 +9,6 @@ use crate::wire::leftovers::Clean;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
-/// The protocol version of this agent.
 pub const PROTOCOL: u32 = 2;
 /// The longest line either side may send, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
@@ -52,7 +51,6 @@ pub enum Request {
 }
 
 impl Request {
-    /// The size of the payload that follows the request, in bytes.
     pub fn payload_size(&self) -> u64 {
         match self {
             Self::Put { size, .. } => *size,
@@ -102,7 +100,6 @@ pub struct Find {
     pub manager_port: Option<u16>,
 }
 
-/// A selector.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Query {
@@ -163,11 +160,9 @@ pub struct Prepare {
     pub sampling: Sampling,
     #[serde(default)]
     pub blobs: Blobs,
-    /// The versions of these files, where they are known.
     #[serde(default)]
     pub versions: Blobs,
     pub processes: Vec<Chosen>,
-    /// The processors that the agent may use on average.
     #[serde(default = "one_processor")]
     pub agent_cpu: f64,
 }

@@ -7,13 +7,13 @@ use crate::wire::outcome::Failure;
 const MAX_SECONDS: f64 = 86_400.0;
 const MAX_FREQUENCY: u32 = 10_000;
 const MAX_EVENTS: usize = 16;
-/// No interval is longer, in nanoseconds or bytes: about 18 minutes, or 1 TiB.
+/// In nanoseconds or bytes: about 18 minutes, or 1 TiB.
 const MAX_INTERVAL: u64 = 1 << 40;
-/// Shorter intervals stall a process: it does little more than be sampled. In bytes and in nanoseconds.
+/// With shorter intervals a process does little more than be sampled. In bytes and in nanoseconds.
 const LEAST_ALLOC: u64 = 4 << 10;
 const LEAST_WALL: u64 = 1_000_000;
 
-/// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds, where they are given.
+/// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Sampling {
     pub engine: String,
@@ -28,7 +28,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Refuse what makes no sense, or would be more than a name in an engine's arguments.
+    /// Refuse what is out of range, or would be more than a name in an engine's arguments.
     pub fn check(&self) -> Result<(), Failure> {
         self.check_events()?;
         if !(1..=MAX_FREQUENCY).contains(&self.frequency) {
@@ -102,7 +102,7 @@ impl Sampling {
     }
 }
 
-/// A comma would begin another argument, such as the name of a file to write; a minus at the beginning an option.
+/// A comma would begin another argument, such as the name of an output file, and a minus an option.
 fn is_name(event: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:*$<>/-@".contains(c);
     !event.is_empty() && event.len() <= 200 && !event.starts_with('-') && event.chars().all(plain)

@@ -33,7 +33,6 @@ pub struct Found {
     pub entry: Leftover,
     pid: i32,
     start_time: u64,
-    /// The file that the agent runs.
     pub executable: Option<FileId>,
 }
 
@@ -92,7 +91,7 @@ fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
         start_time: before.start_time,
         executable: is_agent.then(|| file_id(pid)).flatten(),
     };
-    // Another process may have been given the same pid meanwhile.
+    // The pid may belong to another process by now.
     stat_of(pid)
         .is_some_and(|after| after.start_time == before.start_time)
         .then_some(found)

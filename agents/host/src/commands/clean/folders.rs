@@ -24,7 +24,6 @@ use crate::os::proc::users::homes;
 use crate::staging::folders::{is_free, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
-/// No folder has more files of ours. The rest is not looked at.
 const MOST_FILES: usize = 10_000;
 /// How long a folder that all may write to is read.
 const TO_READ: Duration = Duration::from_secs(3);
@@ -114,7 +113,6 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     found
 }
 
-/// A folder in which ours may be.
 struct Base<'a> {
     dir: OwnedFd,
     /// Its path as seen from `namespaces`.
@@ -152,7 +150,7 @@ impl<'a> Base<'a> {
         statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// List or remove everything of ours in it, unless that was done for another JVM of this user.
+    /// List or remove everything of ours in it, unless another JVM of this user has the same folder.
     fn look(&self, sweep: &Sweep, found: &mut Leftovers) {
         let id = fstat(&self.dir).map(|stat| file_id(&stat));
         if !id.is_ok_and(|id| sweep.is_first(id, self.namespaces.uid)) {
@@ -361,7 +359,6 @@ fn file_id(stat: &Stat) -> FileId {
     (stat.st_dev, stat.st_ino)
 }
 
-/// In seconds, by when it was last written.
 fn age(stat: &Stat, now: u64) -> u64 {
     now.saturating_sub(written(stat))
 }
@@ -370,7 +367,6 @@ fn written(stat: &Stat) -> u64 {
     u64::try_from(stat.st_mtime).unwrap_or(0)
 }
 
-/// What is in a folder of ours.
 struct Contents {
     ours: Vec<String>,
     /// Something that is not ours.

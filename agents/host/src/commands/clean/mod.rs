@@ -23,7 +23,7 @@ use crate::wire::events::split_off_excess;
 use crate::wire::leftovers::{Clean, Done, Kind, Leftover, Leftovers, OutOfReach, State, Unseen};
 use folders::View;
 
-/// JVMs or folders that are looked at simultaneously, and the time for all of them.
+/// How many JVMs or folders are checked at a time, and the time for all of them.
 const AT_ONCE: usize = 8;
 const FOR_PROFILERS: Duration = Duration::from_secs(25);
 const FOR_FOLDERS: Duration = Duration::from_secs(20);
@@ -35,14 +35,13 @@ const MOST_BYTES: usize = 12 << 20;
 /// Device and inode.
 type FileId = (u64, u64);
 
-/// What all steps need to know.
 #[derive(Clone)]
 struct Sweep {
     order: Arc<Clean>,
     excluded: HashSet<i32>,
-    /// The user this agent runs as. Threads take on others.
+    /// The user this agent runs as. Its threads may act as others.
     me: u32,
-    /// Whose agents and caches this user may remove: its own, and under sudo the connecting user's.
+    /// Whose agents and caches may be removed: those of this user, and under sudo those of the connecting user.
     mine: BTreeSet<(u32, u32)>,
     /// The folder this agent was started from.
     own: Option<FileId>,
@@ -53,7 +52,7 @@ struct Sweep {
     users: Arc<Users>,
     /// In seconds since 1970.
     now: u64,
-    /// Folders that were looked through, by user: several JVMs see the same ones.
+    /// Folders that were checked, by user: several JVMs may share one.
     looked: Arc<Mutex<HashSet<(FileId, u32)>>>,
 }
 
@@ -92,12 +91,10 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
 type Jvm = (i32, u64, u32);
 
 impl Sweep {
-    /// Whether this agent can act as that user: root is every user.
     fn reaches(&self, uid: u32) -> bool {
         self.me == 0 || self.me == uid
     }
 
-    /// Whether agents and caches of this user are ours to remove.
     fn may(&self, uid: u32) -> bool {
         self.mine.iter().any(|&(mine, _)| mine == uid)
     }
@@ -140,7 +137,6 @@ impl Sweep {
         }
     }
 
-    /// What is on the host's own file system, of all users within reach, and in those of JVMs.
     fn sweep_folders(&self, jvms: &[Jvm], folder: Option<&str>, found: &mut Leftovers) {
         let sweep = self.clone();
         let owners = worker_pool::run(FOR_FOLDERS, move || folders::owners(&sweep));
@@ -170,7 +166,7 @@ impl Sweep {
         }
     }
 
-    /// Whether this folder was not looked through for this user before.
+    /// Whether this folder is checked for this user for the first time.
     fn is_first(&self, folder: FileId, uid: u32) -> bool {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         looked.insert((folder, uid))
@@ -201,7 +197,6 @@ impl Leftover {
         }
     }
 
-    /// For what only its own user removes.
     fn foreign(self) -> Self {
         let user = &self.user;
         let by_sudo = match user.as_str() {
@@ -212,7 +207,6 @@ impl Leftover {
         self.judged(State::Foreign, reason)
     }
 
-    /// Record what came of removing it.
     fn record(&mut self, result: Result<Done, String>) {
         match result {
             Ok(done) => self.result = Some(done),

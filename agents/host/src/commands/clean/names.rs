@@ -8,7 +8,6 @@ const ONCE: &str = ".hprofiler-once-";
 /// The last component of a user's own cache folder.
 pub const CACHE: &str = "hprofiler";
 
-/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// The folder of a session, beside a JVM.

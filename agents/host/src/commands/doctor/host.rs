@@ -1,4 +1,4 @@
-//! What is worth knowing of a host before it is profiled.
+//! Facts about a host that matter before it is profiled.
 
 use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
@@ -16,13 +16,13 @@ use crate::wire::sampling::Sampling;
 
 /// Where engines and JVMs write, best first.
 const FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// With less than this left a recording would be ended early, in bytes.
+/// With less space a recording would end early, in bytes.
 const LITTLE_DISK: u64 = 64 << 20;
 const LITTLE_MEMORY: u64 = 256 << 20;
-/// With so many tasks that want to run for each processor a host is busy.
+/// Runnable tasks per processor of a busy host.
 const BUSY: f64 = 2.0;
 
-/// The host as the agent sees it. `shared` has the host's perf, and the agent's limits.
+/// `shared` has the host's perf and the agent's limits.
 pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
     let mut findings = vec![user(), agent(shared), paranoid()];
     findings.extend(less_than_root());
@@ -52,7 +52,6 @@ fn user() -> Finding {
     }
 }
 
-/// In containers root has few of its rights.
 fn less_than_root() -> Option<Finding> {
     let own = Target::own_status().filter(|own| own.uid == 0)?;
     let missing = own.missing_of_root();
@@ -66,7 +65,6 @@ fn less_than_root() -> Option<Finding> {
     })
 }
 
-/// By those that it has it may do things that its user may not.
 fn capabilities() -> Option<Finding> {
     let held = Target::own_status()?.that_matter();
     let told = match held.is_empty() {
@@ -112,7 +110,6 @@ fn paranoid() -> Finding {
     }
 }
 
-/// What filters the agent's own system calls, as in a container.
 fn filtered() -> Option<Finding> {
     let filtered = Target::own_status().is_some_and(|own| own.filtered);
     (filtered && !may_sample_itself()).then(|| {

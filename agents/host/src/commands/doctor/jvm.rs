@@ -1,4 +1,4 @@
-//! What is worth knowing of a process beside what its line of the ledger would say.
+//! Facts about a process that its outcome does not contain.
 
 use crate::engine::api::Job;
 use crate::engine::async_profiler::events::feature;
@@ -13,7 +13,7 @@ use crate::wire::events::Finding;
 use crate::wire::events::Severity::{Info, Ok as Fine, Warning};
 use crate::wire::outcome::{Code, Failure, Outcome};
 
-/// Options by which JVMs are more or less easily profiled.
+/// Options that make profiling a JVM easier or harder.
 const FLAGS: [&str; 7] = [
     "DisableAttachMechanism",
     "EnableDynamicAgentLoading",
@@ -23,14 +23,12 @@ const FLAGS: [&str; 7] = [
     "PerfDisableSharedMem",
     "StartAttachListener",
 ];
-/// What begins the option by which a JVM records itself from its start.
 const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
-/// The first version that warns of agents that are loaded while it runs.
+/// The first version that warns of an agent that is loaded at run time.
 const WARNS: u32 = 21;
 const LITTLE_MEMORY: u64 = 64 << 20;
 
-/// There is nothing to say of what is not a JVM, and of what the agent may not see. `engine` would record it, with this
-/// outcome.
+/// Empty for a process that is not a JVM, or that the agent may not see. `engine` would record it, with this outcome.
 pub fn findings(job: &Job, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let look = || {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
@@ -70,7 +68,7 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         findings.push(Finding::new(Info, "profiler", text));
     }
     findings.extend(folders(job, &namespaces));
-    // Last, because there may be too many to be told.
+    // Last, because there may be too many to send.
     findings.extend(seen.foreign.iter().map(|path| foreign(path)));
     findings
 }
@@ -98,7 +96,7 @@ fn foreign(path: &str) -> Finding {
     Finding::new(Warning, "profiler", text).remedy("stop it (asprof stop)")
 }
 
-/// Perf events take one file of each thread.
+/// Perf events need one descriptor for each thread.
 fn files(target: &Target) -> Option<Finding> {
     let limits = target.read("limits", 64 << 10)?;
     let line = limits
@@ -131,7 +129,7 @@ fn jvm(namespaces: &Namespaces, seen: &Findings, version: &str, target: &Target)
     )
 }
 
-/// What is known of the release that would be loaded, and of this version of the JVM.
+/// What is known about the async-profiler release that would be loaded, with this version of the JVM.
 fn release(job: &Job, version: &str) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
     let about = |severity, text| Some(Finding::new(severity, "profiler", text));
@@ -150,7 +148,6 @@ fn release(job: &Job, version: &str) -> Option<Finding> {
     )
 }
 
-/// Whether an outcome, or a note of it, has one of these codes.
 fn says(outcome: &Outcome, codes: &[Code]) -> bool {
     let mut notes = outcome.notes.iter();
     codes.contains(&outcome.code) || notes.any(|note| codes.contains(&note.code))
@@ -178,7 +175,7 @@ fn flags(options: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Where the JVM's user may load a library from, where that is not everywhere.
+/// The folders from which the JVM's user cannot load a library.
 fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
     let closed =

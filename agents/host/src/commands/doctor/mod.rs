@@ -1,4 +1,4 @@
-//! Doctor: a dry run of a recording, and what else is worth knowing of the host and its processes.
+//! Doctor: a dry run of a recording, and facts about the host and its processes.
 
 mod host;
 mod jvm;
@@ -18,14 +18,13 @@ use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::{Blobs, Prepare};
 
-/// How long all processes may take together: less than a coordinator waits.
+/// Less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
-/// How many are looked at simultaneously.
 const AT_ONCE: usize = 48;
-/// No text of a finding is longer, in characters: some of it is a process's own.
+/// The longest text of a finding, in characters. Some texts come from processes.
 const LONGEST: usize = 1000;
 
-/// Of one process, or of the host, no more is told.
+/// The most findings of one process, or of the host.
 const MOST: usize = 100;
 
 impl Finding {
@@ -45,7 +44,7 @@ impl Finding {
     }
 }
 
-/// Look at the host and at each of the processes, which are looked at together.
+/// Check the host and all of the processes.
 pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Failure> {
     request.check()?;
     let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
@@ -71,7 +70,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     })
 }
 
-/// The library that a run would send: nothing is loaded now, so its name is enough.
+/// The library that a run would send. A dry run needs only its hash.
 fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
     let sha256 = blobs.async_profiler.clone()?;
     crate::os::files::is_sha256(&sha256).then(|| {
@@ -83,7 +82,6 @@ fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
     })
 }
 
-/// Each on a thread of its own; one that hangs does not hold up the others.
 fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     let pids: Vec<i32> = jobs.iter().map(|job| job.chosen.pid).collect();
     let checked = worker_pool::run_all(jobs, AT_ONCE, ALL, |job: Job| dry_run(&job));
@@ -128,7 +126,7 @@ fn dry_run(job: &Job) -> CheckedProcess {
     }
 }
 
-/// The first of them, and how many more there were: some are as many as a process likes.
+/// The first findings, and the number of the others.
 fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
     if findings.len() > most {
         let more = findings.split_off(most - 1).len();

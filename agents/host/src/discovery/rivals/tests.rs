@@ -23,7 +23,7 @@ fn process(pid: i32, ppid: i32, uid: u32, command: &str) -> Seen {
     }
 }
 
-/// The pids that are believed of those that say that they are in the container.
+/// The pids whose claim to be in the container is believed.
 fn believed(seen: &[Seen], words: &[Option<Evidence>], trusted: &TrustedFacts) -> Vec<i32> {
     let membership = |evidence: &Option<Evidence>| {
         evidence.map(|evidence| Membership {

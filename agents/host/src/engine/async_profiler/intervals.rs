@@ -1,4 +1,4 @@
-//! What one sample stands for: as asked, or chosen by what the JVM does.
+//! What one sample stands for: as requested, or chosen by what the JVM does.
 //!
 //! No allocation interval fits all JVMs: 512 KiB costs a JVM that allocates several GB/s a tenth of its throughput, and
 //! 16 MiB shows nothing of one that allocates 10 MB/s. So the interval follows the allocation rate, which the JVM's
@@ -14,22 +14,22 @@ use crate::os::proc::named::Named;
 use crate::wire::outcome::Code;
 use crate::wire::sampling::Sampling;
 
-/// The least time between two looks at a JVM.
+/// The least time between two readings of the performance data.
 const WHILE: Duration = Duration::from_millis(400);
-/// Enough samples a second.
+/// Enough samples per second.
 const SAMPLES: f64 = 200.0;
 const LEAST: u64 = 512 << 10;
 const MOST: u64 = 16 << 20;
 /// The interval if the JVM publishes nothing.
 const UNKNOWN: u64 = 2 << 20;
-/// Bytes used, capacity and collections of the young generation, or of the heap if there is only one.
+/// Bytes used, capacity and collections of the young generation, or of the heap if there is only one generation.
 const YOUNG: [&str; 3] = [
     "sun.gc.generation.0.space.0.used",
     "sun.gc.generation.0.space.0.capacity",
     "sun.gc.collector.0.invocations",
 ];
 
-/// Published if there is an old generation. Large objects may go there at once, unseen.
+/// Published if there is an old generation. Large objects may be allocated there and are not counted.
 const OLD: [&str; 1] = ["sun.gc.generation.1.space.0.capacity"];
 
 /// Nanoseconds of waiting for each sample of `lock`.
@@ -37,10 +37,9 @@ const LOCK_THRESHOLD: u64 = 10_000;
 /// The interval of native allocations without heap events, in bytes.
 const NATIVE_ALLOC: u64 = 512 << 10;
 const MILLISECOND: u64 = 1_000_000;
-/// With more threads than this a JVM's wall clock is sampled less often.
+/// With more threads the wall clock is sampled less often.
 const MANY_THREADS: u64 = 200;
 
-/// What one sample stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intervals {
     /// Nanoseconds of CPU time.
@@ -54,8 +53,7 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Choose what was not asked for: `alloc` chooses the allocation interval, and `threads` are the JVM's. The notes
-    /// say what was chosen, and why.
+    /// `alloc` chooses the allocation interval; `threads` are the JVM's. The notes say what was chosen, and why.
     pub fn choose(
         sampling: &Sampling,
         events: &[String],
@@ -89,13 +87,12 @@ impl Intervals {
     }
 }
 
-/// The first look at a JVM.
+/// The first reading of the performance data.
 pub struct Rate {
     at: Instant,
     first: Option<Young>,
 }
 
-/// The young generation.
 #[derive(Debug, Clone, Copy)]
 struct Young {
     used: u64,
@@ -113,7 +110,7 @@ impl Young {
         })
     }
 
-    /// Bytes allocated since an earlier look, if each collection came when the generation was full.
+    /// Bytes allocated since an earlier reading, if the generation was full at each collection.
     fn since(&self, earlier: &Self) -> u64 {
         let collections = self.collections.saturating_sub(earlier.collections);
         let Some(between) = collections.checked_sub(1) else {
@@ -135,7 +132,7 @@ impl Rate {
         }
     }
 
-    /// The interval in bytes, and why. Waits until enough time has passed since the first look.
+    /// The interval in bytes, and why. Waits until enough time has passed since the first reading.
     pub fn interval(self, named: &Named, data: &[Mapped]) -> (u64, Note) {
         let second = self.first.and_then(|first| {
             sleep(WHILE.saturating_sub(self.at.elapsed()));
@@ -152,7 +149,7 @@ impl Rate {
     }
 }
 
-/// `beside`: whether there may be more that was not seen.
+/// `beside`: whether allocations may have been missed.
 fn seen(rate: f64, beside: bool) -> String {
     if rate < 1e6 {
         return String::from("almost no allocations seen");
@@ -169,7 +166,7 @@ fn note(interval: u64, why: &str) -> Note {
     Note::plain(format!("allocation interval {interval} ({why})")).coded(Code::IntervalChosen)
 }
 
-/// The least power of two that gives no more than enough samples at this rate in bytes a second.
+/// The least power of two that gives no more than enough samples, at this rate in bytes per second.
 fn interval(rate: f64) -> u64 {
     let least = (rate / SAMPLES).clamp(LEAST as f64, MOST as f64);
     (least as u64).next_power_of_two().min(MOST)

@@ -1,4 +1,4 @@
-//! One JVM with our library in it: start, stop, and leave it as it was.
+//! A JVM in which our library is loaded: start, stop, and leave it as it was.
 //!
 //! All time limits together stay below the half minute that a coordinator gives a host for a step, so that a JVM that
 //! hangs does not cost the results of others.
@@ -28,11 +28,10 @@ use crate::wire::outcome::{Code, Failure};
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
-/// How long it may take to write the recording.
 const WRITE: Duration = Duration::from_secs(15);
-/// How long it may take when nobody waits for the result.
+/// How long an answer may take when nobody waits for the result.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a profiler at its time limit may take to write the rest.
+/// How long the profiler may take to write the rest at its time limit.
 const TO_END: Duration = Duration::from_secs(1);
 /// The longest argument of JDK 8's attach protocol.
 const MAX_OPTIONS: usize = 1000;
@@ -52,9 +51,9 @@ pub struct Jvm {
     running: bool,
     /// Whether the JVM may have a log of ours open.
     logs: bool,
-    /// How long it took to load and start it, without the wait for a turn.
+    /// How long loading and starting it took, without the wait for a turn.
     attached: Duration,
-    /// When the recording ends by itself at the latest; since boot.
+    /// When the recording ends by itself at the latest, since boot.
     ends: Option<Duration>,
     /// The recording, once it is over.
     recorded: Option<File>,
@@ -104,7 +103,7 @@ impl Jvm {
             ))
             .coded(Code::PathTooLong));
         }
-        // If the file is gone anybody may put another one in its place, which musl would load as a second library.
+        // If the file is gone, somebody may have replaced it, and musl would load that as a second library.
         if self.musl && !self.library.is_there() {
             let why = format!("{} is gone, so it cannot be called", self.library.path);
             return Err(Failure::plain(why));
@@ -137,7 +136,7 @@ impl Jvm {
         ))
     }
 
-    /// Start the first of the plan's ways that works. Also returns why the one before did not.
+    /// Start with the first choice that works. Also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let shared = self.shared.clone();
         let _turn = shared.attach_turn()?;
@@ -151,7 +150,7 @@ impl Jvm {
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
-            // Without an answer the JVM may have started it, or may start it yet.
+            // Without an answer the JVM may have started it, or may still start it.
             self.running = true;
             self.logs = true;
             let answer = self.command(&options, ANSWER);
@@ -214,19 +213,18 @@ impl Jvm {
         }
     }
 
-    /// Whether its time limit is over, because the agent was stopped, or the machine slept. Then a recording that runs
-    /// belongs to somebody else.
+    /// Whether its time limit is over, because the agent was stopped or the machine slept. A recording that runs then
+    /// belongs to another session.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| since_boot() > ends)
     }
 
-    /// The JVM keeps the log open until a command without it.
+    /// The JVM keeps the log open until it gets a command without a log.
     fn close_log(&mut self) {
         let _ = self.command(&plan::status("/dev/null"), FAREWELL);
         self.logs = false;
     }
 
-    /// Why the recording should end: it takes too much of the disk (or memory) that its folder is on.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
@@ -239,7 +237,6 @@ impl Jvm {
         self.recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
     }
 
-    /// The recording, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
         let (name, owner) = (recording_file(&self.target), Some(self.namespaces.uid));
         match &self.recorded {
@@ -250,10 +247,10 @@ impl Jvm {
 
     /// Stop what may still run and delete our files. Returns the paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        // NFS keeps the name of an open file, and so its folder.
+        // NFS keeps the name of an open file, and with it the folder.
         self.recorded = None;
         self.end();
-        // On musl a deleted library cannot be told to stop, and the next run would load one more beside it.
+        // On musl a profiler whose library is deleted cannot be stopped, and the next run would load a second one.
         let library = match self.running && self.musl {
             true => Err(format!(
                 "{}: the profiler could not be stopped",
@@ -265,14 +262,13 @@ impl Jvm {
         left.into_iter().filter_map(Result::err).collect()
     }
 
-    /// Stop what may still run, if the JVM answers.
     fn end(&mut self) {
         self.running &= !self.is_over() && self.target.stat().is_some();
         if self.running {
             self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }
         self.running &= self.target.stat().is_some();
-        // A profiler that did not start has opened its log all the same. A JVM that does not answer is not asked twice.
+        // A profiler that did not start has opened its log too. A JVM that does not answer is not asked twice.
         if self.logs && !self.running && self.target.stat().is_some() {
             self.close_log();
         }
@@ -305,12 +301,12 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
     .coded(Code::StartFailed)
 }
 
-/// If a locked folder has this file, a session records the process.
+/// A locked folder with this file: a session records the process.
 pub fn recording_file(target: &Target) -> String {
     format!("{}.{RECORDING}", target.file_stem())
 }
 
-/// If a locked folder has this file, a session works on the process.
+/// A locked folder with this file: a session works on the process.
 pub fn status_file(target: &Target) -> String {
     format!("{}.status", target.file_stem())
 }

@@ -23,17 +23,16 @@ use crate::wire::outcome::{Code, Failure};
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
 
-/// What is known of a JVM before it is touched. From then on the thread has the JVM's user and namespaces.
+/// What is known about a JVM before it is touched. The thread has the JVM's user and namespaces from then on.
 pub struct Looked<'a> {
     library: &'a Library,
     namespaces: Namespaces,
     events: Vec<String>,
     left_out: Vec<Failure>,
-    /// Whether the agent's own system calls are filtered.
     agent_filtered: bool,
 }
 
-/// Check everything that can be seen from outside. Err if the JVM cannot be recorded.
+/// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
@@ -57,7 +56,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
-    // What only root may see is read before the thread takes the JVM's user.
+    // Only root may see this; the thread takes the JVM's user below.
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let namespaces = Namespaces::enter(target)?;
     let (named, data) = (&namespaces.named, &findings.performance_data);
@@ -79,7 +78,6 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     }
 }
 
-/// Make a JVM ready to be recorded. All checks come before it is touched.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let looked = look(job, &target, findings)?;
     let (named, data) = (&looked.namespaces.named, &findings.performance_data);
@@ -150,7 +148,6 @@ fn is_method(event: &str) -> bool {
     event.contains('.') && !event.contains([':', '/'])
 }
 
-/// A JVM that is ready, and what was used when it was started.
 struct AsyncProfiler {
     jvm: Jvm,
     plan: Plan,

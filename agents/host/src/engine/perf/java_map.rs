@@ -1,4 +1,4 @@
-//! The names of a JVM's compiled code, which the JVM itself has to list while it lives.
+//! The names of a JVM's compiled code, which the JVM itself must list while it lives.
 //!
 //! Our own agent lists most, inlined methods too. A JVM that takes no agents writes a map by its own command, and a JVM
 //! that cannot be asked may have a map already.
@@ -29,15 +29,12 @@ use crate::wire::outcome::{Code, Failure};
 const ANSWER: Duration = Duration::from_secs(10);
 /// The largest map that is read, in bytes: less than the format's 256 MiB. A map of 100,000 methods is half as large.
 const MOST: u64 = 64 << 20;
-/// What to say where there is no map.
 pub const NO_NAMES: &str = "Java methods have no names";
 /// A file that we make and the JVM writes to.
 const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::CLOEXEC);
 
-/// What a JVM's options allow.
 #[derive(Debug, Clone)]
 pub struct Java {
-    /// Whether it is a HotSpot JVM.
     pub is_hotspot: bool,
     /// Why nothing can attach to it, or why it takes no agents.
     pub no_attach: Option<Failure>,
@@ -95,7 +92,7 @@ fn other_profiler(findings: &Findings) -> Option<String> {
 }
 
 impl View {
-    /// Ask the JVM, while it lives, which code it has where: for the best map there is. Returns what to say of it.
+    /// Get the best map from the JVM while it lives. Returns what the user should know about it.
     pub fn ask_for_map(&mut self) -> Vec<Note> {
         if !self.java.is_hotspot {
             self.map = self.existing();
@@ -148,7 +145,7 @@ impl View {
         unnamed.or(coarse).into_iter().collect()
     }
 
-    /// The map by the first way that works, and what to say of it.
+    /// The map by the first way that works.
     fn ask(&mut self) -> Result<(MapFile, Option<Note>), Failure> {
         let attach = Attach::new(&self.target, &self.namespaces);
         attach.await_motion();
@@ -249,7 +246,7 @@ impl View {
         Err(reason.unwrap_or_else(|| format!("the agent in the JVM returned {code}")))
     }
 
-    /// A map by the JVM's own command, which JDK 17 and later have. JDK 25 writes it to the path it is given.
+    /// By the JVM's own command, which JDK 17 and later have. JDK 25 writes the map to the given path.
     fn by_command(&self, attach: &Attach, left: &mut Vec<String>) -> Result<MapFile, Failure> {
         let run = self.run_folder()?;
         let path = format!("{}/{}", run.path, self.file());
@@ -267,7 +264,7 @@ impl View {
     }
 
     /// JDK 17 to 24 write `/tmp/perf-PID.map`. We make that file first, so that the JVM neither follows a link nor
-    /// writes over a map of its user's.
+    /// overwrites a map of its user's.
     fn by_command_in_tmp(
         &self,
         attach: &Attach,
@@ -335,7 +332,6 @@ fn no_inlined(why: &str) -> Note {
     Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
 }
 
-/// The format of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Our own agent's.
@@ -344,15 +340,15 @@ pub enum Form {
     Text,
 }
 
-/// A map as the JVM wrote it: an open file, which may have no name any more. It is read when the recording is folded,
-/// so that the agent holds one map in memory, however many JVMs end together.
+/// A map as the JVM wrote it: an open file, whose name may be gone. It is read when the recording is folded, so that
+/// the agent holds one map in memory, however many JVMs end together.
 pub struct MapFile {
     file: File,
     form: Form,
 }
 
 impl MapFile {
-    /// The map of that name, which must belong to the owner. Err says why there is none.
+    /// The map must belong to the owner. Err says why there is none.
     pub fn open(dir: impl AsFd, name: &str, owner: u32, form: Form) -> Result<Self, String> {
         match open_regular(dir, name, Some(owner), MOST) {
             Ok((_, 0)) => Err("the map is empty".to_owned()),
@@ -361,13 +357,12 @@ impl MapFile {
         }
     }
 
-    /// Whether it was last written at that time or later.
     fn is_since(&self, time: SystemTime) -> bool {
         let written = self.file.metadata().and_then(|file| file.modified());
         written.is_ok_and(|written| written >= time)
     }
 
-    /// Its content by now; its owner may have changed it.
+    /// Its owner may have changed it.
     pub fn read(mut self) -> Result<JitMap, String> {
         self.file.rewind().map_err(|error| unreadable(&error))?;
         let bytes = self.file.take(MOST);

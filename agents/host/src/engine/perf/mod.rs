@@ -1,4 +1,4 @@
-//! The host's own `perf`. It writes its recording to the agent, which folds it at once; nothing goes to a disk.
+//! The host's own `perf`. It writes its recording to the agent, which folds it at once. Nothing goes to a disk.
 
 mod command;
 mod companion;
@@ -30,12 +30,11 @@ use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
-/// How long the JVM may take to list its code, and the agent to fold, and to clean up.
+/// How long the JVM may take to list its code, and the agent to fold and to clean up.
 const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &job.sampling.events {
@@ -48,7 +47,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
     let java = companion.do_now(FAREWELL, |view| view.java())?;
-    // With `auto` async-profiler was tried before, and failed.
+    // With `auto`, async-profiler was tried before and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
@@ -103,7 +102,7 @@ fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
     events.iter().map(source).collect()
 }
 
-/// Options that mean nothing to perf, unless an event that was refused says so already.
+/// Options without effect on perf, unless the failure of an event says so already.
 fn without_effect(sampling: &Sampling) -> Vec<Failure> {
     let asked = |events: &[&str]| {
         let mut asked = sampling.events.iter();
@@ -141,12 +140,10 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
     failures
 }
 
-/// What the kernel keeps from the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
 }
 
-/// What is missing from stacks of waiting threads.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
         (_, false) => Some(Note::of(
@@ -163,7 +160,6 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     }
 }
 
-/// A process that is ready, and its recording once it runs.
 struct PerfRecord {
     shared: Arc<Shared>,
     target: Target,
@@ -205,7 +201,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// On a busy host perf may take seconds to end. Its samples after the call are left out.
+    /// On a busy host perf may take seconds to end. Later samples are left out.
     fn samples_until_stopped(&self) -> bool {
         false
     }
@@ -263,7 +259,6 @@ impl Engine for PerfRecord {
             return Err(Failure::all(missing.chain(failures)));
         }
         notes.extend(missing.map(Note::degraded));
-        // They come in the order of the events.
         let profiles = there.into_iter().zip(recorded.events);
         let profiles = profiles.map(|(event, recorded)| EventProfile {
             source: event.source(self.rights.kernel),

@@ -20,20 +20,20 @@ use crate::os::proc::read_text;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
-/// perf stops by itself this long after the asked time, in seconds, should the agent be killed.
+/// If the agent is killed, perf stops by itself this many seconds after the requested time.
 const LEASE: u64 = 30;
-/// How long perf may take to open its events when it is tried out, on a busy host.
+/// How long perf may take to open its events in a trial, on a busy host.
 const TRIAL: Duration = Duration::from_secs(10);
 /// Bytes of a sample with a deep stack.
 const SAMPLE: u64 = 1100;
-/// The least and the most pages of a processor's buffer.
+/// The least and the most pages of one processor's buffer.
 const PAGES: (u64, u64) = (4, 2048);
-/// The least buffer for events other than CPU time, which come in bursts: a MiB for each processor.
+/// The least buffer for events other than CPU time, which come in bursts.
 const BURSTS: u64 = 1 << 20;
-/// The part of the host's memory that the kernel may keep for perf, and its bounds in bytes.
+/// The part of the host's memory that the kernel may use for perf, and its bounds in bytes.
 const MEMORY_PART: u64 = 32;
 const MEMORY: (u64, u64) = (64 << 20, 1 << 30);
-/// What the kernel keeps of one counter, roughly, in bytes.
+/// What the kernel roughly uses for one counter, in bytes.
 const COUNTER: u64 = 2 << 10;
 
 /// What the recordings of a session share: the program, the kernel's memory for samples, and the trial runs.
@@ -55,13 +55,13 @@ impl Shared {
         }
     }
 
-    /// The host's perf, which is looked for once.
+    /// It is searched once.
     pub fn perf(&self) -> Result<Perf, Failure> {
         self.perf.get_or_init(program::find).clone()
     }
 
-    /// Take kernel memory for one more process. perf has a buffer for each processor and process: a few hundred
-    /// processes on a host of many processors would take gigabytes of what applications need.
+    /// Reserve kernel memory for one more process. perf has a buffer for each processor and process: a few hundred
+    /// processes on a large host would use gigabytes.
     fn take(&self, bytes: u64) -> Result<(), Failure> {
         let most = self.most_memory;
         let add = |taken: u64| taken.checked_add(bytes).filter(|&sum| sum <= most);
@@ -83,7 +83,6 @@ impl Shared {
     }
 }
 
-/// The result of a trial run.
 #[derive(Debug, Clone, Default)]
 struct Tried {
     events: Vec<Event>,
@@ -102,14 +101,14 @@ pub struct Command {
     asked_frequency: u32,
     frequency: u32,
     seconds: u64,
-    /// Of the buffer that each processor writes samples to.
+    /// Of each processor's buffer.
     pages: u64,
-    /// Whether perf says when its events begin to count, as version 6.0 and later do.
+    /// Whether perf says when its events start to count (version 6.0 and later).
     pub says_begin: bool,
 }
 
 impl Command {
-    /// `kernel`: whether samples may be taken there.
+    /// `kernel`: whether the kernel may be sampled.
     pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling) -> Self {
         let most = read_text("/proc/sys/kernel/perf_event_max_sample_rate", 64);
         let most = most.and_then(|text| text.trim().parse::<u32>().ok());
@@ -127,18 +126,16 @@ impl Command {
         }
     }
 
-    /// What one sample of this event stands for.
     pub fn interval(&self, event: &Event) -> u64 {
         event.interval(self.frequency)
     }
 
-    /// The profiles that are wanted.
     pub fn wanted(&self, events: &[Event]) -> Vec<Wanted> {
         arguments(events, self.frequency, self.kernel).0
     }
 
-    /// The most samples a second, and the events of which each one is a sample: 10,000 for each processor and 100,000
-    /// in all, since one thread folds them. None if all events are sampled at the frequency asked for.
+    /// The most samples per second, and the events of which each one is a sample: 10,000 per processor and 100,000 in
+    /// all, since one thread folds them. None: all events are sampled at the requested frequency.
     pub fn most_samples(&self, events: &[Event]) -> Option<(f64, String)> {
         let (each, timed): (Vec<&Event>, Vec<&Event>) =
             events.iter().partition(|event| event.is_each_one());
@@ -148,7 +145,6 @@ impl Command {
         (!each.is_empty()).then(|| (most, names(each)))
     }
 
-    /// What the user should know.
     pub fn notes(&self) -> Vec<Note> {
         let version = format!("perf {}", self.perf.version);
         let mut notes = vec![Note::plain(version).coded(Code::PerfVersion)];
@@ -170,7 +166,7 @@ impl Command {
         self.perf.knows("clockid")
     }
 
-    /// `process`: whom to record, while `workload` runs; if None, `workload` itself.
+    /// `process` is recorded while `workload` runs. None: the workload itself is recorded.
     fn arguments(
         &self,
         events: &[Event],
@@ -179,7 +175,7 @@ impl Command {
     ) -> Vec<String> {
         let fixed = ["record", "-o", "-", "--call-graph", "fp", "-B", "-N"];
         let mut all: Vec<String> = fixed.map(str::to_owned).to_vec();
-        // Else perf takes a second longer to end: it waits for news of BPF programs.
+        // Otherwise perf takes a second longer to end: it waits for BPF events.
         if self.perf.knows("no-bpf-event") {
             all.push("--no-bpf-event".to_owned());
         }
@@ -196,7 +192,7 @@ impl Command {
         all
     }
 
-    /// The events that can be recorded of a process of so many threads, and why not the others. perf is tried out once
+    /// The events that can be recorded of a process with so many threads, and why not the others. perf is tried once
     /// for all processes of a session, on a program of its own, so that errors come before the recording.
     pub fn possible(
         &mut self,
@@ -219,7 +215,6 @@ impl Command {
         Ok((tried.events, tried.refused))
     }
 
-    /// All events together, or else one by one.
     fn try_out(mut self, events: Vec<Event>) -> Tried {
         let (mut fitting, mut refused) = (Vec::new(), Vec::new());
         match self.attempt(&events, TRIAL) {
@@ -243,7 +238,7 @@ impl Command {
     }
 
     /// Retries with smaller buffers if memory is missing. If perf does not answer in time, on a busy host, the events
-    /// are taken to be possible: the recording will show.
+    /// are taken to be possible.
     fn attempt(&mut self, events: &[Event], patience: Duration) -> Result<(), Failure> {
         let workload = [of_host("true")?];
         loop {
@@ -269,8 +264,8 @@ impl Command {
         }
     }
 
-    /// Start perf; its recording comes from the stream. perf ends with its child: `cat` ends with the agent, which has
-    /// the other end of its stdin, and `timeout` ends it after so many seconds.
+    /// Start perf; its recording comes from the stream. perf ends with its child: `cat` ends when the agent closes its
+    /// stdin, and `timeout` ends it after some seconds.
     pub fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
         let lifeline = [
             of_host("timeout")?,
@@ -289,7 +284,7 @@ impl Command {
     }
 }
 
-/// The path of one of the host's own programs. The agent's `PATH` is not used.
+/// The path of one of the host's own programs, without the agent's `PATH`.
 fn of_host(name: &str) -> Result<String, Failure> {
     let mut folders = std::env::split_paths(command::SEARCH);
     let path = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
@@ -307,7 +302,7 @@ pub fn names<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// For half a second's samples, a power of two as perf has it.
+/// For the samples of half a second, a power of two as perf needs it.
 fn pages(frequency: u32, bursts: bool) -> u64 {
     let bytes = u64::from(frequency) * SAMPLE / 2;
     let bytes = if bursts { bytes.max(BURSTS) } else { bytes };

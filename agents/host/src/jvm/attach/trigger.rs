@@ -14,13 +14,12 @@ const TRIES: u32 = 10;
 pub struct Trigger {
     dir: OwnedFd,
     name: String,
-    /// How the folder is called in messages.
+    /// The folder's name in messages.
     place: &'static str,
     is_own: bool,
 }
 
 impl Trigger {
-    /// Its path in messages, if it was made here.
     pub fn path(&self) -> Option<String> {
         self.is_own.then(|| format!("{}/{}", self.place, self.name))
     }
@@ -54,7 +53,7 @@ impl Drop for Trigger {
     }
 }
 
-/// Make the file. Returns the owner of one that is there.
+/// Returns the owner of a file that is there.
 fn make(dir: impl AsFd, name: &str) -> Result<Option<u32>, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..TRIES {

@@ -1,5 +1,5 @@
-//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot ask the name
-//! service itself.
+//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot use the
+//! name service itself.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +15,8 @@ use crate::os::worker_pool;
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 /// How long a name service may take. One that takes longer is not asked again.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// No more users than this are asked for.
 const MOST_ASKED: usize = 200;
 
-/// Names by uid.
 pub struct Users {
     local: HashMap<u32, String>,
     getent: Option<String>,
@@ -70,7 +68,7 @@ impl Users {
     }
 }
 
-/// The home folders of a user: by `/etc/passwd`, and by the environment where it is the agent's own.
+/// The home folders of a user, from `/etc/passwd`, and from the environment if it is the agent's own.
 pub fn homes(uid: u32) -> Vec<String> {
     let passwd = read_text("/etc/passwd", 4 << 20).unwrap_or_default();
     let mut homes = parse_homes(&passwd, uid);

@@ -1,5 +1,3 @@
-//! Steps without processes.
-
 use super::*;
 use crate::os::proc::stat;
 use crate::wire::outcome::Ended;
@@ -28,7 +26,6 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
 }
 
 impl Recordings {
-    /// Of one process that has not answered in time.
     pub fn hanging(pid: i32, started: bool) -> Self {
         let mut recordings = match started {
             true => recordings(Step::Record, &[Phase::Running]),
@@ -38,7 +35,6 @@ impl Recordings {
         recordings
     }
 
-    /// Have the next wait to be folded until all that was is received.
     pub fn without_room(&mut self) -> Arc<Folding> {
         self.folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
         self.folding.clone()
@@ -89,7 +85,6 @@ impl EventSink for Nobody {
     fn send_result(&mut self, _: Finished) {}
 }
 
-/// Hears how processes ended.
 struct Ends(Vec<Option<Ended>>);
 
 impl EventSink for Ends {

@@ -1,10 +1,7 @@
-//! Both ends in one process.
-
 use super::*;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{channel, Receiver};
 
-/// The token of one test: each has a socket of its own.
 fn token(number: u32) -> Token {
     let unique = format!("{:08x}{number:024x}", std::process::id());
     Token::new(unique).unwrap()

@@ -1,4 +1,4 @@
-//! What a session answers to requests.
+//! The session's answers to requests.
 
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
@@ -24,10 +24,9 @@ use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
-/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
+/// The longest command in bytes, and the bytes of all commands in a line.
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
-/// How often what is done is told while nothing else is.
 const AUDIT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Session {
@@ -50,7 +49,7 @@ impl Session {
         self.greeted = true;
         self.lease = Duration::from_secs_f64(lease);
         self.output.set_patience(self.lease);
-        // Numbers of processes mean nothing on another machine or in another pid namespace.
+        // Pids mean nothing on another machine or in another pid namespace.
         let here = |e: &Exclude| {
             e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
         };
@@ -67,7 +66,6 @@ impl Session {
         Ok(())
     }
 
-    /// From now on what is done is told, or nobody wants to know.
     fn start_audit(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
@@ -154,7 +152,6 @@ impl Session {
         Ok(())
     }
 
-    /// A file that was put before.
     fn library(
         &self,
         hash: Option<&str>,
@@ -182,7 +179,7 @@ impl Session {
     }
 
     pub(super) fn stop(&mut self) -> Result<(), Failure> {
-        // After the end of a recording a late stop has nothing to do.
+        // A late stop, after the end of a recording, has nothing to do.
         if let Some(recordings) = &mut self.recordings {
             recordings.stop();
         }
@@ -200,7 +197,7 @@ impl Session {
     }
 }
 
-/// What comes of long work, while what it does is told.
+/// Run long work, and send its actions meanwhile.
 fn run_and_send_audit<T: Send>(
     output: &mut Output,
     work: impl FnOnce() -> T + Send,

@@ -1,5 +1,3 @@
-//! What a session hears, and when.
-
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
@@ -27,7 +25,7 @@ fn session(recordings: Recordings, output: Output) -> Session {
     }
 }
 
-/// One that is told by a connection, and what comes out at its other end.
+/// An output with a connection, and the other end of that.
 fn output() -> (Output, UnixStream) {
     let (to, from) = UnixStream::pair().unwrap();
     let mut output = Output::unheard();
