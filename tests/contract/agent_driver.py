@@ -157,6 +157,7 @@ class Agent:
     """A running agent. Its events arrive in `next` in order; `expect` fails on any other kind."""
 
     def __init__(self, command: Sequence[object], env: Mapping[str, str] | None = None) -> None:
+        self._command, self._env = command, env
         self.process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.PIPE,
@@ -369,10 +370,18 @@ class Agent:
         self.send("clean", dry=True)
         return list(self.expect("leftovers")["entries"])
 
-    def clean(self) -> dict[str, list[Any]]:
-        """Clean up. The paths or pids by what was done to them, and all that failed."""
+    def clean(self, keeping: bool = True) -> dict[str, list[Any]]:
+        """Clean up. The paths or pids by what was done to them, and all that failed.
+
+        With `keeping` another agent runs from this one's cache, which therefore stays.
+        """
+        keeper = Agent(self._command, self._env) if keeping else None
+        if keeper:
+            keeper.hello()
         self.send("clean")
         event = self.expect("leftovers")
+        if keeper:
+            keeper.end()
         done: dict[str, list[Any]] = {
             result: [entry["pid"] or entry["path"] for entry in event["entries"] if entry["result"] == result]
             for result in ("removed", "emptied", "stopped", "ended")

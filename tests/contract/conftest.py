@@ -57,20 +57,14 @@ def private(agent_binary: Path) -> Iterator[Path]:
     """The agent in a private folder, as a transport puts it there."""
     folder = Path(tempfile.mkdtemp(prefix="hprofiler-contract-"))
     agent = folder / f"agent-{hashlib.sha256(agent_binary.read_bytes()).hexdigest()}"
-    put_there(agent_binary, agent)
+    shutil.copy(agent_binary, agent)
+    agent.chmod(0o700)
     yield agent
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def put_there(binary: Path, agent: Path) -> None:
-    """A copy of the agent, which is gone after a cleanup."""
-    agent.parent.mkdir(mode=0o700, exist_ok=True)
-    shutil.copy(binary, agent)
-    agent.chmod(0o700)
-
-
 @pytest.fixture
-def new_agent(private: Path, agent_binary: Path) -> Iterator[StartAgent]:
+def new_agent(private: Path) -> Iterator[StartAgent]:
     """Starts agents as coordinators do without sudo, and greets them; all are ended.
 
     `user` and `rights` (words of setpriv) say as whom, `by` are words of a command before the agent's own,
@@ -87,8 +81,6 @@ def new_agent(private: Path, agent_binary: Path) -> Iterator[StartAgent]:
         **hello: Any,
     ) -> Agent:
         command = [*(with_perf(perf) if perf else []), *by]
-        if not private.exists():
-            put_there(agent_binary, private)
         if user is not None:
             os.chown(private.parent, user, user)
             os.chown(private, user, user)

@@ -160,7 +160,7 @@ def test_a_user_cleans_up_after_itself_alone(new_agent, plant):
     assert (at(entries, theirs)["state"], at(entries, own)["state"]) == ("foreign", "left")
     assert "clean up as that user (--user root, or --become sudo)" in at(entries, theirs)["reason"]
     assert at(entries, theirs)["bytes"] is None, "who may not look into a folder cannot say"
-    assert str(own) in agent.clean()["removed"]
+    assert agent.clean()["removed"] == [str(own)]
     assert theirs.exists()
 
 
@@ -171,7 +171,7 @@ def test_what_agents_keep_is_removed_with_all_and_that_of_other_users_stays(agen
     agent.put(b"some bytes")
     entry = at(agent.leftovers(), cache)
     assert entry["state"] == "foreign" and "clean up as that user" in entry["reason"]
-    removed = agent.clean()["removed"]
+    removed = agent.clean(keeping=False)["removed"]
     assert str(private.parent) in removed and not private.parent.exists()
     assert str(cache) not in removed and cache.exists()
     private.parent.mkdir()  # the fixture removes it

@@ -118,29 +118,19 @@ def process(*words, user=None):
         running.wait()
 
 
-def test_what_only_looks_like_ours_is_no_agent(agent, tmp_path):
-    sleeper = Path(shutil.which("sleep")).resolve().read_bytes()
-    named, right = (tmp_path / f"agent-{sha}" for sha in (HASH * 4, hashlib.sha256(sleeper).hexdigest()))
-    for path in (named, right):
-        path.write_bytes(sleeper)
-        path.chmod(0o755)
+def test_what_only_has_the_name_of_an_agent_is_not_ended(agent, tmp_path):
+    named = tmp_path / f"agent-{HASH * 4}"
+    named.write_bytes(Path(shutil.which("sleep")).resolve().read_bytes())
+    named.chmod(0o755)
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
-    started = [
-        process(str(named), "600"),
-        process(str(right), "600"),
-        process(str(right), "600", user=OTHER_USER),
-    ]
-    with ExitStack() as stack:
-        running = [stack.enter_context(one) for one in started]
-        for one in running:
-            one.send_signal(signal.SIGSTOP)
+    with process(str(named), "600") as own, process(str(named), "600", user=OTHER_USER) as other:
         entries = agent.leftovers()
-        states = [of_pid(entries, one.pid)["agent"] for one in running]
-        assert [entry["state"] for entry in states] == ["foreign"] * 3
-        assert str(OTHER_USER) in states[2]["reason"]
+        states = [of_pid(entries, one.pid)["agent"] for one in (own, other)]
+        assert [entry["state"] for entry in states] == ["used", "foreign"]
+        assert str(OTHER_USER) in states[1]["reason"]
         assert not agent.clean()["ended"]
-        assert [one.poll() for one in running] == [None] * 3
+        assert [one.poll() for one in (own, other)] == [None] * 2
 
 
 @pytest.mark.nightly

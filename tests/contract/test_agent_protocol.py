@@ -134,7 +134,7 @@ def test_an_unsafe_private_folder_is_passed_over(agent_binary, tmp_path):
         (home / ".cache").mkdir()
         os.chown(home / ".cache", OTHER_USER, OTHER_USER)
         assert (kept / agent.put(b"some bytes")).exists()
-        agent.clean()
+        agent.clean(keeping=False)
         assert not kept.exists()
     finally:
         agent.end()

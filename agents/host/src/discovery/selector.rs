@@ -374,16 +374,6 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_told_apart_by_any_selector() {
-        let task = "java org.apache.hadoop.mapred.YarnChild h 1 attempt_1700_0042_m_000001_0 3";
-        let by_text = r#"{"kind":"text","text":"1700_0042"}"#;
-        let (label, labels) = selector(by_text).unwrap().label(&seen(task));
-        assert_eq!((label.as_str(), labels.len()), ("task m_000001_0", 3));
-        let by_class = r#"{"kind":"rule","any":[{"main_class":["*"]}]}"#;
-        assert_eq!(selector(by_class).unwrap().label(&seen(task)).0, label);
-    }
-
-    #[test]
     fn bad_expressions_are_refused() {
         assert!(selector(r#"{"kind":"regex","regex":"("}"#).is_err());
         assert!(selector(r#"{"kind":"regex","regex":"\\w{1000}{1000}"}"#).is_err());

@@ -11,6 +11,7 @@ mod told;
 
 type Target = fn(&[u8]);
 
+/// The targets by name.
 pub const TARGETS: [(&str, Target); 6] = [
     ("request", requested::request),
     ("command_line", launched::command_line),
@@ -20,6 +21,7 @@ pub const TARGETS: [(&str, Target); 6] = [
     ("hsperf", told::hsperf),
 ];
 
+/// Run a target with an input.
 pub fn run(target: &str, bytes: &[u8]) {
     let found = TARGETS.iter().find(|(name, _)| *name == target);
     found.expect("a target of this list").1(bytes);

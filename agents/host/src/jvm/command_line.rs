@@ -338,15 +338,6 @@ mod tests {
     }
 
     #[test]
-    fn as_many_empty_files_as_one_likes() {
-        let mut command = vec!["@e".to_owned(); MAX_ARGUMENTS];
-        command[0] = "java".to_owned();
-        let small = std::thread::Builder::new().stack_size(256 << 10);
-        let parsed = small.spawn(move || parse(&command, |_| Some(String::new())));
-        assert_eq!(parsed.unwrap().join().unwrap(), Launch::default());
-    }
-
-    #[test]
     fn files_of_arguments() {
         assert_eq!(
             split_file("a 'b c'\"d\\te\" # x\n#y\n f\\g", 9),

@@ -31,7 +31,7 @@ pub struct Findings {
     pub library: Option<String>,
     /// Why no profiler may be loaded into it.
     pub refusal: Option<Failure>,
-    pub launched: Launched,
+    launched: Launched,
     pub loaded: Loaded,
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
@@ -49,7 +49,7 @@ pub struct Findings {
     pub memory: Arc<Memory>,
 }
 
-pub struct Launched {
+struct Launched {
     environment: String,
     command: Vec<String>,
 }
@@ -141,6 +141,16 @@ fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Fa
     Ok(())
 }
 
+impl Findings {
+    /// The options in the JVM's order: a later one overrides. The values in force, which it publishes, come last. The
+    /// calling thread must have no more rights than the JVM's user, since files of arguments are read.
+    pub fn options(&self, named: &Named) -> Vec<String> {
+        let mut options = self.launched.options(named);
+        options.extend(hsperf::options(named, &self.performance_data));
+        options
+    }
+}
+
 impl Launched {
     fn read(target: &Target) -> Self {
         let text = |name| target.read(name, 4 << 20).unwrap_or_default();
@@ -150,9 +160,7 @@ impl Launched {
         }
     }
 
-    /// The options in the JVM's order: a later one overrides. The calling thread must have no more rights than the
-    /// JVM's user, since files of arguments are read.
-    pub fn options(&self, named: &Named) -> Vec<String> {
+    fn options(&self, named: &Named) -> Vec<String> {
         let launch = command_line::parse(&self.command, |name| named.text(name));
         [
             self.variable("JAVA_TOOL_OPTIONS"),

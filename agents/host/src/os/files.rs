@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::time::Duration;
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     accessat, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access, AtFlags,
@@ -17,6 +19,19 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// Whether a descriptor is ready within this time. A signal may end the wait early.
+pub fn is_ready(fd: impl AsFd, wanted: PollFlags, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: i64::from(patience.subsec_nanos()),
+    };
+    match poll(&mut [PollFd::new(&fd, wanted)], Some(&patience)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
 
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
@@ -187,7 +202,12 @@ pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> 
 /// Whether `path` still leads to the folder that is open.
 pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
     match (fstat(dir), statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)) {
-        (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
+        (Ok(open), Ok(there)) => file_id(&open) == file_id(&there),
         _ => false,
     }
+}
+
+/// Device and inode.
+pub fn file_id(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }

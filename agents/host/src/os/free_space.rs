@@ -15,7 +15,7 @@ use crate::os::proc::{number_after, read_text};
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 const MEMINFO: &str = "/proc/meminfo";
 /// Where control groups limit memory, and their files.
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 2] = [
     Kind {
         controller: "memory",
         mount: "/sys/fs/cgroup/memory",
@@ -26,13 +26,6 @@ const KINDS: [Kind; 3] = [
     Kind {
         controller: "",
         mount: "/sys/fs/cgroup",
-        limit: "memory.max",
-        used: "memory.current",
-        idle: "inactive_file ",
-    },
-    Kind {
-        controller: "",
-        mount: "/sys/fs/cgroup/unified",
         limit: "memory.max",
         used: "memory.current",
         idle: "inactive_file ",

@@ -15,6 +15,7 @@ use rustix::thread::{
 };
 
 use crate::os::audit;
+use crate::os::files::file_id;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -135,10 +136,6 @@ fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
 fn in_same_mounts(target: &Target) -> Result<bool, Errno> {
     let theirs = fstat(target.open_link("ns/mnt", OFlags::RDONLY)?)?;
     Ok(file_id(&theirs) == file_id(&stat("/proc/self/ns/mnt")?))
-}
-
-fn file_id(stat: &rustix::fs::Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
 }
 
 /// The thread keeps the namespace alive, so that files can be read after the JVM's end.

@@ -228,16 +228,4 @@ mod tests {
         assert_eq!(run_all(vec![1], 1, Duration::ZERO, |one| one), [stuck]);
         gate.open();
     }
-
-    #[test]
-    fn no_more_workers_than_there_may_be() {
-        static WORKERS: AtomicUsize = AtomicUsize::new(0);
-        let workers: Vec<Worker> = (0..MOST)
-            .map_while(|_| Worker::new(&WORKERS).ok())
-            .collect();
-        assert_eq!(workers.len(), MOST);
-        assert_eq!(Worker::new(&WORKERS).err(), Some(NoResult::Full));
-        drop(workers);
-        assert!(Worker::new(&WORKERS).is_ok());
-    }
 }

@@ -42,28 +42,12 @@ impl Clock {
         }
     }
 
-    /// The clock of a recording with at least this CPU time: its process has ended, or it began earlier.
-    pub fn at_least(&self, cpu_seconds: f64) -> Self {
-        let times = match cpu_seconds / self.cpu_seconds {
-            times if times.is_finite() => times.max(1.0),
-            _ => 1.0,
-        };
+    /// The clock of a recording that stands for `times` as much CPU time.
+    pub fn scaled(&self, times: f64) -> Self {
+        let times = if times.is_finite() { times } else { 1.0 };
         Self {
-            cpu_seconds: self.cpu_seconds.max(cpu_seconds),
+            cpu_seconds: self.cpu_seconds * times,
             user_seconds: self.user_seconds * times,
-            ..self.clone()
-        }
-    }
-
-    /// The clock of a recording that ended earlier, with this CPU time.
-    pub fn until(&self, cpu_seconds: f64) -> Self {
-        let part = match cpu_seconds / self.cpu_seconds {
-            part if part > 0.0 => part.min(1.0),
-            _ => 1.0,
-        };
-        Self {
-            cpu_seconds: self.cpu_seconds * part,
-            user_seconds: self.user_seconds * part,
             ..self.clone()
         }
     }

@@ -70,7 +70,7 @@ type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 /// Record one process with the first engine that can be made ready. A dry run touches nothing, and its result is what a
 /// recording would return.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
-    let over = catch_panic(|| {
+    let over = unbroken(|| {
         job.sampling.check()?;
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
@@ -82,15 +82,11 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
             })
         })
     });
+    let over = over.and_then(|over| over);
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
     let over =
         over.unwrap_or_else(|failure| Finished::without_profiles(failure.at(pid, Stage::Prepare)));
     tell(Report::Over(Box::new(over.explained(pid, start_time))));
-}
-
-/// Turn a panic into a failure, so that the coordinator receives an outcome.
-fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    unbroken(work).and_then(|done| done)
 }
 
 /// The result of the first engine that works. It gets notes why those before it did not.
@@ -110,27 +106,21 @@ fn first(
             Err(failure) => refused.push((way.engine, failure)),
         }
     }
-    Err(all_refused(refused))
-}
-
-/// Each different reason is named with its engine. The remedy is that of the first, which is the better engine.
-fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
-    let Some((_, first)) = refused.first().cloned() else {
-        return Failure::plain("there is no engine");
-    };
-    if refused
+    // Each different reason is named with its engine. The first is the better engine, so its remedy counts.
+    let reasons = refused
         .iter()
-        .all(|(_, other)| other.reason == first.reason)
-    {
-        return first;
-    }
-    let reasons: Vec<String> = refused
-        .iter()
-        .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
-        .collect();
-    Failure {
-        reason: reasons.join("; "),
-        ..first
+        .map(|(engine, failure)| format!("{engine}: {}", failure.reason));
+    let reasons: Vec<String> = reasons.collect();
+    let mut refused = refused.into_iter().map(|(_, failure)| failure);
+    let first = refused
+        .next()
+        .unwrap_or_else(|| Failure::plain("there is no engine"));
+    match refused.all(|other| other.reason == first.reason) {
+        true => Err(first),
+        false => Err(Failure {
+            reason: reasons.join("; "),
+            ..first
+        }),
     }
 }
 
@@ -257,11 +247,12 @@ impl Recording<'_> {
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
         let attached = self.engine.attached();
-        let sampled = cpu_seconds(&profiles);
+        let times = cpu_seconds(&profiles) / clock.cpu_seconds;
         let clock = match stopped {
-            Stopped::AsTold => clock.clone(),
-            Stopped::WithTheProcess => clock.at_least(sampled),
-            Stopped::Early => clock.until(sampled),
+            // The CPU time after the last check is missing.
+            Stopped::WithTheProcess => clock.scaled(times.max(1.0)),
+            Stopped::Early if times > 0.0 => clock.scaled(times.min(1.0)),
+            Stopped::AsTold | Stopped::Early => clock.clone(),
         };
         let messages = profiles
             .into_iter()

@@ -71,27 +71,3 @@ impl DiskCap {
         Err(Failure::new(reason, MORE_ROOM).coded(Code::DiskLimit))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::File;
-
-    #[test]
-    fn a_large_recording_ends_once_all_have_taken_their_part() {
-        let folder = || File::open("/").unwrap();
-        let memory = Arc::new(Memory::of_agent());
-        let free = memory.room(folder()).unwrap().free;
-        let [taken, left] = [u64::MAX, 0].map(|floor| DiskCap {
-            memory: memory.clone(),
-            share: 100,
-            floor,
-        });
-        let ended = |cap: &DiskCap, size| cap.refuse(size, folder(), "/").is_err();
-        assert!(free > LEAST_FREE && ended(&taken, 101) && !ended(&taken, 100));
-        assert!(!ended(&left, 101) && ended(&left, MOST + 1));
-        let one = DiskCap::new(folder(), &memory, 1).unwrap();
-        let four = DiskCap::new(folder(), &memory, 4).unwrap();
-        assert!(one.share <= free && four.share < one.share / 3);
-    }
-}

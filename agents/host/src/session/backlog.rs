@@ -135,19 +135,4 @@ mod tests {
         }
         assert_eq!(backlog.end(), 18);
     }
-
-    #[test]
-    fn what_was_received_is_forgotten_by_whole_parts() {
-        let mut backlog = Backlog::default();
-        backlog.add(Chunk::Bytes(b"hello".to_vec()));
-        backlog.add(Chunk::Bytes(b"again".to_vec()));
-        backlog.forget(4);
-        assert!(backlog.reaches(0));
-        backlog.forget(7);
-        assert!(!backlog.reaches(4) && backlog.reaches(5) && backlog.reaches(10));
-        assert!(!backlog.reaches(11));
-        assert_eq!(all_from(&backlog, 6), b"gain");
-        backlog.forget(u64::MAX);
-        assert_eq!((backlog.is_empty(), backlog.end()), (true, 10));
-    }
 }

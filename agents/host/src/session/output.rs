@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::PollFlags;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::net::{shutdown, Shutdown};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use crate::os::audit;
+use crate::os::files::is_ready;
 use crate::os::lease;
 use crate::recording::group::EventSink;
 use crate::recording::process::Finished;
@@ -202,7 +203,7 @@ impl Output {
         };
         let until = Instant::now() + self.patience;
         loop {
-            if !is_writable(to)? {
+            if !is_ready(to, PollFlags::OUT, LOOK)? {
                 if Instant::now() >= until || self.is_wanted() {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
@@ -237,21 +238,6 @@ fn line(event: &Event) -> Option<Vec<u8>> {
     let mut line = serde_json::to_vec(event).ok()?;
     line.push(b'\n');
     Some(line)
-}
-
-fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: LOOK.as_nanos() as i64,
-    };
-    match poll(
-        &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
-        Some(&timeout),
-    ) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

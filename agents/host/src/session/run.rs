@@ -299,6 +299,3 @@ impl Session {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
-    OFlags, StatVfsMountFlags, CWD,
+    flock, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags,
+    StatVfsMountFlags, CWD,
 };
 use rustix::io::Errno;
 
@@ -123,16 +123,6 @@ fn is_held_alone(dir: &OwnedFd) -> bool {
     })
 }
 
-/// Whether `Held::take` would succeed. Nothing is made. Err says why not.
-fn could_take(namespaces: &Namespaces, path: &str) -> Result<(), String> {
-    let seen_as = namespaces.path(path);
-    if lstat(&seen_as).is_ok() {
-        return open_private(&seen_as, namespaces.uid).map(drop);
-    }
-    let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
-    could_make_files(&format!("{base}/")).map_err(|error| format!("{seen_as}: {error}"))
-}
-
 /// Whether nobody holds a folder. It is locked for a moment.
 pub fn is_free(dir: &OwnedFd) -> bool {
     let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
@@ -217,18 +207,16 @@ pub fn stage_library(
     }
 }
 
-/// Whether `stage_library` would succeed. Nothing is put there.
-pub fn could_stage(
-    namespaces: &Namespaces,
-    library: &Named,
-    base: &str,
-    hash: &str,
-) -> Result<(), String> {
+/// Why no library can be put under this base, as far as that shows without trying.
+pub fn refuse_staging(namespaces: &Namespaces, base: &str) -> Result<(), String> {
     refuse_noexec(namespaces, base)?;
-    could_take(
-        namespaces,
-        &library_folder(library, base, hash, namespaces.uid),
-    )
+    refuse_unwritable(namespaces, base)
+}
+
+/// Why no folder can be made under this base, as far as that shows without trying.
+pub fn refuse_unwritable(namespaces: &Namespaces, base: &str) -> Result<(), String> {
+    let folder = format!("{}/", namespaces.path(base));
+    could_make_files(&folder).map_err(|error| format!("{base}: {error}"))
 }
 
 /// Delete the library, unless its JVM uses musl. musl recognises a library by its inode, not by its path: a new copy
@@ -268,20 +256,9 @@ pub fn run_folder(
 }
 
 pub fn run_folder_in(namespaces: &Namespaces, base: &str, session: &str) -> Result<Held, String> {
-    Held::take(namespaces, run_folder_path(namespaces, base, session))
-}
-
-pub fn could_make_run_folder(
-    namespaces: &Namespaces,
-    base: &str,
-    session: &str,
-) -> Result<(), String> {
-    could_take(namespaces, &run_folder_path(namespaces, base, session))
-}
-
-fn run_folder_path(namespaces: &Namespaces, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
-    format!("{base}/{RUN_FOLDER}{session}-{}", namespaces.uid)
+    let path = format!("{base}/{RUN_FOLDER}{session}-{}", namespaces.uid);
+    Held::take(namespaces, path)
 }
 
 /// Whether a live session holds a run folder with this file. Err says why that is unknown.

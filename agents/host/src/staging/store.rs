@@ -6,12 +6,12 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Uid};
+use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Uid};
 use rustix::process::geteuid;
 
 use crate::os::audit;
 use crate::os::files::{
-    is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
+    file_id, is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
 };
 use crate::wire::outcome::{Code, Failure};
 
@@ -171,10 +171,10 @@ fn own_folder() -> Option<Folder> {
     let owner = stat(&path).ok()?.st_uid;
     let own = geteuid().as_raw();
     let dir = open_private(&path, owner).ok()?;
-    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let there = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let runs = stat("/proc/self/exe").ok()?;
-    ((own == owner || own == 0) && id(there) == id(runs)).then_some(Folder { path, dir })
+    ((own == owner || own == 0) && file_id(&there) == file_id(&runs))
+        .then_some(Folder { path, dir })
 }
 
 fn usual_folders() -> Vec<(String, u32)> {

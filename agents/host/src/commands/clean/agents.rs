@@ -1,7 +1,6 @@
 //! Agents that outlived their leases.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -10,20 +9,15 @@ use rustix::process::Signal;
 
 use super::{names, FileId, Sweep};
 use crate::os::audit;
-use crate::os::files::sha256;
 use crate::os::lease;
 use crate::os::proc::maps::file_name;
 use crate::os::proc::split_zero;
-use crate::os::proc::stat::{self, Stat};
+use crate::os::proc::stat;
 use crate::os::proc::target::Target;
-use crate::os::proc::{read_bounded, read_text, status};
+use crate::os::proc::{read_bounded, read_text};
 use crate::os::worker_pool;
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
 
-/// Every agent's binary contains this.
-const MARK: &[u8] = b"hprofiler-agent";
-/// No agent is larger, in bytes.
-const LARGEST: u64 = 64 << 20;
 /// How long reading one process may take, and how long an agent may take to end after SIGTERM and after SIGKILL.
 const TO_LOOK: Duration = Duration::from_secs(2);
 const TO_END: Duration = Duration::from_secs(10);
@@ -57,63 +51,50 @@ pub fn sweep(sweep: &Sweep) -> Vec<Found> {
     found
 }
 
-fn stat_of(pid: i32) -> Option<Stat> {
-    stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
-}
-
 fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
-    let before = stat_of(pid).filter(Stat::lives)?;
-    let text = read_text(format!("/proc/{pid}/status"), 1 << 20)?;
-    let uid = status::parse(pid, &text)?.uid;
     let path = executable(pid)?;
-    let hash = names::agent(file_name(&path))?;
-    let started = before.start_time / clock_ticks_per_second();
+    if !names::is_agent(file_name(&path)) {
+        return None;
+    }
+    let stat = stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)?;
+    let target = Target::open(pid, stat.start_time).ok()?;
+    let started = stat.start_time / clock_ticks_per_second();
     let age = lease::since_boot().as_secs().saturating_sub(started);
     let entry = Leftover {
         pid: Some(pid),
         seconds: Some(age),
-        ..Leftover::new(Kind::Agent, path, sweep.users.name(uid))
+        ..Leftover::new(Kind::Agent, path, sweep.users.name(target.status.uid))
     };
-    let is_agent = sweep.may(uid) && is_agent(pid, hash.as_deref());
-    let entry = match () {
-        () if !sweep.may(uid) => entry.foreign(),
-        () if !is_agent => {
-            entry.judged(State::Foreign, "it has the name of an agent but is not one")
-        }
-        () => {
-            let (state, reason) = judge(before.state, lease::shown(pid));
-            entry.judged(state, reason)
+    let is_mine = sweep.may(target.status.uid);
+    let entry = match is_mine {
+        false => entry.foreign(),
+        true => {
+            let (state, reason) = judge(lease::shown(pid));
+            let stopped = if stat.is_stopped() {
+                "it is stopped; "
+            } else {
+                ""
+            };
+            entry.judged(state, format!("{stopped}{reason}"))
         }
     };
-    let found = Found {
+    Some(Found {
         entry,
         pid,
-        start_time: before.start_time,
-        executable: is_agent.then(|| file_id(pid)).flatten(),
-    };
-    // The pid may belong to another process by now.
-    stat_of(pid)
-        .is_some_and(|after| after.start_time == before.start_time)
-        .then_some(found)
+        start_time: stat.start_time,
+        executable: is_mine.then(|| file_id(pid)).flatten(),
+    })
 }
 
-/// The state of an agent, from its process state and the seconds until its lease ends.
-fn judge(state: char, lease: Option<i64>) -> (State, String) {
-    let stopped = if matches!(state, 'T' | 't') {
-        "it is stopped; "
-    } else {
-        ""
-    };
+/// The state of an agent, from the seconds until its lease ends.
+fn judge(lease: Option<i64>) -> (State, String) {
     match lease {
-        Some(ends) if ends < 0 => (
-            State::Left,
-            format!("{stopped}its lease ended {} s ago", -ends),
-        ),
+        Some(ends) if ends < 0 => (State::Left, format!("its lease ended {} s ago", -ends)),
         Some(ends) => (
             State::Used,
-            format!("{stopped}its lease ends in {ends} s if its coordinator stays silent"),
+            format!("its lease ends in {ends} s if its coordinator stays silent"),
         ),
-        None => (State::Used, format!("{stopped}its lease cannot be read")),
+        None => (State::Used, "its lease cannot be read".to_owned()),
     }
 }
 
@@ -130,15 +111,6 @@ fn executable(pid: i32) -> Option<String> {
 fn file_id(pid: i32) -> Option<FileId> {
     let stat = rustix::fs::stat(format!("/proc/{pid}/exe")).ok()?;
     Some((stat.st_dev, stat.st_ino))
-}
-
-/// Whether a process runs an agent: the file contains our mark and has the hash of its name.
-fn is_agent(pid: i32, hash: Option<&str>) -> bool {
-    let mut bytes = Vec::new();
-    let file = File::open(format!("/proc/{pid}/exe"));
-    let read = file.and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
-    let marked = || bytes.windows(MARK.len()).any(|part| part == MARK);
-    read.is_ok() && hash.is_none_or(|hash| sha256(&bytes) == hash) && marked()
 }
 
 /// End all that are left over: SIGTERM, so that agents clean up, and SIGKILL after some time.

@@ -15,9 +15,9 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use super::names::{self, Named};
-use super::{FileId, Sweep};
+use super::Sweep;
 use crate::os::audit;
-use crate::os::files::check_private;
+use crate::os::files::{check_private, file_id};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
@@ -313,7 +313,7 @@ impl<'a> Base<'a> {
             error => error.to_string(),
         })?;
         let stat = fstat(&dir).map_err(|error| error.to_string())?;
-        if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
+        if file_id(&stat) != file_id(seen) {
             return Err("it changed while it was checked".to_owned());
         }
         check_private(path, &stat, self.namespaces.uid).map(|()| dir)
@@ -341,8 +341,7 @@ impl<'a> Base<'a> {
         if held.strange.is_some() {
             return Ok(());
         }
-        let there = self.stat(name).map(|stat| (stat.st_dev, stat.st_ino));
-        if there != Some((seen.st_dev, seen.st_ino)) {
+        if self.stat(name).map(|stat| file_id(&stat)) != Some(file_id(seen)) {
             return Err("it was moved meanwhile".to_owned());
         }
         unlinkat(&self.dir, name, AtFlags::REMOVEDIR).map_err(|error| error.to_string())
@@ -353,10 +352,6 @@ fn note_removed(entry: &Leftover) {
     if entry.result == Some(Done::Removed) {
         audit::note("removed", || entry.path.clone());
     }
-}
-
-fn file_id(stat: &Stat) -> FileId {
-    (stat.st_dev, stat.st_ino)
 }
 
 fn age(stat: &Stat, now: u64) -> u64 {

@@ -17,6 +17,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::discovery::scan::{self, Overlooked, Seen};
 use crate::os::audit;
+use crate::os::files::file_id;
 use crate::os::proc::users::Users;
 use crate::os::worker_pool::{self, NoResult};
 use crate::wire::events::split_off_excess;
@@ -66,7 +67,7 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
         excluded: excluded.clone(),
         me: me.0,
         mine: connecting.into_iter().chain([me]).collect(),
-        own: owner.map(|stat| (stat.st_dev, stat.st_ino)),
+        own: owner.map(|stat| file_id(&stat)),
         running: HashSet::new(),
         ended: HashSet::new(),
         users: Arc::new(Users::read()),

@@ -51,13 +51,9 @@ pub fn is_file(name: &str) -> bool {
     of_run || kept || probe || name == "status" || is_temporary(name) || is_library_file(name)
 }
 
-/// Whether an executable is named like an agent; with the hash in its name, if there is one.
-pub fn agent(name: &str) -> Option<Option<String>> {
-    let hash = name.strip_prefix("agent-").filter(|hash| is_sha256(hash));
-    match hash {
-        Some(hash) => Some(Some(hash.to_owned())),
-        None => is_once(name).then_some(None),
-    }
+/// Whether an executable is named like an agent.
+pub fn is_agent(name: &str) -> bool {
+    name.strip_prefix("agent-").is_some_and(is_sha256) || is_once(name)
 }
 
 /// `.hprofiler-once-UID-TOKEN`, possibly followed by the number of a process.
@@ -120,7 +116,6 @@ mod tests {
         ] {
             assert!(!is_file(name), "{name}");
         }
-        assert_eq!(super::agent(&agent), Some(Some(hash)));
-        assert_eq!(super::agent("agent-smith"), None);
+        assert!(is_agent(&agent) && !is_agent("agent-smith"));
     }
 }

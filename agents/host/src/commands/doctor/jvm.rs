@@ -8,7 +8,7 @@ use crate::jvm::preflight::{self, last_set, Findings};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
-use crate::staging::folders::{bases, could_stage, is_usual, ASYNC_PROFILER};
+use crate::staging::folders::{bases, is_usual, refuse_staging};
 use crate::wire::events::Finding;
 use crate::wire::events::Severity::{Info, Ok as Fine, Warning};
 use crate::wire::outcome::{Code, Failure, Outcome};
@@ -47,8 +47,7 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         return findings;
     };
     let data = &seen.performance_data;
-    let mut options = seen.launched.options(&namespaces.named);
-    options.extend(hsperf::options(&namespaces.named, data));
+    let options = seen.options(&namespaces.named);
     let version =
         hsperf::jvm_version(&namespaces.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&namespaces, &seen, &version, target));
@@ -177,11 +176,10 @@ fn flags(options: &[String]) -> Vec<Finding> {
 
 /// The folders from which the JVM's user cannot load a library.
 fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
-    let library = job.libraries.async_profiler.as_ref()?;
-    let closed =
-        |base: String| could_stage(namespaces, &ASYNC_PROFILER, &base, &library.sha256).err();
+    job.libraries.async_profiler.as_ref()?;
     let usual = bases(namespaces).into_iter().filter(|base| is_usual(base));
-    let closed: Vec<String> = usual.filter_map(closed).collect();
+    let closed = usual.filter_map(|base| refuse_staging(namespaces, &base).err());
+    let closed: Vec<String> = closed.collect();
     (!closed.is_empty()).then(|| {
         let text = format!("no library is loaded from: {}", closed.join("; "));
         Finding::new(Info, "folder", text)

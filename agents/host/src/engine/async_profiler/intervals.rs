@@ -222,28 +222,4 @@ mod tests {
             .text
             .contains("512 KiB (12 MB/s"));
     }
-
-    #[test]
-    fn intervals_are_given_or_chosen() {
-        let choose = |sampling: &Sampling| {
-            let alloc = || (1 << 20, Note::plain("chosen"));
-            Intervals::choose(sampling, &sampling.events, 500, alloc)
-        };
-        let given = Sampling {
-            alloc_interval: Some(7),
-            lock_threshold: Some(8),
-            wall_interval: Some(9),
-            ..Sampling::of("wall alloc lock")
-        };
-        let (intervals, notes) = choose(&given);
-        assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
-        assert_eq!(notes, []);
-        let (intervals, notes) = choose(&Sampling::of("offcpu live"));
-        assert_eq!(
-            (intervals.alloc, intervals.wall),
-            (1 << 20, 50 * MILLISECOND)
-        );
-        assert_eq!(notes.len(), 2);
-        assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
-    }
 }

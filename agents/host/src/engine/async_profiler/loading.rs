@@ -20,8 +20,8 @@ use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, could_make_run_folder, could_stage, is_in_use, is_library_file, is_usual, let_library_go,
-    library_folder, run_folder_in, stage_library, Held, ASYNC_PROFILER,
+    self, is_in_use, is_library_file, is_usual, let_library_go, library_folder, refuse_staging,
+    refuse_unwritable, run_folder_in, stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
 
@@ -52,7 +52,6 @@ fn bases(namespaces: &Namespaces, findings: &Findings, library: &Library) -> Vec
 fn places(
     namespaces: &Namespaces,
     bases: &[String],
-    session: &str,
     memory: &Arc<Memory>,
     recordings: usize,
 ) -> Result<Vec<(String, DiskCap)>, String> {
@@ -60,7 +59,7 @@ fn places(
     let mut places = Vec::new();
     let mut tried = Vec::new();
     for base in bases {
-        let cap = could_make_run_folder(namespaces, base, session).and_then(|()| {
+        let cap = refuse_unwritable(namespaces, base).and_then(|()| {
             let folder = open(namespaces.path(base), flags, Mode::empty());
             let folder = folder.map_err(|error| format!("{base}: {error}"))?;
             DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
@@ -110,13 +109,7 @@ pub fn enter(
         )
         .coded(Code::NoWritableFolder)
         };
-    let places = places(
-        namespaces,
-        &bases,
-        &job.session,
-        &findings.memory,
-        recordings,
-    );
+    let places = places(namespaces, &bases, &findings.memory, recordings);
     let places = places.map_err(no_folder)?;
     let (run, cap) = match job.dry_run {
         true => (None, None),
@@ -226,7 +219,7 @@ impl Entry<'_> {
         for base in bases {
             let hash = &library.sha256;
             let Some(run) = self.run else {
-                match could_stage(namespaces, &ASYNC_PROFILER, base, hash) {
+                match refuse_staging(namespaces, base) {
                     Ok(()) => {
                         return Attach::new(self.target, namespaces)
                             .foresee()

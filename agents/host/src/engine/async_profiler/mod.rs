@@ -60,8 +60,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let namespaces = Namespaces::enter(target)?;
     let (named, data) = (&namespaces.named, &findings.performance_data);
-    refuse_disabled(target.pid, &findings.launched.options(named))?;
-    refuse_disabled(target.pid, &hsperf::options(named, data))?;
+    refuse_disabled(target.pid, &findings.options(named))?;
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let (events, unable) = events::of_jvm(events, version.as_deref());

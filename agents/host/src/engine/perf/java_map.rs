@@ -15,7 +15,6 @@ use rustix::io::Errno;
 use super::companion::View;
 use crate::engine::api::{Library, Note};
 use crate::jvm::attach::{Attach, Reply};
-use crate::jvm::hsperf;
 use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
@@ -46,12 +45,7 @@ pub struct Java {
 impl Java {
     /// The calling thread must have no more rights than the JVM's user.
     pub fn look(findings: &Findings, namespaces: &Namespaces, pid: i32) -> Self {
-        let mut options = findings.launched.options(&namespaces.named);
-        // The JVM publishes the values in force, so they count last.
-        options.extend(hsperf::options(
-            &namespaces.named,
-            &findings.performance_data,
-        ));
+        let options = findings.options(&namespaces.named);
         let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
         let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
         let no_agents =

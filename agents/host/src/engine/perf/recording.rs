@@ -300,7 +300,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{self, Stdio};
 
     fn record(kind: u32, size: u16) -> Vec<u8> {
         let head = [&kind.to_ne_bytes()[..], &[0; 2], &size.to_ne_bytes()].concat();
@@ -359,34 +358,5 @@ mod tests {
             let progress = after(&[before.clone(), samples.concat()].concat(), step);
             assert_eq!(progress.samples, 3);
         }
-    }
-
-    /// The output of a program that goes on, so that it has no end.
-    #[test]
-    fn what_is_there_is_read_and_no_end_is_waited_for() {
-        let mut command = process::Command::new("/bin/sh");
-        command.args(["-c", "printf 1234567890123456; exec sleep 600"]);
-        let mut program = command.stdout(Stdio::piped()).spawn().unwrap();
-        let (cut, until) = UnixStream::pair().unwrap();
-        let (began, begin) = channel();
-        let mut stream = Stream {
-            stream: program.stdout.take().unwrap(),
-            until,
-            shared: Arc::new(Shared::within(1.0, 1)),
-            progress: Progress::default(),
-            said: (false, false),
-            began,
-            samples: Arc::default(),
-        };
-        let mut bytes = [0; 16];
-        stream.read_exact(&mut bytes[..15]).unwrap();
-        assert!(begin.try_recv().is_err());
-        drop(cut);
-        stream.read_exact(&mut bytes[15..]).unwrap();
-        assert_eq!(begin.recv(), Ok(()));
-        assert_eq!(&bytes, b"1234567890123456");
-        assert_eq!(stream.read(&mut bytes).unwrap(), 0);
-        program.kill().unwrap();
-        program.wait().unwrap();
     }
 }

@@ -324,30 +324,6 @@ mod tests {
     }
 
     #[test]
-    fn a_long_argument_takes_no_longer_than_it_is() {
-        let many = "=".repeat(1 << 20);
-        let begin = std::time::Instant::now();
-        assert_eq!(
-            masked(&format!("{many}token=hunter2")),
-            format!("{many}token=***")
-        );
-        assert_eq!(masked(&format!("token,{many}")), format!("token,{many}"));
-        let many = ":".repeat(1 << 20);
-        assert_eq!(
-            masked(&format!("{many}token:hunter2")),
-            format!("{many}token:***")
-        );
-        let blanks = " ".repeat(1 << 20);
-        assert_eq!(
-            masked(&format!("token{blanks}:x")),
-            format!("token{blanks}:***")
-        );
-        let addresses = "://".repeat(1 << 20);
-        assert_eq!(masked(&format!("{addresses}u:hunter2@h")), "://:***@h");
-        assert!(begin.elapsed().as_secs() < 30);
-    }
-
-    #[test]
     fn a_cut_never_splits_a_character() {
         assert_eq!(command(&["aé".to_owned()], 2), "a");
     }

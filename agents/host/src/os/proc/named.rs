@@ -145,15 +145,4 @@ mod tests {
         assert_eq!(named.text("/proc/self/environ"), None);
         assert_eq!(named.text("relative"), None);
     }
-
-    #[test]
-    fn all_texts_together_are_bounded() {
-        let (dir, folder) = root("bounded");
-        let named = Named::new(dir, None);
-        named.left.set(6);
-        assert_eq!(named.text("/within/file").as_deref(), Some("text"));
-        assert_eq!(named.text("/within/file").as_deref(), Some("te"));
-        assert_eq!(named.text("/within/file").as_deref(), Some(""));
-        fs::remove_dir_all(folder).unwrap();
-    }
 }

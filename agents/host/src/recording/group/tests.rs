@@ -26,15 +26,6 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
 }
 
 impl Recordings {
-    pub fn hanging(pid: i32, started: bool) -> Self {
-        let mut recordings = match started {
-            true => recordings(Step::Record, &[Phase::Running]),
-            false => recordings(Step::Prepare, &[Phase::Preparing]),
-        };
-        recordings.all[0].pid = pid;
-        recordings
-    }
-
     pub fn without_room(&mut self) -> Arc<Folding> {
         self.folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
         self.folding.clone()
@@ -130,30 +121,4 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + END_TIME);
-}
-
-#[test]
-fn what_ends_before_its_start_was_not_started() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.stop();
-    recordings.advance(&mut Nobody);
-    assert!(recordings.step == Step::Record && !recordings.is_started());
-    recordings.limit = Instant::now();
-    recordings.give_up(&mut Nobody);
-    assert!(recordings.advance(&mut Nobody));
-}
-
-#[test]
-fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
-    for stopped in [false, true] {
-        let mut recordings = recordings(Step::Start, &[Phase::Starting, Phase::Running]);
-        recordings.duration = Duration::from_secs(3600);
-        if stopped {
-            recordings.stop();
-        }
-        recordings.all[0].phase = Phase::Running;
-        recordings.advance(&mut Nobody);
-        let soon = Instant::now() + END_TIME + recordings.queue() + END_TIME;
-        assert_eq!(recordings.limit() < Some(soon), stopped);
-    }
 }

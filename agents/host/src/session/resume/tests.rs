@@ -28,38 +28,6 @@ fn ask_for(token: &Token, files: &[BorrowedFd<'_>; 2]) -> Option<UnixStream> {
 }
 
 #[test]
-fn files_go_over_and_the_end_comes_back() {
-    let token = token(1);
-    let happenings = listening(&token);
-    let ((input, mut from), (output, mut to)) =
-        (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
-    thread::scope(|scope| {
-        let keeper = scope.spawn(move || {
-            let mut come = successor(&happenings);
-            come.control.accept().unwrap();
-            assert_eq!(come.received, 7);
-            UnixStream::from(come.output).write_all(b"told").unwrap();
-            let mut heard = String::new();
-            let mut input = UnixStream::from(come.input);
-            input.read_to_string(&mut heard).unwrap();
-            come.control.end(3);
-            heard
-        });
-        let mut connection = ask_for(&token, &[input.as_fd(), output.as_fd()]).unwrap();
-        drop((input, output));
-        from.write_all(b"heard").unwrap();
-        drop(from);
-        let mut told = String::new();
-        to.read_to_string(&mut told).unwrap();
-        let mut code = [0];
-        connection.set_read_timeout(None).unwrap();
-        connection.read_exact(&mut code).unwrap();
-        assert_eq!((told.as_str(), code), ("told", [3]));
-        assert_eq!(keeper.join().unwrap(), "heard");
-    });
-}
-
-#[test]
 fn who_does_not_know_the_token_gets_nothing() {
     let token = token(4);
     let happenings = listening(&token);
