@@ -296,6 +296,26 @@ pub fn own_ancestry() -> HashSet<i32> {
     pids
 }
 
+#[cfg(any(test, feature = "fuzz"))]
+impl Seen {
+    /// A process with this command line, words separated by blanks.
+    pub fn of(pid: i32, line: &str) -> Self {
+        let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Self {
+            pid,
+            namespace_pid: pid,
+            ppid: 1,
+            start_time: 1,
+            uid: 9,
+            user: "yarn".to_owned(),
+            program: file_name(&command[0]).to_owned(),
+            launch: command_line::parse(&command, |_| None),
+            command,
+            jvm: None,
+        }
+    }
+}
+
 impl Seen {
     /// `limit`: the longest command in bytes.
     pub fn tell(self, label: String, labels: BTreeMap<String, String>, limit: usize) -> Process {

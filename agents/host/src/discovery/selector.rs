@@ -259,24 +259,9 @@ fn compile_glob(glob: &str) -> Result<Regex, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::command_line;
 
     fn seen(line: &str) -> Seen {
-        let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let launch = command_line::parse(&command, |_| None);
-        let (user, jvm) = ("yarn".to_owned(), None);
-        Seen {
-            pid: 7,
-            namespace_pid: 7,
-            ppid: 1,
-            start_time: 1,
-            uid: 9,
-            user,
-            program: "java".to_owned(),
-            command,
-            launch,
-            jvm,
-        }
+        Seen::of(7, line)
     }
 
     fn selector(json: &str) -> Result<Selector, Failure> {

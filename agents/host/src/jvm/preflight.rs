@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::jvm::command_line;
 use crate::jvm::hsperf;
-use crate::jvm::loaded::{is_musl, Loaded};
+use crate::jvm::loaded::Loaded;
 use crate::os::free_space::Memory;
+use crate::os::host::kernel_setting;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
-use crate::os::proc::read_text;
 use crate::os::proc::split_zero;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
@@ -59,14 +59,12 @@ pub fn look(target: &Target) -> Findings {
     let seen = Loaded::of(target);
     let readable = seen.is_some();
     let loaded = seen.unwrap_or_default();
-    let mut libraries = loaded.paths();
-    libraries.retain(|path| is_of_interest(file_name(path)));
+    let libraries = loaded.paths();
     let library = libraries
         .iter()
         .find(|path| file_name(path) == "libjvm.so")
         .cloned();
-    let refusal = refuse_other_jvm(target, &libraries)
-        .and_then(|()| refuse_other_profiler(target, &libraries));
+    let refusal = refuse_libraries(target.pid, &libraries);
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
@@ -88,54 +86,27 @@ pub fn look(target: &Target) -> Findings {
         foreign,
         sampled: is_sampled(target),
         privileged,
-        kernel: privileged || users_may_sample_kernel(),
+        kernel: privileged || kernel_setting("perf_event_paranoid").is_some_and(|level| level <= 1),
         memory: Arc::new(Memory::of(target)),
     }
 }
 
-fn users_may_sample_kernel() -> bool {
-    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
-        .and_then(|text| text.trim().parse::<i32>().ok());
-    paranoid.is_some_and(|level| level <= 1)
-}
-
-fn is_of_interest(name: &str) -> bool {
-    name == "libjvm.so"
-        || name.starts_with("libj9vm")
-        || name.starts_with(ASYNC_PROFILER)
-        || is_musl(name)
-        || OTHER_PROFILERS
-            .iter()
-            .any(|(prefix, _)| name.starts_with(prefix))
-}
-
-fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure> {
-    if libraries
-        .iter()
-        .any(|path| file_name(path).starts_with("libj9vm"))
-    {
-        return Err(Failure::new(
-            format!(
-                "process {} is an OpenJ9 JVM, which async-profiler cannot profile",
-                target.pid
-            ),
-            "run the application on a HotSpot JVM",
-        )
-        .coded(Code::Openj9));
-    }
-    Ok(())
-}
-
-fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+fn refuse_libraries(pid: i32, libraries: &[String]) -> Result<(), Failure> {
     for path in libraries {
-        if let Some((_, name)) = OTHER_PROFILERS
-            .iter()
-            .find(|(prefix, _)| file_name(path).starts_with(prefix))
-        {
+        let name = file_name(path);
+        if name.starts_with("libj9vm") {
+            let reason =
+                format!("process {pid} is an OpenJ9 JVM, which async-profiler cannot profile");
+            let remedy = "run the application on a HotSpot JVM";
+            return Err(Failure::new(reason, remedy).coded(Code::Openj9));
+        }
+        let mut others = OTHER_PROFILERS.iter();
+        if let Some((_, other)) = others.find(|(prefix, _)| name.starts_with(prefix)) {
             return Err(Failure::new(
-                format!("{name} ({path}) is loaded in process {}: two profilers in one JVM can crash it", target.pid),
-                format!("restart the JVM without {name}"),
-            ).coded(Code::OtherProfiler));
+                format!("{other} ({path}) is loaded in process {pid}: two profilers in one JVM can crash it"),
+                format!("restart the JVM without {other}"),
+            )
+            .coded(Code::OtherProfiler));
         }
     }
     Ok(())
@@ -277,8 +248,9 @@ mod tests {
 
     #[test]
     fn whose_c_library_it_is() {
+        use crate::jvm::loaded::is_musl;
         for name in ["ld-musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"] {
-            assert!(is_musl(name) && is_of_interest(name), "{name}");
+            assert!(is_musl(name), "{name}");
         }
         assert!(!is_musl("libc.so.6") && !is_musl("ld-linux-x86-64.so.2"));
     }

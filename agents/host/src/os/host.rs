@@ -37,6 +37,12 @@ fn pid_namespace() -> String {
     link.to_string_lossy().into_owned()
 }
 
+/// A number in `/proc/sys/kernel`. None: it cannot be read.
+pub fn kernel_setting(name: &str) -> Option<i32> {
+    let text = read_text(format!("/proc/sys/kernel/{name}"), 64)?;
+    text.trim().parse().ok()
+}
+
 /// Runnable tasks, averaged over a minute.
 pub fn load() -> Option<f64> {
     let text = read_text("/proc/loadavg", 256)?;

@@ -24,19 +24,16 @@ static WORKERS: AtomicUsize = AtomicUsize::new(0);
 pub enum NoResult {
     /// It takes too long, or it panicked.
     Stuck,
-    /// Too many workers are stuck already.
-    Full,
-    /// The system gives the agent no more threads.
-    NoThread,
+    /// Too many workers are stuck already, or the system gives the agent no more threads.
+    NotStarted,
 }
 
 impl fmt::Display for NoResult {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
             Self::Stuck => "it hangs: it could not be read in time (ps would hang as well)",
-            Self::Full => "it was not checked: too many processes on this host hang",
-            Self::NoThread => {
-                "it was not checked: the agent cannot start a thread (ulimit -u, pids.max)"
+            Self::NotStarted => {
+                "it was not checked: too many processes on this host hang, or the agent cannot start a thread (ulimit -u, pids.max)"
             }
         })
     }
@@ -50,7 +47,7 @@ impl Worker {
         workers
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .map(|_| Self(workers))
-            .map_err(|_| NoResult::Full)
+            .map_err(|_| NoResult::NotStarted)
     }
 }
 
@@ -127,7 +124,7 @@ where
 {
     let end = Instant::now() + timeout;
     let count = items.len();
-    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NoThread)).collect();
+    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NotStarted)).collect();
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = channel();
@@ -174,7 +171,7 @@ fn start<I, T: Send + 'static>(
         }
     };
     let spawned = thread::Builder::new().stack_size(STACK).spawn(run);
-    spawned.map(|_| receiver).map_err(|_| NoResult::NoThread)
+    spawned.map(|_| receiver).map_err(|_| NoResult::NotStarted)
 }
 
 #[cfg(test)]

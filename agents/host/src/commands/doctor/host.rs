@@ -6,8 +6,7 @@ use rustix::process::geteuid;
 use crate::engine::api::{Note, Shared};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::engine::{async_profiler, perf};
-use crate::os::host;
-use crate::os::proc::read_text;
+use crate::os::host::{self, kernel_setting};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::wire::events::Severity::{Error, Info, Ok as Fine, Warning};
@@ -90,18 +89,18 @@ fn agent(shared: &Shared) -> Finding {
 }
 
 fn paranoid() -> Finding {
-    let read = |name: &str| {
-        let text = read_text(format!("/proc/sys/kernel/{name}"), 64).unwrap_or_default();
-        text.trim().to_owned()
+    let level = kernel_setting("perf_event_paranoid");
+    let restrict =
+        kernel_setting("kptr_restrict").map_or("unknown".to_owned(), |it| it.to_string());
+    let text = |level| {
+        format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}")
     };
-    let (level, restrict) = (read("perf_event_paranoid"), read("kptr_restrict"));
-    let text = format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}");
-    match level.parse::<i32>() {
-        Ok(..=2) => Finding::new(Fine, "kernel", text),
-        Ok(_) => Finding::new(Warning, "kernel", text).remedy(
+    match level {
+        Some(level @ ..=2) => Finding::new(Fine, "kernel", text(level)),
+        Some(level) => Finding::new(Warning, "kernel", text(level)).remedy(
             "set kernel.perf_event_paranoid to 2 or less: above 2 users have no perf events",
         ),
-        Err(_) => Finding::new(
+        None => Finding::new(
             Warning,
             "kernel",
             "the kernel has no perf events, or hides them",

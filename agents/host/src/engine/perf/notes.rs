@@ -8,7 +8,7 @@ use flamegraph::perf_data::Recorded;
 use super::java_map::Java;
 use crate::engine::api::{share, Note};
 use crate::engine::kernel_events::no_counter;
-use crate::os::proc::read_text;
+use crate::os::host::kernel_setting;
 use crate::os::proc::status::Status;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -233,7 +233,7 @@ pub struct Rights {
 impl Rights {
     /// Of the calling thread.
     pub fn of_agent() -> Self {
-        let paranoid = setting("perf_event_paranoid");
+        let paranoid = kernel_setting("perf_event_paranoid");
         let status = Target::own_status();
         let privileged = status.as_ref().is_some_and(Status::may_profile_kernel);
         Self {
@@ -241,7 +241,7 @@ impl Rights {
             root: status.as_ref().is_some_and(|status| status.uid == 0),
             syslog: status.is_some_and(|status| status.may_see_kernel_symbols()),
             paranoid,
-            restrict: setting("kptr_restrict"),
+            restrict: kernel_setting("kptr_restrict"),
             symbols: File::open(KALLSYMS)
                 .and_then(shows_addresses)
                 .unwrap_or(false),
@@ -295,11 +295,6 @@ impl Rights {
             .read_to_end(&mut text)?;
         Ok(Some(text))
     }
-}
-
-fn setting(name: &str) -> Option<i32> {
-    let text = read_text(format!("/proc/sys/kernel/{name}"), 64)?;
-    text.trim().parse().ok()
 }
 
 fn shown(setting: Option<i32>) -> String {

@@ -15,8 +15,7 @@ use super::notes;
 use super::program::{self, Perf};
 use super::recording::Progress;
 use crate::engine::api::Note;
-use crate::os::host::{memory_bytes, processors};
-use crate::os::proc::read_text;
+use crate::os::host::{kernel_setting, memory_bytes, processors};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
@@ -110,9 +109,8 @@ pub struct Command {
 impl Command {
     /// `kernel`: whether the kernel may be sampled.
     pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling) -> Self {
-        let most = read_text("/proc/sys/kernel/perf_event_max_sample_rate", 64);
-        let most = most.and_then(|text| text.trim().parse::<u32>().ok());
-        let frequency = sampling.frequency.min(most.unwrap_or(u32::MAX).max(1));
+        let most = kernel_setting("perf_event_max_sample_rate").unwrap_or(i32::MAX);
+        let frequency = sampling.frequency.min(most.max(1) as u32);
         let bursts = sampling.events.iter().any(|event| event != "cpu");
         Self {
             perf,

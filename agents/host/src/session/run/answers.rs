@@ -1,8 +1,6 @@
 //! The session's answers to requests.
 
-use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use super::Session;
@@ -12,10 +10,8 @@ use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
-use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
 use crate::session::inbox::Message;
-use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
@@ -27,7 +23,6 @@ const LONGEST_LEASE: f64 = 3600.0;
 /// The longest command in bytes, and the bytes of all commands in a line.
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
-const AUDIT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
@@ -190,31 +185,8 @@ impl Session {
     pub(super) fn clean(&mut self, order: Clean) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
         let (excluded, own) = (&self.excluded, self.store.folder());
-        let work = || clean::clean(excluded, order, own);
-        let found = run_and_send_audit(&mut self.output, work)?;
+        let found = clean::clean(excluded, order, own);
         self.output.send(&Event::Leftovers(found));
         Ok(())
     }
-}
-
-/// Run long work, and send its actions meanwhile.
-fn run_and_send_audit<T: Send>(
-    output: &mut Output,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Failure> {
-    let (ends, ended) = channel::<()>();
-    thread::scope(|scope| {
-        let work = move || {
-            let _ends = ends;
-            work()
-        };
-        let thread = thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
-        while ended.recv_timeout(AUDIT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            output.send_audit();
-        }
-        thread.join().map_err(|_| broken())
-    })
 }
