@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::jvm::command_line;
 
-    fn told(line: &str) -> Option<(String, Vec<String>)> {
+    fn parsed(line: &str) -> Option<(String, Vec<String>)> {
         let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let attempt = Attempt::of(&command_line::parse(&command, |_| None))?;
         let label = attempt.label();
@@ -69,7 +69,7 @@ mod tests {
     fn tasks_are_told_apart() {
         let child = "java -Xmx1g org.apache.hadoop.mapred.YarnChild 10.0.1.4 45261";
         let (label, labels) =
-            told(&format!("{child} attempt_1700000000000_0042_r_000019_1 3")).unwrap();
+            parsed(&format!("{child} attempt_1700000000000_0042_r_000019_1 3")).unwrap();
         assert_eq!(label, "task r_000019_1");
         assert_eq!(
             labels,
@@ -88,7 +88,7 @@ mod tests {
             format!("{child} attempt_1_1_m_1_{}", "9".repeat(99)),
             "java com.acme.Main attempt_1700000000000_0042_m_000001_0".to_owned(),
         ] {
-            assert_eq!(told(&other), None, "{other}");
+            assert_eq!(parsed(&other), None, "{other}");
         }
     }
 }

@@ -45,8 +45,8 @@ impl Containers {
         let path = format!("/proc/{}/cgroup", process.pid);
         let cgroup = read_text(path, 1 << 20).unwrap_or_default();
         let environment = environment(process);
-        let told = self.membership(&environment, &cgroup, &process.command);
-        told.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
+        let found = self.membership(&environment, &cgroup, &process.command);
+        found.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
     }
 
     /// The id of the driver that a process is. A port alone proves nothing: the listener must be Spark's, and must not
@@ -184,7 +184,7 @@ mod tests {
     const YARN: &str = "container_e17_1700000000000_0042_01_000003";
     const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
 
-    fn told(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
+    fn container_of(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
         let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
         let environment = environment.iter();
         let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -238,7 +238,7 @@ mod tests {
             ("0::/user.slice".to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(told(&[], &path, "java Main").as_deref(), want, "{path}");
+            assert_eq!(container_of(&[], &path, "java Main").as_deref(), want, "{path}");
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
             (vec![], "", &format!("java Main --token {YARN}"), None),
             (vec![("DB_PASSWORD", YARN)], "", "java Main", None),
         ] {
-            let found = told(&environment, cgroup, command);
+            let found = container_of(&environment, cgroup, command);
             assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
         }
     }

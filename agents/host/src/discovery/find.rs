@@ -79,7 +79,7 @@ impl Finding {
         for (process, membership) in seen.into_iter().zip(memberships) {
             let pid = process.pid;
             match self.judge(&process, membership) {
-                Ok(container) => processes.push(self.tell(process, container)),
+                Ok(container) => processes.push(self.message(process, container)),
                 Err(Some((reason, doubtful))) => {
                     near_misses.push(Ignored::new(pid, reason, doubtful));
                 }
@@ -188,13 +188,13 @@ impl Finding {
         }
     }
 
-    fn tell(&self, process: Seen, container: Option<String>) -> Process {
+    fn message(&self, process: Seen, container: Option<String>) -> Process {
         let (label, mut labels) = match &self.selector {
             Some(selector) => selector.label(&process),
             None => (process.plain_label(), process.plain_labels()),
         };
         labels.extend(container.map(|id| ("container".to_owned(), id)));
-        process.tell(label, labels, COMMAND)
+        process.into_message(label, labels, COMMAND)
     }
 }
 
@@ -246,17 +246,17 @@ mod tests {
             jvm: None,
         };
         let short = || (1..=9).map(|pid| process(pid, "")).collect();
-        let (told, left_out) = fit_into_line(short(), 9);
-        assert!(told.len() == 9 && left_out.is_none());
-        let (told, left_out) = fit_into_line(short(), 6);
-        assert_eq!((told.len(), left_out.unwrap().pid), (6, 7));
+        let (listed, left_out) = fit_into_line(short(), 9);
+        assert!(listed.len() == 9 && left_out.is_none());
+        let (listed, left_out) = fit_into_line(short(), 6);
+        assert_eq!((listed.len(), left_out.unwrap().pid), (6, 7));
         let long = "\u{1}".repeat(4096);
         let long = (1..=2000).map(|pid| process(pid, &long)).collect();
-        let (told, left_out) = fit_into_line(long, 10_000);
-        assert!(serde_json::to_string(&told).unwrap().len() < 16 << 20);
+        let (listed, left_out) = fit_into_line(long, 10_000);
+        assert!(serde_json::to_string(&listed).unwrap().len() < 16 << 20);
         let words = format!(
             "{} processes are more than can be listed",
-            2000 - told.len()
+            2000 - listed.len()
         );
         assert_eq!(left_out.unwrap().reason, words);
     }

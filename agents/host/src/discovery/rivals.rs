@@ -49,14 +49,15 @@ pub fn settle(
         .into_iter()
         .flat_map(|(id, claims)| doubted(id, claims, trusted, &managers, &family))
         .collect();
-    let told = seen.iter().zip(memberships);
-    told.map(|(process, membership)| {
-        membership.map(|membership| match doubted.contains(&process.pid) {
-            true => Err(membership.id),
-            false => Ok(membership.id),
+    let pairs = seen.iter().zip(memberships);
+    pairs
+        .map(|(process, membership)| {
+            membership.map(|membership| match doubted.contains(&process.pid) {
+                true => Err(membership.id),
+                false => Ok(membership.id),
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 struct Claim<'a> {

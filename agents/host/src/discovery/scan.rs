@@ -318,7 +318,12 @@ impl Seen {
 
 impl Seen {
     /// `limit`: the longest command in bytes.
-    pub fn tell(self, label: String, labels: BTreeMap<String, String>, limit: usize) -> Process {
+    pub fn into_message(
+        self,
+        label: String,
+        labels: BTreeMap<String, String>,
+        limit: usize,
+    ) -> Process {
         Process {
             pid: self.pid,
             namespace_pid: self.namespace_pid,

@@ -47,11 +47,7 @@ pub fn jvm_version(named: &Named, library: Option<&str>, mapped: &[Mapped]) -> O
         let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
         Some(version.trim_matches('"').to_owned())
     });
-    released.or_else(|| version(named, mapped))
-}
-
-fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
-    text_entry(&find(named, mapped)?, "java.property.java.version")
+    released.or_else(|| text_entry(&find(named, mapped)?, "java.property.java.version"))
 }
 
 /// The names of the JVM and of its vendor.

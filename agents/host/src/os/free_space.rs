@@ -108,8 +108,8 @@ impl Memory {
 
 impl Kind {
     /// The groups of this kind that limit a process, from `/proc/PID/cgroup`: its own, and all above it.
-    fn groups(&self, told: &str) -> Vec<Group> {
-        let own = told.lines().find_map(|line| {
+    fn groups(&self, cgroup: &str) -> Vec<Group> {
+        let own = cgroup.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
             let mut controllers = parts.next()?.split(',');
             let path = parts.next()?;
@@ -193,8 +193,8 @@ mod tests {
         write(mount.join("memory.max"), "600").unwrap();
         write(mount.join("memory.current"), "450").unwrap();
         let kind = kind(mount.to_str().unwrap());
-        let free = |told: &str| -> Vec<u64> {
-            let groups = kind.groups(told);
+        let free = |cgroup: &str| -> Vec<u64> {
+            let groups = kind.groups(cgroup);
             groups.iter().filter_map(Group::free).collect()
         };
         assert_eq!(free("4:memory:/x\n0::/outer/inner\n"), [400, 150]);

@@ -234,8 +234,8 @@ mod tests {
         std::os::unix::fs::chown(&folder, Some(OTHER), None).unwrap();
         assert_eq!(as_other(move || could_make_files(&path)), Ok(()));
         std::fs::remove_dir(&folder).unwrap();
-        let told = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
-        let ids: Vec<&str> = told
+        let status = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
+        let ids: Vec<&str> = status
             .lines()
             .filter(|line| line.starts_with("Uid:"))
             .collect();

@@ -332,18 +332,18 @@ impl Recordings {
 fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>) -> Recording {
     let (orders, to_follow) = channel();
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let tell = process::tagged(pid, reports.clone());
+    let send = process::tagged(pid, reports.clone());
     let thread = thread::Builder::new()
         .name(format!("process {pid}"))
         .stack_size(STACK);
     let run = move || {
         let mut to_follow = to_follow;
-        process::run(&job, &mut to_follow, &tell);
+        process::run(&job, &mut to_follow, &send);
     };
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
-        let tell = process::tagged(pid, reports.clone());
-        tell(Report::Over(Box::new(Finished::without_profiles(outcome))));
+        let send = process::tagged(pid, reports.clone());
+        send(Report::Over(Box::new(Finished::without_profiles(outcome))));
     }
     Recording {
         pid,

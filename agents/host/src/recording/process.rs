@@ -65,11 +65,11 @@ impl Finished {
     }
 }
 
-type Tell<'a> = dyn Fn(Report) + Sync + 'a;
+type SendReport<'a> = dyn Fn(Report) + Sync + 'a;
 
 /// Record one process with the first engine that can be made ready. A dry run touches nothing, and its result is what a
 /// recording would return.
-pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
+pub fn run(job: &Job, orders: &mut Receiver<Order>, send: &SendReport) {
     let over = unbroken(|| {
         job.sampling.check()?;
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
@@ -78,7 +78,7 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
         drop(target);
         first(ways, |way, notes| {
             on_thread(job.chosen.pid, way.engine, || {
-                attempt(job, way, notes, orders, tell)
+                attempt(job, way, notes, orders, send)
             })
         })
     });
@@ -86,7 +86,7 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
     let over =
         over.unwrap_or_else(|failure| Finished::without_profiles(failure.at(pid, Stage::Prepare)));
-    tell(Report::Over(Box::new(over.explained(pid, start_time))));
+    send(Report::Over(Box::new(over.explained(pid, start_time))));
 }
 
 /// The result of the first engine that works. It gets notes why those before it did not.
@@ -130,7 +130,7 @@ fn attempt(
     way: &Way,
     notes: Vec<Note>,
     orders: &mut Receiver<Order>,
-    tell: &Tell,
+    send: &SendReport,
 ) -> Result<Finished, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     let findings = preflight::look(&target);
@@ -139,16 +139,16 @@ fn attempt(
     drop(findings);
     let mut engine = match prepared {
         Prepared::Ready(engine) => engine,
-        Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, tell)),
+        Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, send)),
     };
-    tell(Report::Prepared);
+    send(Report::Prepared);
     let mut recording = Recording {
         job,
         engine: &mut *engine,
         notes,
         ended: None,
     };
-    let over = unbroken(|| recording.run(way.engine, orders, tell));
+    let over = unbroken(|| recording.run(way.engine, orders, send));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
     let mut over = over.unwrap_or_else(Finished::without_profiles);
     over.left = engine.leave();
@@ -161,7 +161,7 @@ fn foreseen(
     engine: &'static str,
     mut notes: Vec<Note>,
     started: Result<Started, Failure>,
-    tell: &Tell,
+    send: &SendReport,
 ) -> Finished {
     let pid = job.chosen.pid;
     let (sources, outcome) = match started {
@@ -171,7 +171,7 @@ fn foreseen(
         }
         Err(failure) => (BTreeMap::new(), failure.at(pid, Stage::Start)),
     };
-    tell(Report::Started { engine, sources });
+    send(Report::Started { engine, sources });
     Finished::without_profiles(outcome)
 }
 
@@ -187,7 +187,7 @@ impl Recording<'_> {
         &mut self,
         engine: &'static str,
         orders: &Receiver<Order>,
-        tell: &Tell,
+        send: &SendReport,
     ) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
         if orders.recv() != Ok(Order::Start) {
@@ -199,7 +199,7 @@ impl Recording<'_> {
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
         let mut clock = Clock::start(self.engine.target());
         self.notes.extend(started.notes);
-        tell(Report::Started {
+        send(Report::Started {
             engine,
             sources: started.sources,
         });

@@ -43,7 +43,7 @@ pub struct Inbox {
 pub struct Connection {
     number: u32,
     /// When something was last read, in milliseconds since the inbox's `begin`.
-    heard: Arc<AtomicU64>,
+    last_read: Arc<AtomicU64>,
     /// Each message has the thread read on: at the start, and after a `resume`.
     read_on: Sender<()>,
 }
@@ -62,12 +62,12 @@ impl Inbox {
     pub fn connection(&self, input: OwnedFd) -> io::Result<Connection> {
         let number = self.connection.number + 1;
         let now = self.begin.elapsed().as_millis() as u64;
-        let heard = Arc::new(AtomicU64::new(now));
+        let last_read = Arc::new(AtomicU64::new(now));
         let (read_on, may_read_on) = channel();
         let listener = Listener {
             input: input.into(),
             begin: self.begin,
-            heard: heard.clone(),
+            last_read: last_read.clone(),
         };
         let sender = self.sender.clone();
         let listen = move || {
@@ -78,7 +78,7 @@ impl Inbox {
         thread::Builder::new().stack_size(STACK).spawn(listen)?;
         Ok(Connection {
             number,
-            heard,
+            last_read,
             read_on,
         })
     }
@@ -103,7 +103,7 @@ impl Inbox {
             begin: Instant::now(),
             connection: Connection {
                 number: 0,
-                heard: Arc::default(),
+                last_read: Arc::default(),
                 read_on: channel().0,
             },
         }
@@ -140,8 +140,8 @@ impl Inbox {
         }
     }
 
-    pub fn heard(&self) -> Instant {
-        self.begin + Duration::from_millis(self.connection.heard.load(Ordering::Relaxed))
+    pub fn last_read(&self) -> Instant {
+        self.begin + Duration::from_millis(self.connection.last_read.load(Ordering::Relaxed))
     }
 }
 
@@ -149,7 +149,7 @@ impl Inbox {
 struct Listener {
     input: File,
     begin: Instant,
-    heard: Arc<AtomicU64>,
+    last_read: Arc<AtomicU64>,
 }
 
 impl Listener {
@@ -175,7 +175,7 @@ impl Read for Listener {
         let count = self.input.read(buffer)?;
         if count > 0 {
             let now = self.begin.elapsed().as_millis() as u64;
-            self.heard.store(now, Ordering::Relaxed);
+            self.last_read.store(now, Ordering::Relaxed);
         }
         Ok(count)
     }

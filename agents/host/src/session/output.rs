@@ -262,10 +262,10 @@ mod tests {
         }
     }
 
-    fn told(mut from: UnixStream) -> String {
-        let mut told = String::new();
-        from.read_to_string(&mut told).unwrap();
-        told
+    fn all_of(mut from: UnixStream) -> String {
+        let mut output_text = String::new();
+        from.read_to_string(&mut output_text).unwrap();
+        output_text
     }
 
     #[test]
@@ -282,12 +282,12 @@ mod tests {
             assert!(!output.gone());
             drop(output.to.take());
             output.gone = true;
-            let told = told(from);
+            let output_text = all_of(from);
             assert!(
-                told.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
-                "{told}"
+                output_text.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
+                "{output_text}"
             );
-            assert!(told.ends_with(&all[at as usize..]), "{told}");
+            assert!(output_text.ends_with(&all[at as usize..]), "{output_text}");
         }
         assert!(!output.reaches(0) && !output.reaches(1000));
         output.received(output.backlog.end());

@@ -196,11 +196,11 @@ impl Failure {
 }
 
 pub fn each_once(words: impl IntoIterator<Item = String>) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut unique: Vec<String> = Vec::new();
     for word in words {
-        if !word.is_empty() && !told.contains(&word) {
-            told.push(word);
+        if !word.is_empty() && !unique.contains(&word) {
+            unique.push(word);
         }
     }
-    told.join("; ")
+    unique.join("; ")
 }

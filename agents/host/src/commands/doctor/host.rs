@@ -66,11 +66,11 @@ fn less_than_root() -> Option<Finding> {
 
 fn capabilities() -> Option<Finding> {
     let held = Target::own_status()?.that_matter();
-    let told = match held.is_empty() {
+    let text = match held.is_empty() {
         true => "none".to_owned(),
         false => held.join(", "),
     };
-    let text = format!("the agent has the capabilities {told}");
+    let text = format!("the agent has the capabilities {text}");
     Some(Finding::new(Info, "user", text))
 }
 
@@ -80,11 +80,11 @@ fn kernel(note: Note) -> Finding {
 }
 
 fn agent(shared: &Shared) -> Finding {
-    let (told, cpus) = (shared.limits.text(), host::processors());
+    let (text, cpus) = (shared.limits.text(), host::processors());
     match shared.limits.cores > cpus as f64 {
-        true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
+        true => Finding::new(Warning, "agent", format!("{text}: the host has {cpus}"))
             .remedy("use a smaller --agent-cpu: this one has no effect"),
-        false => Finding::new(Fine, "agent", told),
+        false => Finding::new(Fine, "agent", text),
     }
 }
 

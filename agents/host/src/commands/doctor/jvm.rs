@@ -167,7 +167,7 @@ fn flags(options: &[String]) -> Vec<Finding> {
         ));
     }
     if last_set(options, "DebugNonSafepoints") != Some(true) {
-        let text = "methods that were compiled and inlined before a profiler was loaded are told at safepoints only";
+        let text = "methods that were compiled and inlined before a profiler was loaded are visible at safepoints only";
         let remedy = "start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints";
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }

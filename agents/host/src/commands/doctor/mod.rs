@@ -102,12 +102,12 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
 }
 
 fn dry_run(job: &Job) -> CheckedProcess {
-    let ((_orders, mut none), (reports, told)) = (channel(), channel());
+    let ((_orders, mut none), (reports, received)) = (channel(), channel());
     process::run(job, &mut none, &move |report| {
         let _ = reports.send(report);
     });
     let (mut engine, mut sources, mut outcome) = ("", BTreeMap::new(), None);
-    for report in told {
+    for report in received {
         match report {
             Report::Prepared => {}
             Report::Started {

@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
@@ -19,7 +18,6 @@ use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Namespaces;
-use crate::os::lease::since_boot;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::resources::limits::Limits;
@@ -31,8 +29,6 @@ pub const ANSWER: Duration = Duration::from_secs(10);
 const WRITE: Duration = Duration::from_secs(15);
 /// How long an answer may take when nobody waits for the result.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long the profiler may take to write the rest at its time limit.
-const TO_END: Duration = Duration::from_secs(1);
 /// The longest argument of JDK 8's attach protocol.
 const MAX_OPTIONS: usize = 1000;
 /// The largest log or status that is read, in bytes.
@@ -53,8 +49,6 @@ pub struct Jvm {
     logs: bool,
     /// How long loading and starting it took, without the wait for a turn.
     attached: Duration,
-    /// When the recording ends by itself at the latest, since boot.
-    ends: Option<Duration>,
     /// The recording, once it is over.
     recorded: Option<File>,
 }
@@ -78,7 +72,6 @@ impl Jvm {
             running: false,
             logs: false,
             attached: entered.attached,
-            ends: None,
             recorded: None,
         }
     }
@@ -153,9 +146,7 @@ impl Jvm {
             // Without an answer the JVM may have started it, or may still start it.
             self.running = true;
             self.logs = true;
-            let answer = self.command(&options, ANSWER);
-            self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
-            match answer? {
+            match self.command(&options, ANSWER)? {
                 Reply::Returned(0) => return Ok((choice.clone(), refused)),
                 reply => refused = self.explain(&reply),
             }
@@ -180,43 +171,27 @@ impl Jvm {
     /// End the recording; the JVM writes the rest of it. After `limit` seconds it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
-        let stopped = self.stop_or_wait(limit)?;
+        let stopped = match self.command(&plan::stop(&self.file("log")), WRITE) {
+            Ok(Reply::Returned(0)) => Stopped::AsTold,
+            Ok(reply) => match self.explain(&reply) {
+                why if plan::is_idle(&why) => Stopped::Early,
+                why => {
+                    let reason = format!("async-profiler could not stop: {why}");
+                    return Err(Failure::plain(reason).coded(Code::StopFailed));
+                }
+            },
+            Err(_) if self.target.stat().is_none() => Stopped::WithTheProcess,
+            Err(failure) => {
+                let reason = format!("{}; the profiler stops by itself", failure.reason);
+                let remedy = format!("{} (within {limit} s)", failure.remedy);
+                return Err(Failure::new(reason, remedy.trim()).coded(Code::StopFailed));
+            }
+        };
         self.running = false;
         if stopped != Stopped::WithTheProcess {
             self.close_log();
         }
         Ok(stopped)
-    }
-
-    fn stop_or_wait(&self, limit: u64) -> Result<Stopped, Failure> {
-        if self.is_over() && self.target.stat().is_some() {
-            sleep(TO_END);
-            return Ok(Stopped::Early);
-        }
-        match self.command(&plan::stop(&self.file("log")), WRITE) {
-            Ok(Reply::Returned(0)) => Ok(Stopped::AsTold),
-            Ok(reply) => match self.explain(&reply) {
-                why if plan::is_idle(&why) => Ok(Stopped::Early),
-                why => Err(
-                    Failure::plain(format!("async-profiler could not stop: {why}"))
-                        .coded(Code::StopFailed),
-                ),
-            },
-            Err(_) if self.target.stat().is_none() => Ok(Stopped::WithTheProcess),
-            Err(failure) => Err(Failure::new(
-                format!("{}; the profiler stops by itself", failure.reason),
-                format!("{} (within {limit} s)", failure.remedy)
-                    .trim()
-                    .to_owned(),
-            )
-            .coded(Code::StopFailed)),
-        }
-    }
-
-    /// Whether its time limit is over, because the agent was stopped or the machine slept. A recording that runs then
-    /// belongs to another session.
-    fn is_over(&self) -> bool {
-        self.ends.is_some_and(|ends| since_boot() > ends)
     }
 
     /// The JVM keeps the log open until it gets a command without a log.
@@ -263,7 +238,7 @@ impl Jvm {
     }
 
     fn end(&mut self) {
-        self.running &= !self.is_over() && self.target.stat().is_some();
+        self.running &= self.target.stat().is_some();
         if self.running {
             self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }

@@ -12,7 +12,7 @@ use crate::wire::outcome::{Code, Failure};
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
-/// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
+/// The largest chunk, which is held in memory. The profiler was note to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
 /// The most bytes of names of a recording.
 const MOST_NAMES: usize = 64 << 20;
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn stacks_that_were_not_walked_to_their_begin() {
-        let told = |whole: i64, broken: i64, named: bool| {
+        let note = |whole: i64, broken: i64, named: bool| {
             let mut profile = Profile::new(values("cpu"));
             let stacks = [
                 (["[main]", "thread_start", "Job.run"], whole - broken),
@@ -291,8 +291,8 @@ mod tests {
             let note = super::broken(&recorded, named).unwrap();
             note.map_or(String::new(), |note| note.text)
         };
-        assert_eq!(told(100, 2, false), "");
-        assert!(told(100, 93, false).starts_with("93 % of the stacks are broken: "));
-        assert!(told(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
+        assert_eq!(note(100, 2, false), "");
+        assert!(note(100, 93, false).starts_with("93 % of the stacks are broken: "));
+        assert!(note(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
     }
 }

@@ -31,7 +31,7 @@ struct Unread {
     tmp: OwnedFd,
     trigger: Trigger,
     /// Whether it was reported.
-    told: bool,
+    reported: bool,
 }
 
 pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
@@ -44,7 +44,7 @@ pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
             gid: target.status.gid,
             tmp,
             trigger,
-            told: false,
+            reported: false,
         })
     });
 }
@@ -62,7 +62,7 @@ pub fn let_go(target: &Target) {
 /// Delete triggers that are not needed any more. Returns the others; each is reported once.
 pub fn left() -> Vec<String> {
     see_off();
-    change(|all| all.iter_mut().filter_map(Unread::tell).collect())
+    change(|all| all.iter_mut().filter_map(Unread::report).collect())
 }
 
 /// Delete triggers that are not needed any more. True: none is left.
@@ -83,9 +83,9 @@ impl Unread {
         (self.pid, self.start_time) == (target.pid, target.start_time)
     }
 
-    fn tell(&mut self) -> Option<String> {
-        let path = self.trigger.path().filter(|_| !self.told)?;
-        self.told = true;
+    fn report(&mut self) -> Option<String> {
+        let path = self.trigger.path().filter(|_| !self.reported)?;
+        self.reported = true;
         let pid = self.pid;
         Some(format!(
             "{path}: process {pid} has not read it yet and would dump its threads without it; the agent removes it as soon as the JVM has read it"

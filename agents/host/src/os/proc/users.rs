@@ -71,7 +71,8 @@ impl Users {
 /// The home folders of a user, from `/etc/passwd`, and from the environment if it is the agent's own.
 pub fn homes(uid: u32) -> Vec<String> {
     let passwd = read_text("/etc/passwd", 4 << 20).unwrap_or_default();
-    let mut homes = parse_homes(&passwd, uid);
+    let homes = entries(&passwd).filter(|entry| entry.1 == uid);
+    let mut homes: Vec<String> = homes.map(|(_, _, home)| home.to_owned()).collect();
     let own = rustix::process::geteuid().as_raw() == uid;
     homes.extend(std::env::var("HOME").ok().filter(|_| own));
     homes.retain(|home| home.starts_with('/'));
@@ -80,23 +81,20 @@ pub fn homes(uid: u32) -> Vec<String> {
     homes
 }
 
-fn parse_homes(passwd: &str, uid: u32) -> Vec<String> {
-    let home = |line: &str| {
-        let mut fields = line.split(':').skip(2);
-        let matches = fields.next()?.parse() == Ok(uid);
-        matches.then(|| fields.nth(2).map(str::to_owned)).flatten()
-    };
-    passwd.lines().filter_map(home).collect()
+/// Each line's name, uid and home folder.
+fn entries(passwd: &str) -> impl Iterator<Item = (&str, u32, &str)> {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let (name, uid) = (fields.next()?, fields.nth(1)?.parse().ok()?);
+        Some((name, uid, fields.nth(2).unwrap_or_default()))
+    })
 }
 
 pub fn parse(passwd: &str) -> HashMap<u32, String> {
     let mut names = HashMap::new();
-    for line in passwd.lines() {
-        let mut fields = line.split(':');
-        if let (Some(name), Some(Ok(uid))) = (fields.next(), fields.nth(1).map(str::parse)) {
-            // Several names may share a uid; the first one is what other tools show.
-            names.entry(uid).or_insert_with(|| name.to_owned());
-        }
+    for (name, uid, _) in entries(passwd) {
+        // Several names may share a uid; the first one is what other tools show.
+        names.entry(uid).or_insert_with(|| name.to_owned());
     }
     names
 }

@@ -37,7 +37,7 @@ impl Engine for Broken {
 
     fn leave(self: Box<Self>) -> Vec<String> {
         LEFT.store(true, Ordering::SeqCst);
-        vec!["told".to_owned()]
+        vec!["left".to_owned()]
     }
 }
 
@@ -79,7 +79,7 @@ fn an_engine_that_breaks_leaves_all_the_same() {
     assert!(LEFT.load(Ordering::SeqCst));
     assert_eq!(
         (over.outcome.stage, over.left),
-        (Stage::Record, vec!["told".to_owned()])
+        (Stage::Record, vec!["left".to_owned()])
     );
     assert!(over.outcome.reason.contains("a bug in hprofiler"));
 }

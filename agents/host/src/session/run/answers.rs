@@ -84,11 +84,11 @@ impl Session {
     pub(super) fn list(&mut self) -> Result<(), Failure> {
         let Scanned { seen, overlooked } = scan::processes(&self.excluded);
         let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
-        let tell = |process: Seen| {
+        let message = |process: Seen| {
             let label = process.plain_label();
-            process.tell(label, Default::default(), limit)
+            process.into_message(label, Default::default(), limit)
         };
-        let all = seen.into_iter().map(tell).collect();
+        let all = seen.into_iter().map(message).collect();
         let (processes, left_out) = fit_into_line(all, usize::MAX);
         let mut ignored = may_be_meant(overlooked);
         ignored.extend(left_out);

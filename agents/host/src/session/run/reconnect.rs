@@ -12,7 +12,7 @@ use crate::wire::events::Event;
 impl Session {
     /// When the session ends if nothing more is read.
     pub(super) fn lease_ends(&self) -> Instant {
-        self.lost.unwrap_or_else(|| self.inbox.heard()) + self.lease
+        self.lost.unwrap_or_else(|| self.inbox.last_read()) + self.lease
     }
 
     /// A recording starts: from now on output is kept until it is received. If nobody could reconnect, nothing is kept.
