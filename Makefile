@@ -116,7 +116,6 @@ bench: build test-prerequisites ## measure what README promises; writes build/be
 
 FUZZ_SECONDS ?= 60
 test-fuzz: build nightly-prerequisites ## nightly: fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
-	cargo test --locked --quiet --package flamegraph --test perf_data -- --ignored
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 CHAOS_RUNS ?= 200

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries
-from hprofiler.collect import HostProgress, Listener, Reach, Stop, collect
+from hprofiler.collect import Care, HostProgress, Listener, Reach, Stop, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
 from hprofiler.transport import LocalTransport
 
@@ -165,6 +165,7 @@ class Fleet:
         self.listener: Listener = self.progress.append
         self.stop = Stop()
 
-    def collect(self) -> dict[str, HostResult]:
-        results = collect(self.hosts, ANY, self.sampling, self.reach, self.sink, self.listener, self.stop)
+    def collect(self, care: Care | None = None) -> dict[str, HostResult]:
+        how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care())
+        results = collect(self.hosts, ANY, *how)
         return {result.host.name: result for result in results}

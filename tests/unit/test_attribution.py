@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hprofiler import Profile
-from hprofiler.analysis.attribution import Attribution, attribute, attribute_file
+from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.facts import read_facts
 from tests.viewer.made_run import record_of
 
@@ -59,15 +59,6 @@ def test_who_waits(event: str) -> None:
     assert told(event, *stacks) == {**expected, **of_the_jvm}
 
 
-def test_idle_pool_threads_are_left_out_with_a_note() -> None:
-    idle = f"[idle pool thread];java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 90"
-    waiting = f"[park];Shop.sell_[j];{PARK} 5"
-    assert told("offcpu", idle, waiting) == {"Shop.sell": 5}
-    both = Profile.from_bytes(f"{idle}\n{waiting}\n".encode(), "folded")
-    assert of_run("offcpu", both).share_of == "off-CPU time besides idle threads"
-    assert told("offcpu", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 90}
-
-
 RUN = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor.runWorker_[j]"
 NATIVE = "clone3;start_thread;thread_native_entry;Thread::call_run"
 MUTEX = f"os::PlatformMonitor::wait;___pthread_cond_wait;{KERNEL}"
@@ -103,15 +94,6 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
     assert of_run("wall", profile).share_of == "wall-clock time besides idle threads"
     assert profile.total() == 100, "the picture has all"
     assert of_run("cpu", profile).profile.total() == 100
-
-
-def test_who_allocates_native_memory() -> None:
-    stacks = [
-        "Shop.map_[j];java/nio/DirectByteBuffer.<init>_[j];jdk/internal/misc/Unsafe.allocateMemory_[i];"
-        "jdk/internal/misc/Unsafe.allocateMemory0_[0];Unsafe_AllocateMemory0;os::malloc;malloc_hook 64",
-        "start_thread;zip_open;malloc_hook 8",
-    ]
-    assert told("nativemem", *stacks) == {"java/nio/DirectByteBuffer.<init>": 64, "zip_open": 8}
 
 
 @pytest.mark.parametrize("event", ["com.acme.Row.parse", "com.acme.Row.*"])
@@ -155,15 +137,6 @@ def test_the_profilers_own_work_is_left_out_where_there_is_other(own: str) -> No
     idle = "VMThread::run;Monitor::wait_without_safepoint_check;futex_wait 9"
     mixed = Profile.from_bytes(f"{idle}\n{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
     assert of_run("wall", mixed).besides == " besides idle threads and the profiler’s own work"
-
-
-def test_the_profilers_own_work_is_async_profilers_alone() -> None:
-    """perf loads nothing into JVMs; of a file nobody knows what recorded it."""
-    own = "main;PerfEvents::signalHandler;Profiler::recordSample 9\nmain;work 1\n"
-    profile = Profile.from_bytes(own.encode(), "folded")
-    assert of_run("cpu", profile, "perf", "async-profiler").profiler == 9
-    assert of_run("cpu", profile, "perf").profiler == attribute_file(profile).profiler == 0
-    assert own_values(attribute_file(profile)) == {"Profiler::recordSample": 9, "work": 1}
 
 
 def test_a_programs_own_functions_are_no_waits_whatever_they_are_called() -> None:

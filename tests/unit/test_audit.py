@@ -13,7 +13,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.collect import Audit, audit
 from hprofiler.collect.audit import VisitAudit
-from tests.unit.command import hprofiler
 from tests.unit.stand_in import Fleet, StandIns
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
@@ -81,19 +80,6 @@ def test_a_file_that_is_not_the_users_own_is_refused(tmp_path):
         with pytest.raises(UsageError, match="another user's"):
             Audit.append_to(tmp_path / "file")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_it_begins_with_who_and_ends_with_how(tmp_path):
-    path = tmp_path / "audit"
-    words = ["doctor", "-j", "re:--password=hunter2", "-h", "127.0.0.1", "--port", "1", "--audit", path]
-    done = hprofiler(*words)
-    begin, *between, end = parsed(path.read_text())
-    assert (begin["what"], begin["uid"], begin["machine"]) == ("begin", os.geteuid(), os.uname().nodename)
-    assert begin["detail"].startswith("hprofiler doctor ") and begin["target"] == "hosts 127.0.0.1"
-    assert begin["version"] and begin["hosts"] == 1 and begin["pid"] == end["pid"]
-    assert "hunter2" not in path.read_text()
-    assert [line["what"] for line in between] == ["connect"]
-    assert (end["what"], end["exit_code"], end["detail"]) == ("end", done.returncode, "nothing"), done
 
 
 def test_secrets_in_requests_and_commands_are_not_written():

@@ -1,4 +1,4 @@
-"""One process goes before all like it, and what becomes of it decides about them."""
+"""A canary: one process of a kind is recorded first, and its outcome decides about the others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.collect import Care, collect
+from hprofiler.collect import Care
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, Fleet, StandIns
-
-
-def nothing() -> None:
-    pass
-
+from tests.unit.stand_in import Fleet, StandIns
 
 VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}
 CANARIES = """
@@ -35,18 +30,10 @@ while request["sampling"]["duration"] == 2:
     (one,) = request["processes"]
     pid = one["pid"]
     print(pid, one["engine"], file=open({told!r}, "a"))
-    if {status!r} == "lost":
-        sys.exit(9)
-    if {stage!r} == "prepare":
-        outcome(pid, {status!r}, {stage!r}, "no room")
-        prepared = []
-    else:
-        prepared = [pid]
-    say("ready", processes=[{{"pid": pid}} for pid in prepared])
-    recording(*prepared)
-    if prepared:
-        profile(pid, b"x")
-        outcome(pid, **{ended!r})
+    say("ready", processes=[{{"pid": pid}}])
+    recording(pid)
+    profile(pid, b"x")
+    outcome(pid, **{ended!r})
     say("done", left=["/tmp/x"])
     request = read()
 pids = [one["pid"] for one in request["processes"]]
@@ -62,35 +49,29 @@ say("done", left=[]); read()
 
 
 class Flock:
-    """Hosts "a" and "b" whose JVMs' `versions` are known by pid, and whose canaries all end alike."""
+    """Hosts "a" and "b" whose JVMs' `versions` are given by pid, and whose canaries all end `well` or not."""
 
     def __init__(
         self,
         stand_ins: StandIns,
         versions: dict[int, str],
-        end: tuple[str, str],
+        well: bool,
         failing: Sequence[int] = (),
         engines: dict[int, str] | None = None,
     ) -> None:
         self._told = stand_ins.folder / "canaries"
         self._told.write_text("")
-        status, stage = end
         body = "hello()\n" + CANARIES.format(
             told=str(self._told),
             versions=versions,
             failing=list(failing),
             engines=engines or {},
-            status=status,
-            stage=stage,
-            ended={"reason": "cut short", "ended": "process"} if status == "failed" else {},
+            ended={} if well else {"reason": "cut short", "ended": "process"},
             verdict=VERDICT,
         )
         fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
         self.progress = fleet.progress
-        care = Care(canary=True)
-        self.results = collect(
-            fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
-        )
+        self.results = list(fleet.collect(Care(canary=True)).values())
 
     @property
     def canaries(self) -> list[int]:
@@ -111,20 +92,17 @@ class Flock:
         return [line.reason for result in self.results for line in result.outcomes]
 
 
-WELL, BADLY, IN_VAIN = ("ok", "record"), ("failed", "record"), ("failed", "prepare")
-
-
-@pytest.mark.parametrize(("end", "recorded"), [(WELL, [7, 7]), (BADLY, [])])
-def test_a_canary_speaks_for_all_hosts(stand_ins, end, recorded):
+@pytest.mark.parametrize(("well", "recorded"), [(True, [7, 7]), (False, [])])
+def test_a_canary_speaks_for_all_hosts(stand_ins, well, recorded):
     """Whichever of the hosts is asked for it, it is asked once."""
-    flock = Flock(stand_ins, {7: "17"}, end)
+    flock = Flock(stand_ins, {7: "17"}, well)
     assert (flock.canaries, flock.recorded) == ([7], recorded)
     assert "left behind: /tmp/x" in flock.reasons
     if recorded:
-        (well,) = [line for result in flock.results for line in result.outcomes if "canary" in line.reason]
-        assert (well.status, well.pid) == (Status.OK, None)
-        assert "process 7" in well.reason and "for 2 s by async-profiler: fine" in well.reason
-        assert [one.detail for one in flock.progress if one.stage == "canary"] == [well.reason]
+        (fine,) = [line for result in flock.results for line in result.outcomes if "canary" in line.reason]
+        assert (fine.status, fine.pid) == (Status.OK, None)
+        assert "process 7" in fine.reason and "for 2 s by async-profiler: fine" in fine.reason
+        assert [one.detail for one in flock.progress if one.stage == "canary"] == [fine.reason]
         return
     lines = [line for result in flock.results for line in result.outcomes if line.stage != "clean"]
     assert {line.status for line in lines} == {Status.FAILED}
@@ -136,29 +114,15 @@ def test_a_canary_speaks_for_all_hosts(stand_ins, end, recorded):
     assert others.reason.startswith("the canary for JDK 17 on") and others.host != own.host
 
 
-def test_each_kind_has_a_canary_however_many_there_are(stand_ins):
-    """A JVM whose version is not known is a kind as well."""
-    versions = {pid: str(pid) for pid in range(1, 9)}
-    versions[9] = ""
-    flock = Flock(stand_ins, versions, BADLY)
-    assert sorted(flock.canaries) == list(versions) and not flock.recorded
-
-
 def test_each_engine_has_a_canary_and_records_what_it_was_tried_for(stand_ins):
     """One that perf records says nothing of async-profiler."""
-    flock = Flock(stand_ins, dict.fromkeys((7, 8, 9), "17"), WELL, engines={7: "perf"})
+    flock = Flock(stand_ins, dict.fromkeys((7, 8, 9), "17"), True, engines={7: "perf"})
     assert sorted(flock.recorded_alone) == [(7, "perf"), (8, "async-profiler")]
     assert flock.recorded == [7, 8, 9, 7, 8, 9]
 
 
 def test_who_cannot_be_recorded_is_no_canary(stand_ins):
-    flock = Flock(stand_ins, {7: "17", 8: "17"}, WELL, failing=[7])
+    flock = Flock(stand_ins, {7: "17", 8: "17"}, True, failing=[7])
     assert (flock.canaries, flock.recorded) == ([8], [8, 8])
-    flock = Flock(stand_ins, {7: "17"}, WELL, failing=[7])
+    flock = Flock(stand_ins, {7: "17"}, True, failing=[7])
     assert not flock.canaries and not flock.recorded
-
-
-def test_a_host_that_is_lost_with_its_canary(stand_ins):
-    flock = Flock(stand_ins, {7: "17"}, ("lost", ""))
-    assert flock.canaries == [7] and not flock.recorded
-    assert any("the host of process 7 of" in reason and "was lost" in reason for reason in flock.reasons)

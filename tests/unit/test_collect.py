@@ -10,7 +10,7 @@ import pytest
 
 from hprofiler.base.errors import RunFolderError
 from hprofiler.collect import Reach, find_only, reconnect
-from hprofiler.model import Selector, Status
+from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING
 
 GOOD = """
@@ -283,20 +283,6 @@ read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a he
     assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
 
 
-def test_a_pipe_is_fed_with_the_list_and_its_pids_are_found(fleet):
-    body = """hello(); read()
-say("processes", processes=[process(5, command="java Main"), process(6, command="java Not")],
-    ignored=[{"pid": 9, "reason": "it hangs"}])
-asked = read()["selector"]
-assert asked == {"kind": "pids", "pids": [5]}, asked
-say("found", searched=1, processes=[process(5)], ignored=[{"pid": 9, "reason": "it hangs"}]); read()"""
-    pipe = Selector("grep Main", "pipe", {"kind": "pipe", "pipe": "grep Main"})
-    hosts = fleet(one=body)
-    (result,) = find_only(hosts.hosts, pipe, hosts.reach)
-    assert [process.pid for process in result.processes] == [5], result.outcomes
-    assert [(one.pid, one.reason) for one in result.ignored] == [(9, "it hangs")]
-
-
 def test_few_connect_at_once(fleet):
     hosts = fleet(**{f"h{number}": GOOD for number in range(12)})
     busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
@@ -342,8 +328,3 @@ def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
     results = hosts.collect()
     assert "unexpected ZeroDivisionError: oops" in line(results["one"])[2]
     assert line(results["two"], 7)[0] is Status.OK
-
-
-def test_an_agent_that_begins_again_and_again_gains_no_time(fleet):
-    body = GOOD.replace("recording(7)", "recording(7); say('recording', processes=1)")
-    assert "twice" in line(fleet(one=body).collect()["one"])[2]

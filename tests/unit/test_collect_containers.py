@@ -75,13 +75,6 @@ def test_what_is_known_of_a_container_is_added_and_wins(look):
     assert result.outcomes == () and result.ignored[0].reason == "Python worker"
 
 
-def test_a_selector_narrows(look):
-    query = {"kind": "text", "text": "Executor"}
-    result = look([process(5, ONE, executor="1")], Selector("Executor", "text", query, True), query, True)
-    assert [found.labels["executor"] for found in result.processes] == ["7"]
-    assert result.outcomes == ()  # nothing is missing: the selector may mean less than the container holds
-
-
 def test_containers_without_a_jvm_are_reported(look):
     result = look([process(6, TWO)])
     (line,) = result.outcomes
@@ -99,14 +92,6 @@ def test_a_driver_of_another_user_is_not_believed(look):
     assert (line.status, line.pid, line.label) == (Status.DEGRADED, 6, "SparkSubmit")
     assert line.reason == "it runs as kim, but the application as etl: it may belong to another application"
     assert line.remedy == "if it belongs to this application, name it: -j pid:6 -h n1"
-
-
-def test_nothing_at_all_is_idle(look):
-    (line,) = look([]).outcomes
-    assert line.status is Status.IDLE
-    assert line.reason.startswith(
-        "no process matches in any of its 2 containers (9 processes searched; left out: 9 (Python worker)"
-    )
 
 
 @pytest.mark.parametrize("labels", ["{}", "dict(container='container_1_0002_01_000001')"])

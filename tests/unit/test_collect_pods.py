@@ -1,4 +1,4 @@
-"""Hosts that are pods, or have some: containers without a JVM, and hosts that nobody named."""
+"""Hosts that are pods or run pods: containers without a JVM or a shell, and those nobody named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hprofiler.cli.commands.run import exit_code
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_table
 from hprofiler.collect import HostChecked, Reach, check_only, find_only
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
@@ -35,29 +34,11 @@ def known(pod: str, container: str, **more: str) -> dict[str, str]:
     return {"namespace": "ns", "pod": pod, "container": container, **more}
 
 
-CONTAINERS = {
-    MAIN: known("one", "main"),
-    SIDE: known("one", "proxy"),
-    OTHER: known("two", "main", role="executor", **{PROCESS: "executor 2"}),
-}
-FINDS = """
-hello()
-request = read()
-assert request["containers"] == IDS, request
-say("found", searched=9, processes=[process(5, labels=dict(container=MAIN))], ignored=[])
+FINDS = f"""
+hello(); read()
+say("found", searched=9, processes=[process(5, labels=dict(container={OTHER!r}))], ignored=[])
 read()
 """
-
-
-def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> None:
-    body = f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{FINDS}"
-    fleet = Fleet(stand_ins, 60.0, {"node": body})
-    (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
-    (process,) = result.processes
-    assert process.labels == known("one", "main")
-    assert [line.reason for line in result.outcomes] == ["no JVM of executor 2 (ns/two) was found"]
-
-
 NAMED = {
     MAIN: known("one", "main", **{PROCESS: "one/main"}),
     SIDE: known("one", "proxy", **{PROCESS: "one/proxy"}),
@@ -67,8 +48,7 @@ NAMED = {
 
 
 def test_by_ssh_a_pod_counts_as_found_by_any_of_its_containers(stand_ins: StandIns) -> None:
-    finds = FINDS.replace('request["containers"] == IDS', "True").replace("MAIN", repr(OTHER))
-    fleet = Fleet(stand_ins, 60.0, {"node": finds, "lost": "sys.exit(7)"})
+    fleet = Fleet(stand_ins, 60.0, {"node": FINDS, "lost": "sys.exit(7)"})
     hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
     found, lost = find_only(hosts, ALL, fleet.reach)
     assert [line.reason for line in found.outcomes] == [
@@ -79,40 +59,6 @@ def test_by_ssh_a_pod_counts_as_found_by_any_of_its_containers(stand_ins: StandI
     assert line.reason.endswith("; one, shop/two, executor 3 (etl-exec-3) are missing"), line
 
 
-@pytest.mark.parametrize(
-    ("cluster", "head", "told"),
-    [(None, "HOST", "on 2 of 2 hosts"), (object(), "CONTAINER", "in 2 of 2 containers")],
-)
-def test_ps_has_columns(
-    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, capsys: Any, cluster: Any, head: str, told: str
-) -> None:
-    bodies = dict.fromkeys(("web-1", "b"), "hello(); found(7); read()")
-    fleet = Fleet(stand_ins, 60.0, bodies)
-    located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, cluster=cluster)
-    monkeypatch.setattr(chosen, "reach", lambda options, located: fleet.reach)
-    monkeypatch.setattr(chosen, "target", lambda options: located)
-    assert ps.command(parse(["ps", "-j", "java"])) is Exit.OK
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split() == [head, "PID", "USER", "JVM", "PROCESS", "COMMAND"]
-    assert said.err == f"2 processes {told}\n"
-
-
-@pytest.mark.parametrize("columns", [120, None])
-def test_a_long_cell_wraps_on_a_terminal_and_hides_no_other(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int | None
-) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: columns is not None)
-    monkeypatch.setenv("COLUMNS", str(columns or 80))
-    name = "web-" + "x" * 300 + "-7"
-    print_table([("CONTAINER", "PID", "COMMAND"), (name, "7", "java " + "y" * 300)], right=[1], cut_last=True)
-    lines = capsys.readouterr().out.splitlines()
-    if columns:
-        assert all(len(line) <= columns for line in lines) and lines[1].endswith("y…")
-        assert "".join(line.split(" ")[0] for line in lines[1:]) == name
-    else:
-        assert name in lines[1] and lines[1].endswith("y" * 300)
-
-
 def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
     """The container has no grep: the list is filtered here."""
     body = f"""hello(); read()
@@ -120,7 +66,7 @@ say("processes", processes=[process(5), process(6, command="java Other")], ignor
 request = read()
 assert request["selector"] == dict(kind="pids", pids=[6]), request
 say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
-    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
+    host = Host("one", "ns/one/main", containers={MAIN: known("one", "main")})
     (tmp_path / "bin").mkdir()
     for tool in ("sh", "cat", "chmod", "head", "rm", "wc", "mv", "mkdir", "uname", "env", "python3"):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
@@ -191,8 +137,10 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
     body = f"MAIN, SENT = {MAIN!r}, {(tmp_path / 'sent').read_bytes()!r}\n{RECORDS}"
     hosts = [
-        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True, inside=True),
-        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True, inside=True),
+        Host("one/main", "ns/one/main", containers={MAIN: known("one", "main")}, optional=True, inside=True),
+        Host(
+            "one/proxy", "ns/one/proxy", containers={SIDE: known("one", "proxy")}, optional=True, inside=True
+        ),
     ]
     with serving() as server, serving() as shut:
         shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hprofiler.agent import Ended, ProcessOutcome
-from hprofiler.analysis.coverage import coverage, duration_in_words
+from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
@@ -18,24 +18,6 @@ from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.test_page_data import described
 from tests.viewer.made_run import MadeHost, content_of, coverage_of, make_run, record_of, rewrite
-
-
-@pytest.mark.parametrize(
-    ("seconds", "asked", "told"),
-    [
-        (60, 60, "60 s"),
-        (59.4, 60, "60 s"),
-        (24, 60, "24 of 60 s"),
-        (3.25, 40, "3.25 of 40 s"),
-        (0.05, 40, "0.05 of 40 s"),
-        (24, 600, "24 s of 10.0 min"),
-        (192, 600, "3.2 of 10.0 min"),
-        (3456, 7200, "57.6 min of 2.0 h"),
-        (0, 60, "60 s"),  # of an old run: nobody knows
-    ],
-)
-def test_durations_of_what_was_asked_for(seconds: float, asked: float, told: str) -> None:
-    assert duration_in_words(seconds, asked) == told
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:
@@ -55,19 +37,6 @@ def subtitle(svg: str) -> str:
     found = re.search(r'id="subtitle"[^>]*>([^<]*)<', svg)
     assert found
     return unescape(found[1])
-
-
-def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) -> None:
-    folder = run_of(tmp_path / "run", {11: 5.0, 12: 4.5}, interrupted=True)
-    make_report(folder.path)
-    whole = "2 of 3 processes on 2 of 2 hosts, interrupted · "
-    for name in ("cpu", "cpu-mean"):
-        told = subtitle((folder.cluster_dir / f"{name}.svg").read_text())
-        assert told.startswith(whole) and "300 Hz for 5 of 60 s" in told
-    told = subtitle((folder.host_dir("n1") / "cpu.svg").read_text())
-    assert told.startswith("1 of 1 process, interrupted · ") and "300 Hz for 5 of 60 s" in told
-    told = subtitle((folder.host_dir("n2") / "cpu.svg").read_text())
-    assert told.startswith("1 of 2 processes, interrupted · ") and "300 Hz for 4.5 of 60 s" in told
 
 
 def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
@@ -130,12 +99,6 @@ def test_it_is_known_how_long_it_lasted(
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
     covered = coverage_of(result)
     assert (covered.processes.short, covered.complete) == (int(seconds is not None), seconds is None)
-
-
-def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
-    (line,) = lines_of(Status.DEGRADED, Ended.CUT, recorded=False)
-    covered = coverage_of(HostResult(Host("n1", "n1"), None, (), (line,)))
-    assert (covered.processes.recorded, covered.processes.short, covered.complete) == (0, 0, False)
 
 
 def host(name: str, *seconds: float | None) -> dict[str, Any]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hprofiler.agent import AgentSession
 from hprofiler.base.errors import HostError
-from hprofiler.kubernetes import Access, connect, debugging
+from hprofiler.kubernetes import Access, connect
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
-from hprofiler.transport import Debugging, ExecConnector, ExecTransport
-from tests.lab.procs import wait_for
-from tests.unit.kubernetes_server import ID, ApiServer, pod, status, waiting
-from tests.unit.stand_in import StandIns
+from hprofiler.transport import Debugging, ExecConnector
+from tests.unit.kubernetes_server import ID, ApiServer, pod, status
 
 RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
@@ -60,76 +55,3 @@ def test_without_the_right_to_add_one_the_error_names_the_rule(server: ApiServer
     with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
         connector.transport(Host("one", "default/one/main", containers={ID: {}})).connect()
     assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")
-
-
-class Beside:
-    """A pod whose container has no shell, and what is started when a debug container is put beside it."""
-
-    def __init__(self, server: ApiServer, folder: Path) -> None:
-        self.server = server
-        self.target = pod("one")
-        self.process: list[subprocess.Popen[bytes]] = []
-        self.state: dict[str, Any] = RUNS
-        self._end_file = folder / "end"
-        server.pods = [self.target]
-        server.environment = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(folder),
-            debugging.END: debugging._END_FILE,
-        }
-        server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
-        server.replies["api/v1/namespaces/default/pods/one/ephemeralcontainers"] = self._add
-        cluster = connect(Access(server.kubeconfig(folder)))
-        host = Host("one", "default/one/main", containers={ID: {}})
-        self.transport: ExecTransport = ExecConnector(cluster, Debugging("busybox", 600)).transport(host)
-
-    def _add(self, query: Any) -> Any:
-        (made,) = query["body"][0]["spec"]["ephemeralContainers"]
-        command = [word.replace("$$", "$") for word in made["command"]]
-        self.process.append(subprocess.Popen(command, stdin=subprocess.PIPE))
-        wait_for("its beginning", lambda: self._end_file.exists() and "\n" in self._end_file.read_text())
-        self.server.exec_status = None
-        self.target["status"]["ephemeralContainerStatuses"] = [{"name": made["name"], "state": self.state}]
-        return 200, self.target
-
-    def ended(self) -> bool:
-        return self.process[0].wait(30) is not None
-
-
-@pytest.fixture
-def beside(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
-    monkeypatch.setattr(debugging, "_END_FILE", str(tmp_path / "end"))
-    made = Beside(server, tmp_path)
-    yield made
-    for process in made.process:
-        process.kill()
-        process.communicate()
-
-
-def test_a_container_that_does_not_start_is_ended(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins in the moment in which nobody waits for it any longer."""
-    beside.state = waiting("ContainerCreating")
-    monkeypatch.setattr(debugging, "_START_SECONDS", 1.0)
-    with pytest.raises(HostError, match="the debug container does not run: ContainerCreating"):
-        beside.transport.connect()
-    assert beside.ended()
-
-
-def test_a_container_that_is_not_used_is_ended(beside: Beside) -> None:
-    beside.transport.connect()
-    beside.transport.close()
-    assert beside.ended()
-
-
-def test_a_container_ends_with_an_agent_that_cannot_be_stored(
-    beside: Beside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(path: Path) -> Iterator[bytes]:
-        yield path.read_bytes()[:100]
-        beside.server.break_connections()
-
-    monkeypatch.setattr("hprofiler.agent.visiting.pieces", broken)
-    beside.transport.connect()
-    with pytest.raises(HostError, match="could not be stored"):
-        AgentSession.open(beside.transport, StandIns(tmp_path).binaries("hello(); read()"))
-    assert beside.ended()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.app.demo import DemoJob, running_job
 from hprofiler.app.demo.demo import HOT_METHODS
 from hprofiler.app.demo.jdk import find_jdk
-from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -108,15 +107,6 @@ def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
         os.close(pidfd)
 
 
-def fake_jdk(home: Path, javac: str, java: str = "exit 0") -> Path:
-    (home / "bin").mkdir(parents=True)
-    for tool, script in (("javac", javac), ("java", java)):
-        path = home / "bin" / tool
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return home
-
-
 def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -124,24 +114,3 @@ def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UsageError, match="no JDK was found") as caught:
         find_jdk()
     assert "default-jdk-headless" in caught.value.remedy
-
-
-BROKEN = [
-    (
-        "does not compile",
-        "echo no such option; exit 2",
-        "exit 0",
-        "could not compile the sample job: no such option",
-    ),
-    ("ends at once", "exit 0", "echo out of memory >&2; exit 1", "ended at its start: out of memory"),
-]
-
-
-@pytest.mark.parametrize(("desc", "javac", "java", "part"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_a_broken_jdk_is_quoted(
-    temp: Path, monkeypatch: pytest.MonkeyPatch, desc: str, javac: str, java: str, part: str
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(temp / "jdk", javac, java)))
-    with pytest.raises(HprofilerError, match=part), running_job():
-        pass
-    assert folders(temp) == []

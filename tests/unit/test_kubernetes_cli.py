@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,30 +67,11 @@ def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str
     assert remedy in caught.value.remedy
 
 
-def test_options_that_exclude_each_other() -> None:
-    with pytest.raises(UsageError, match="exclude each other"):
-        kubernetes_options.cluster(parse(["-j", "k8s:x", "-A", "-n", "y"]))
-    with pytest.raises(UsageError, match="--via exec"):
-        kubernetes_options.cluster(parse(["-j", "k8s:x", "--via", "ssh", "--debug-container", "busybox"]))
-    for words in (["-h", "n1"], ["-c", "http://rm:8088"]):
-        with pytest.raises(UsageError, match="exclude each other"):
-            chosen.target(parse(["-j", "k8s:x", *words]))
-
-
 def test_how_long_a_debug_container_lives() -> None:
     words = ["-j", "k8s:x", "--debug-container", "busybox:1"]
     assert kubernetes_options.debugging(parse([*words, "-t", "60"])) == Debugging("busybox:1", 360)
     assert kubernetes_options.debugging(parse(["ps", *words])) == Debugging("busybox:1", 300)
     assert kubernetes_options.debugging(parse(["-j", "k8s:x"])) is None
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    ours = ("hprofiler.kubernetes.cluster", "hprofiler.kubernetes.configuration")
-    for name in [name for name in sys.modules if name.startswith("lightkube") or name in ours]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "lightkube", None)
-    assert main(["ps", "-j", "k8s:x"]) == 4
-    assert "pip install 'hprofiler[kubernetes]'" in capsys.readouterr().err
 
 
 def test_refusals_are_errors_with_a_remedy(server: ApiServer, tmp_path: Path, capsys: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import stat
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect, login
@@ -26,42 +24,6 @@ from tests.unit.kubernetes_server import ApiServer, pod, serving, status
 
 PODS = Need("list", "pods", "default")
 PATH = "/api/v1/namespaces/default/pods"
-
-
-def written(folder: Path, name: str = "config", **members: Any) -> str:
-    whole: dict[str, Any] = {
-        "current-context": "one",
-        "contexts": [
-            {"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "first"}},
-            {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "second"}},
-        ],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-    }
-    (folder / name).write_text(yaml.safe_dump({**whole, **members}))
-    return str(folder / name)
-
-
-def test_contexts(tmp_path: Path) -> None:
-    file = written(tmp_path)
-    assert configured(file, None).single.namespace == "first"
-    assert configured(file, "two").single.namespace == "second"
-    with pytest.raises(UsageError, match="Context 'three' not found; it has one, two"):
-        configured(file, "three")
-
-
-def test_several_files_are_one(tmp_path: Path) -> None:
-    """As kubectl merges them: the first that names a thing wins; paths are beside their own file."""
-    (tmp_path / "other").mkdir()
-    cluster = {"server": "https://other", "certificate-authority": "ca.crt"}
-    first = written(tmp_path, clusters=[], users=[])
-    second = written(
-        tmp_path / "other", clusters=[{"name": "c", "cluster": cluster}], **{"current-context": "two"}
-    )
-    environment = {"KUBECONFIG": os.pathsep.join([first, str(tmp_path / "absent"), second])}
-    found = configured(None, None, environment)
-    assert found.single.context_name == "one" and found.single.cluster.server == "https://other"
-    assert found.cluster["certificate-authority"] == str(tmp_path / "other" / "ca.crt")
 
 
 @pytest.mark.parametrize(
@@ -78,16 +40,6 @@ def test_files_that_are_none(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "config").write_bytes(content.encode("latin-1"))
     with pytest.raises(UsageError, match=said):
         configured(str(tmp_path / "config"), None)
-
-
-def test_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(UsageError, match="no Kubernetes cluster is configured"):
-        configured(None, None, {})
-    with pytest.raises(UsageError, match="No such file"):
-        configured(str(tmp_path / "absent"), None, {})
-    with pytest.raises(UsageError, match="No such file"):
-        configured(None, None, {"KUBECONFIG": str(tmp_path / "absent")})
 
 
 def plugin(folder: Path, body: str) -> dict[str, Any]:
@@ -136,17 +88,6 @@ def test_a_plugin_that_fails(server: ApiServer, tmp_path: Path, body: str, said:
         connect(Access(config))
 
 
-def test_arguments_of_a_plugin_are_never_shown(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for body, said in (("sys.exit(3)", "status 3"), ("import time; time.sleep(600)", r"took over 0\.5 s")):
-        named = {**plugin(tmp_path, body), "args": ["--password=hush"]}
-        with pytest.raises(KubernetesError, match=said) as caught:
-            connect(Access(server.kubeconfig(tmp_path, exec=named)))
-        assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
-        monkeypatch.setattr(login, "MAX_SECONDS", 0.5)
-
-
 @pytest.mark.parametrize(
     ("code", "reason", "said"),
     [
@@ -178,23 +119,6 @@ def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) ->
     assert "ClusterRole" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (b"<html>", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b'{"items": 7}', "not a list"),
-        (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
-    ],
-)
-def test_answers_that_are_none(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, said: str
-) -> None:
-    server.replies[PATH[1:]] = lambda _: (200, answer)
-    with pytest.raises(KubernetesError, match=said):
-        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
-
-
 def test_long_lists_come_in_pages(server: ApiServer, tmp_path: Path) -> None:
     def page(query: dict[str, Any]) -> Any:
         assert query["limit"] == ["500"]
@@ -219,22 +143,6 @@ def test_a_list_has_bounds_as_a_whole(
     monkeypatch.setattr(client, "LIST_SECONDS", 0.0)
     with pytest.raises(KubernetesError, match="took over 0 s for one list"):
         cluster.list(PATH, {}, PODS)
-
-
-def test_nobody_there(tmp_path: Path) -> None:
-    with pytest.raises(KubernetesError, match=r"https://127\.0\.0\.1:1 cannot be reached") as caught:
-        connect(Access(written(tmp_path))).list(PATH, {}, PODS)
-    assert "VPN" in caught.value.remedy
-
-
-def test_a_server_that_never_answers(server: ApiServer, tmp_path: Path) -> None:
-    release = threading.Event()
-    server.replies[PATH[1:]] = lambda _: (200, {"items": []}) if release.wait(60) else (500, {})
-    try:
-        with pytest.raises(KubernetesError, match=r"did not answer within 0\.3 s"):
-            connect(Access(server.kubeconfig(tmp_path), timeout=0.3)).list(PATH, {}, PODS)
-    finally:
-        release.set()
 
 
 @pytest.fixture(params=["headers", "body"])
@@ -327,3 +235,14 @@ def test_what_a_command_ended_with(said: Any, code: Any, begun: bool) -> None:
     found, failure = exit_status(json.dumps(said).encode())
     assert found == code and (failure is None) == begun
     assert exit_status(b"") == (None, None)
+
+
+def test_arguments_of_a_plugin_are_never_shown(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for body, said in (("sys.exit(3)", "status 3"), ("import time; time.sleep(600)", r"took over 0\.5 s")):
+        named = {**plugin(tmp_path, body), "args": ["--password=hush"]}
+        with pytest.raises(KubernetesError, match=said) as caught:
+            connect(Access(server.kubeconfig(tmp_path, exec=named)))
+        assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
+        monkeypatch.setattr(login, "MAX_SECONDS", 0.5)

@@ -10,7 +10,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import KubernetesError
 from hprofiler.model import Status
-from hprofiler.resolve import TooMany
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.kubernetes.asked import Asked, parse
 from hprofiler.resolve.kubernetes.listing import label_selector
@@ -61,18 +60,6 @@ def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, qu
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
 
 
-def test_several_at_once(server: ApiServer, locate: Locate) -> None:
-    """What several name is there once."""
-    server.pods = [pod("a"), pod("b", containers=["main", "side", "proxy"])]
-    found = locate("pod/a", "app in (x, y)", containers=("main", "side"))
-    assert [host.name for host in found.hosts] == ["a", "b/main", "b/side"]
-    assert found.target.name == "k8s:pod/a k8s:app in (x, y)"
-    assert [query for _, query in server.asked] == [
-        {"fieldSelector": ["metadata.name=a"], "limit": ["500"]},
-        {"labelSelector": ["app in (x, y)"], "limit": ["500"]},
-    ]
-
-
 def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     labels = {"spark-role": "executor", "spark-exec-id": "3", "spark-app-name": "etl"}
     server.pods = [pod("etl-exec-3", labels=labels, containers=["spark-kubernetes-executor"])]
@@ -92,18 +79,6 @@ def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("etl-driver", labels={"spark-role": "driver"})]
     (known,) = locate().hosts[0].containers.values()
     assert (known["role"], known["executor"], known["process"]) == ("driver", "driver", "driver")
-
-
-def test_several_containers_of_a_pod(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("a", containers=["main", "side"]), pod("b")]
-    found = locate().hosts
-    assert [(host.name, host.optional) for host in found] == [
-        ("a/main", True),
-        ("a/side", True),
-        ("b", False),
-    ]
-    named = locate(containers=("main",)).hosts
-    assert [(host.name, host.optional) for host in named] == [("a", False), ("b", False)]
 
 
 def test_sidecars_among_the_init_containers(server: ApiServer, locate: Locate) -> None:
@@ -158,18 +133,6 @@ def test_containers_that_do_not_run(
         locate()
 
 
-def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
-    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
-    pending = pod("pending", containers=[], node="", phase="Pending", conditions=[why])
-    evicted = pod("evicted", containers=[], phase="Failed", reason="Evicted", message="low on memory")
-    server.pods = [pod("up"), pending, evicted]
-    lines = {line.host: line for line in locate().absent}
-    assert lines["pending"].reason == "the pod is Pending: Unschedulable: 0/2 nodes"
-    assert lines["pending"].status is Status.FAILED and "kubectl describe pod" in lines["pending"].remedy
-    assert lines["evicted"].reason == "the pod has ended: Evicted: low on memory"
-    assert lines["evicted"].status is Status.IDLE
-
-
 OVER: list[Any] = [
     # phase, the pod's own words, the container's state, what is said
     (
@@ -208,13 +171,6 @@ def test_nothing_there(server: ApiServer, locate: Locate) -> None:
         locate(namespace="../kube-system")
 
 
-def test_too_many(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod(f"p{number}") for number in range(5)]
-    with pytest.raises(TooMany, match="selects 5 containers; the limit is 4"):
-        locate(limit=4)
-    assert len(locate(limit=5).hosts) == 5
-
-
 HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..", 7, None, ["a"]]
 
 
@@ -231,13 +187,6 @@ def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> 
     strange["spec"]["nodeName"] = "n1"
     server.pods = [strange]
     assert [host.name for host in locate().hosts] == ["good-too"]
-
-
-@pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
-def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
-    server.pods = [pod("a", node=node)]
-    with pytest.raises(KubernetesError, match="is not a host"):
-        locate(via="ssh")
 
 
 def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
@@ -307,9 +256,6 @@ def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: s
     assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
 
 
-OUT_OF_MEMORY = {"reason": "OOMKilled", "exitCode": 137}
-
-
 def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
     executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
     server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
@@ -339,62 +285,58 @@ def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
     ]
 
 
-def test_by_ssh_changes_name_the_pod(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("stays"), pod("leaves")]
-    found = locate(via="ssh")
-    server.pods = [pod("stays")]
-    (line,) = found.new_processes()
-    assert (line.host, line.label) == ("node1", "leaves")
-    assert line.reason == "leaves: the pod was deleted during the recording"
+@pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
+def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
+    server.pods = [pod("a", node=node)]
+    with pytest.raises(KubernetesError, match="is not a host"):
+        locate(via="ssh")
 
 
-def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
-    old, going, ending = (
-        pod("leaving"),
-        pod("going"),
-        pod("ending", states={"main": {"terminated": OUT_OF_MEMORY}}),
-    )
-    done = {"terminated": {"reason": "Error", "exitCode": 143}}
-    told, crash = (
-        pod("told", states={"main": done}),
-        pod("crash", states={"main": waiting("CrashLoopBackOff")}),
-    )
-    crash["status"]["containerStatuses"][0]["lastState"] = {"terminated": {"reason": "Error", "exitCode": 3}}
-    old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
-    server.pods = [
-        pod("stays"),
-        pod("leaves"),
-        pod("restarts"),
-        pod("crashes"),
-        old,
-        pod("going"),
-        pod("ending"),
-        pod("told"),
-        pod("crash"),
-        pod("db-0"),
-    ]
-    found = locate()
-    other = pod("db-0")
-    other["metadata"]["uid"] = "another"
-    other["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "e" * 64
-    for one in (going, ending, told, crash):
-        one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    again = pod("restarts")
-    again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
-    crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, other, pod("comes")]
+def later(name: str, deleted: bool = False, state: Any = None, last: Any = None, identity: str = "") -> Any:
+    """The pod as it is after the recording: being deleted, with another state, or as another container."""
+    made = pod(name, states={"main": state} if state else None)
+    (container,) = made["status"]["containerStatuses"]
+    if deleted:
+        made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if last:
+        container["lastState"] = last
+    if identity:
+        container["containerID"] = f"containerd://{identity * 64}"
+    return made
+
+
+def test_changes_during_the_recording(server: ApiServer, locate: Locate) -> None:
+    error = {"terminated": {"reason": "Error", "exitCode": 3}}
     deleted = "the pod was deleted during the recording"
-    assert [(line.host, line.reason) for line in found.new_processes()] == [
-        ("leaves", deleted),
-        ("restarts", "the container was restarted during the recording"),
-        ("crashes", "the container is restarting: OOMKilled (exit code 137)"),
-        ("going", deleted),
-        ("ending", f"{deleted}; its container ended with OOMKilled (exit code 137)"),
-        ("told", deleted),
-        ("crash", f"{deleted}; its container ended with Error (exit code 3)"),
-        ("db-0", f"{deleted}, and another pod now has its name"),
-        ("comes", "comes started during the recording and is not in it"),
+    leaving = later("leaving", deleted=True)
+    restarting = "the container is restarting: OOMKilled (exit code 137)"
+    another = later("db-0", identity="e")
+    another["metadata"]["uid"] = "another"
+    changes = [
+        (pod("stays"), None),
+        (leaving, None),
+        (later("restarts", identity="f"), "the container was restarted during the recording"),
+        (later("crashes", state={"terminated": KILLED}), restarting),
+        (later("going", deleted=True), deleted),
+        (
+            later("ending", deleted=True, state={"terminated": KILLED}),
+            f"{deleted}; its container ended with OOMKilled (exit code 137)",
+        ),
+        (
+            later("crash", deleted=True, state=waiting("CrashLoopBackOff"), last=error),
+            f"{deleted}; its container ended with Error (exit code 3)",
+        ),
+        (another, f"{deleted}, and another pod now has its name"),
     ]
+    names = [after["metadata"]["name"] for after, _ in changes]
+    server.pods = [leaving if name == "leaving" else pod(name) for name in ("leaves", *names)]
+    found = locate()
+    server.pods = [*(after for after, _ in changes), pod("comes")]
+    assert {line.host: line.reason for line in found.new_processes()} == {
+        "leaves": deleted,
+        **{name: said for name, (_, said) in zip(names, changes, strict=True) if said},
+        "comes": "comes started during the recording and is not in it",
+    }
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
         found.new_processes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from dataclasses import replace
 
@@ -14,13 +13,13 @@ from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import AGENT_CPU, Care, collect, fetching
-from hprofiler.collect.limits import _OPEN_FILES, allow_many_open_files, refuse_busy
+from hprofiler.collect import AGENT_CPU, Care, fetching
+from hprofiler.collect.limits import refuse_busy
 from hprofiler.model import HostFacts, HostResult, Outcome, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
-from tests.unit.stand_in import ANY, SAMPLING, Fleet
+from tests.unit.stand_in import SAMPLING, Fleet
 
 BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
 END = "outcome(7); say('done', left=[]); read()\n"
@@ -97,12 +96,6 @@ def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch,
     assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
 
 
-def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
-    pids = f"*range(1, {MAX_RECORDED + 2})"
-    hosts = fleet(one=f"hello(); found({pids}); prepared({pids}); read()")
-    assert f"length <= {MAX_RECORDED}" in host_line(hosts.collect()["one"]).reason
-
-
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
 
 
@@ -127,17 +120,13 @@ def test_a_host_without_time_or_room_is_left_alone():
 def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
     body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
     fleet = Fleet(stand_ins, 60.0, {"a": body})
-    care = Care(busy=forced)
-    (result,) = collect(
-        fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
-    )
+    result = fleet.collect(Care(busy=forced))["a"]
     assert len(result.recordings) == recorded
     assert any("busy" in line.reason for line in result.outcomes) is not forced
 
 
-@pytest.mark.parametrize("verb", ["run", "doctor"])
-def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
-    done = hprofiler(verb, "-j", "java", "-h", "a,b,c", "--max-hosts", "2")
+def test_more_hosts_than_allowed():
+    done = hprofiler("-j", "java", "-h", "a,b,c", "--max-hosts", "2")
     assert done.returncode == 2, done
     assert "3 hosts exceed the limit of 2" in done.stderr and "--max-hosts 3" in done.stderr
 
@@ -164,63 +153,21 @@ def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "then"),
-    [
-        (256, resource.RLIM_INFINITY, _OPEN_FILES),
-        (1024, 4096, 4096),
-        (4096, 4096, 4096),
-        (1 << 20, 1 << 20, 1 << 20),
-    ],
+    ("text", "cores"), [("0.1", 0.1), ("1024", 1024.0), *dict.fromkeys(["0.05", "nan", "1,5"]).items()]
 )
-def test_open_files_are_allowed_up_to_the_hard_limit(monkeypatch, soft, hard, then):
-    now = [(soft, hard)]
-    monkeypatch.setattr(resource, "getrlimit", lambda which: now[-1])
-    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: now.append(limits))
-    allow_many_open_files()
-    assert now[-1] == (then, hard)
+def test_processors_that_the_agent_may_use(text, cores):
+    assert care_options.care(parse(["-j", "java"])).agent_cpu == AGENT_CPU
+    if cores:
+        assert care_options.care(parse(["-j", "java", "--agent-cpu", text])).agent_cpu == cores
+    else:
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processors"):
+            numbers.cores(text)
 
 
-@pytest.mark.parametrize(("text", "cores"), [("0.1", 0.1), ("1", 1.0), ("2.5", 2.5), ("1024", 1024.0)])
-def test_numbers_of_processors(text, cores):
-    assert numbers.cores(text) == cores
-
-
-@pytest.mark.parametrize("text", ["0", "0.05", "-1", "1e3", "nan", "inf", "1025", "all", "", "1,5"])
-def test_what_is_no_number_of_processors(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processors"):
-        numbers.cores(text)
-
-
-@pytest.mark.parametrize("verb", ["run", "doctor"])
-def test_the_option(verb):
-    given = care_options.care(parse([verb, "-j", "java", "--agent-cpu", "0.5"]))
-    assert given.agent_cpu == 0.5
-    assert care_options.care(parse([verb, "-j", "java"])).agent_cpu == AGENT_CPU
-
-
-@pytest.mark.parametrize(("cores", "told"), [(99.0, True), (2.0, False)])
-def test_more_processors_than_the_host_has_are_no_limit(stand_ins, cores, told):
-    body = "hello(); found(); read()"
+def test_the_agent_is_told_its_limit(stand_ins):
+    body = """hello(); found(7); asked = prepare_request()
+outcome(7, "failed", "prepare", str(asked["agent_cpu"])); say("ready", processes=[]); read()"""
     fleet = Fleet(stand_ins, 60.0, {"a": body})
-    (result,) = collect(fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, care=Care(agent_cpu=cores))
-    reasons = [line.reason for line in result.outcomes if line.status is Status.DEGRADED]
-    assert reasons == (["--agent-cpu 99 has no effect: the host has 2 processors"] if told else [])
-
-
-def test_the_agent_gets_its_limit(stand_ins):
-    refusal = "say('outcome', pid=7, status='failed', stage='prepare', reason=str(asked), remedy='')"
-    body = "hello(); found(7); asked = prepare_request()['agent_cpu']; " + refusal
-    body += "; say('ready', processes=[]); read()"
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    (result,) = collect(
-        fleet.hosts,
-        ANY,
-        fleet.sampling,
-        fleet.reach,
-        fleet.sink,
-        fleet.listener,
-        fleet.stop,
-        Care(agent_cpu=0.25),
-    )
+    result = fleet.collect(Care(agent_cpu=0.25))["a"]
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
     assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]

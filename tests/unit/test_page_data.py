@@ -151,16 +151,3 @@ def test_each_value_of_one_profile_is_an_event(tmp_path):
     assert [(one["name"], one["unit"]) for one in record["events"]] == [("samples", "count")]
     assert (record["title"], record["threads"], record["hosts"][0]["name"]) == ("x <y>", [], "x <y>")
     assert carried(tmp_path / "x.html").columns == [{("[main]", "a", "b"): 3, ("a", "c"): 1}]
-
-
-def test_before_and_after_are_two_runs(tmp_path):
-    before, after = (Profile.from_bytes(text, "folded") for text in (b"a;b 3\na 1\n", b"a;b 1\na;c 7\n"))
-    before.diff(after, normalize=False).write(tmp_path / "x.html", title="x")
-    record = described(tmp_path / "x.html")
-    assert record["runs"] == ["before", "after"]
-    assert record["hosts"] == [{"name": "before", "run": 0}, {"name": "after", "run": 1}]
-    assert [one["process"] for one in record["columns"]] == [0, 1]
-    assert carried(tmp_path / "x.html").columns == [
-        {("a",): 1, ("a", "b"): 3},
-        {("a", "b"): 1, ("a", "c"): 7},
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 import time
 from dataclasses import replace
 
@@ -132,64 +131,20 @@ def test_a_killed_agent_is_reported_with_how_to_clean_up(fleet, tmp_path):
     assert of_process[0] is Status.FAILED and log.read_text() == "good"
 
 
-class Away(Named):
-    """Cannot be connected to a second time."""
+def test_the_second_ctrl_c_ends_the_waiting(fleet, tmp_path, monkeypatch):
+    class Away(Named):
+        """It can be connected to once."""
 
-    connects = 0
-    passes = staticmethod(lambda: None)
+        connects = 0
 
-    def connect(self):
-        Away.connects += 1
-        if Away.connects > 1:
-            Away.passes()
-            raise HostError("connect", "nobody answers")
+        def connect(self):
+            Away.connects += 1
+            if Away.connects > 1:
+                raise HostError("connect", "nobody answers")
 
-
-@pytest.fixture
-def away(fleet, tmp_path):
-    def make(cut=40):
-        Away.connects = 0
-        hosts = fleet(one=body(tmp_path, cut))
-        hosts.reach = type(hosts.reach)(Away, hosts.reach.binaries, timeout=60.0)
-        return hosts
-
-    return make
-
-
-def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypatch):
-    """Each attempt takes ten seconds of the thirty."""
-
-    def passes():
-        clock.now += 10
-
-    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 30.0)
-    monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(Away, "passes", staticmethod(passes))
-    (of_host,), of_process = lines(away().collect()["one"])
-    assert of_host[0] is Status.FAILED and "restored within 30 s: nobody answers" in of_host[2]
-    assert of_process[0] is Status.FAILED and "its host was lost" in of_process[2]
-    assert Away.connects == 4
-
-
-def stop_when_lost(hosts, times=1):
-    """Set once all hosts have heard that the user ends the recording."""
-    heard = threading.Event()
-
-    def listener(step):
-        hosts.progress.append(step)
-        if step.stage == "lost":
-            for _ in range(times):
-                hosts.stop.request()
-        if step.stage == "stop":
-            heard.set()
-
-    hosts.listener = listener
-    return heard
-
-
-def test_the_second_ctrl_c_ends_the_waiting(away, monkeypatch):
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 600.0)
-    hosts = away()
-    stop_when_lost(hosts, times=2)
+    hosts = fleet(one=body(tmp_path, 40))
+    hosts.reach = replace(hosts.reach, transport_for=Away)
+    hosts.listener = lambda step: step.stage == "lost" and [hosts.stop.request() for _ in range(2)]
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.base.errors import PicturesError
 from hprofiler.model import Status
-from hprofiler.model.event_names import OWN
 from hprofiler.report import make_report
 from hprofiler.report.page import PageData
 from hprofiler.report.text import hottest
 from tests.viewer.block import described, summaries, words
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
+from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 TWO = [
     ("big", {1: "a;hot 270\na;cold 30\n"}),
@@ -128,15 +123,6 @@ def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_
     assert not folder.cluster_dir.exists()
 
 
-def test_a_host_whose_name_climbs_stays_inside(tmp_path):
-    folder = make_run(
-        tmp_path / "run", [MadeHost("../../../etc", {1: "a 1\n"}), MadeHost("..", {1: "b 1\n"})]
-    )
-    make_report(folder.path)
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert len(list((folder.path / "hosts").iterdir())) == 2
-
-
 def test_the_hottest_as_plain_lines():
     profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
     assert hottest(profile.top(2), profile.total(), "cpu").splitlines() == [
@@ -144,12 +130,6 @@ def test_the_hottest_as_plain_lines():
         "  75.0%  75.0%  b",
         "  25.0%  25.0%  c\ufffd[0m",
     ]
-
-
-def test_the_hottest_of_events_that_end_in_classes_are_classes():
-    heads = {event: hottest((), 1, event).split()[-1] for event in OWN}
-    assert [event for event, head in heads.items() if head == "class"] == ["alloc", "live", "lock"]
-    assert set(heads.values()) == {"class", "method"}
 
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -177,48 +157,6 @@ def test_hosts_are_compared_by_the_total_of_the_answer(tmp_path):
     assert seconds(page) == ["Most on node1, where it takes 100 %, against 0 % on node2."]
 
 
-def test_hosts_are_compared_by_the_own_cost_of_the_answer(tmp_path):
-    page = page_of(tmp_path / "run", f"{OTHER} 600\n{JOB} 400\n", f"{OTHER} 580\n{JOB} 420\n")
-    assert seconds(page) == ["About the same on all 2 hosts: 58.0 % to 60.0 %."]
-
-
-def test_the_next_method_follows_where_the_answer_is_an_own_cost(tmp_path):
-    page = page_of(tmp_path / "one", f"{OTHER} 600\n{JOB} 400\n")
-    assert seconds(page) == ["Then Job.run (40.0 %)."]
-    assert seconds(page_of(tmp_path / "calls", f"{CLEAN} 700\n{OTHER} 300\n")) == []
-
-
-TIMINGS = {"connect": 0.312, "prepare": 1.5, "clean": 0.0}
-
-
-def ledger_of(
-    tmp_path: Path, host: dict[str, Any], recording: dict[str, Any], **made: Any
-) -> list[dict[str, Any]]:
-    """The ledger's lines; the host's record and each recording's have these members, too."""
-    folder = make_run(
-        tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"}, **made)], events=("cpu", "alloc")
-    )
-    run = content_of(folder)
-    run["hosts"][0].update(host)
-    for one in run["hosts"][0]["recordings"]:
-        one.update(recording)
-    rewrite(folder, run)
-    ledger = described(make_report(folder.path).page)["run"]["ledger"]
-    assert ledger["samples"]
-    lines: list[dict[str, Any]] = ledger["lines"]
-    return lines
-
-
-def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
-    host = {"bytes_sent": 2 << 20, "bytes_received": 300 << 10, "timings": TIMINGS}
-    recording = {"attach_seconds": 0.1234, "bytes_received": 2048}
-    events = {"alloc": {11: "main;byte[]_[i] 4096\n"}}
-    of_host, process = ledger_of(tmp_path, host, recording, events=events)
-    assert (of_host["status"], of_host["host"], of_host["sent"]) == ("ok", "n1", "300 KiB")
-    assert of_host["took"] == "2 MiB sent to it, connect 312 ms, prepare 1.5 s"
-    assert (process["samples"], process["attached"], process["sent"]) == ([41, 40, 3], "123 ms", "4 KiB")
-
-
 def test_a_process_that_the_page_has_no_room_for_is_in_no_sum(tmp_path, monkeypatch):
     add = PageData.add
 
@@ -234,13 +172,3 @@ def test_a_process_that_the_page_has_no_room_for_is_in_no_sum(tmp_path, monkeypa
     assert (problem.pid, "too many nodes" in problem.reason) == (3, True)
     assert report.events[0].total == 380
     assert (folder.path / "hosts/small/cpu.folded").read_text() == "a;cold 60\na;hot 20\n"
-
-
-def test_a_page_that_cannot_be_made_is_no_crash(tmp_path, monkeypatch):
-    def full(*_):
-        raise RuntimeError("too many frames")
-
-    monkeypatch.setattr("hprofiler.report.page.PageData.write", full)
-    with pytest.raises(PicturesError, match=r"cannot make the report of .*: too many frames") as caught:
-        make_report(two_hosts(tmp_path / "run").path)
-    assert "hosts" in caught.value.remedy

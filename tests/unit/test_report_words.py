@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
-from hprofiler.analysis.result import over_hosts
 from hprofiler.analysis.words import moment
 from hprofiler.model.measures import (
     amount,
@@ -118,13 +117,3 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
         "1 of 1 process on 1 of 1 host, 1 without a shell",
         True,
     )
-
-
-def test_what_stands_out_is_named_and_what_is_even_is_not():
-    plain = {"\u202f": " "}
-    uneven = over_hosts(0.2, {"a": 0.1, "b": 0.6}).translate(str.maketrans(plain))
-    assert uneven == "Most on b, where it takes 60.0 %, against 10.0 % on a."
-    even = over_hosts(0.2, {"a": 0.19, "b": 0.21}).translate(str.maketrans(plain))
-    assert even == "About the same on all 2 hosts: 19.0 % to 21.0 %."
-    mixed = over_hosts(0.2, {"a": 0.05, "b": 0.25, "c": 0.25}).translate(str.maketrans(plain))
-    assert mixed == "Between 5.0 % on a and 25.0 % on c."

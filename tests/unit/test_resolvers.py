@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import socket
-import sys
 from pathlib import Path
 
 import pytest
@@ -99,14 +97,6 @@ def test_hosts_file(tmp_path: Path) -> None:
         ("n2", "n2", None, None),
         ("gate", "gate", "root", 2222),
     ]
-
-
-def test_hosts_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
-    assert [host.name for host in resolve(TargetOptions(hosts_file="-")).hosts] == ["a", "b"]
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n-b\n")))
-    with pytest.raises(UsageError, match=r"^standard input:2: '-b' is not a host"):
-        resolve(TargetOptions(hosts_file="-"))
 
 
 FILE_ERRORS = [

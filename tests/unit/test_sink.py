@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -19,7 +17,6 @@ from tests.viewer.made_profile import made_profile
 HOST = Host("node/1", "localhost")
 PROCESS = Process("node/1", 7, 1, 0, "root", "executor 3", labels={"executor": "3"})
 RECORDING = Recording(PROCESS, "alloc", "async-profiler", "alloc", 524288, Samples(0, 2, 0), 1.0)
-CPU = replace(RECORDING, event="cpu")
 FOLDED = "[main];run;byte[]_[i] 4096\n[pool-N];run;char[]_[i] 1024\n"
 
 
@@ -54,15 +51,6 @@ def test_a_profile_becomes_pprof_with_its_labels(folder, sent):
     assert len(files(folder)) == 2, "nothing but it and run.json is left"
 
 
-def test_threads_are_labels_of_what_is_stored(folder, sent):
-    FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
-    stored = folder.profile_path("node/1", 7, "alloc")
-    without = Profile.read(stored).to_folded().decode().splitlines()
-    assert without == ["run;byte[]_[i] 1", "run;char[]_[i] 1"]
-    grouped = Profile.open(stored, threads="groups").to_folded("alloc_space").decode().splitlines()
-    assert grouped == ["[main];run;byte[]_[i] 4096", "[pool-N];run;char[]_[i] 1024"]
-
-
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-4], lambda data: b"", lambda data: b"HPT1" + b"\xff" * 99]
 )
@@ -93,12 +81,6 @@ def test_what_breaks_off_is_not_kept(folder, sent):
     assert files(folder) == ["run.json"]
 
 
-def test_a_raw_recording_lies_beside_its_profiles(folder):
-    FolderSink(folder).raw(HOST, PROCESS, "recording.jfr", iter([b"FLR", b"\0"]))
-    stored = folder.profile_path("node/1", 7, "cpu").with_name("recording.jfr")
-    assert stored.read_bytes() == b"FLR\0"
-
-
 def test_a_folder_that_cannot_be_written_is_named(folder, sent):
     folder.host_dir("node/1").parent.write_text("in the way")
     with pytest.raises(HostError, match=r"cannot write .*hosts") as caught:
@@ -111,42 +93,6 @@ def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
     with pytest.raises(ProfileError, match="more than 4194304"):
         sink.profile(HOST, cpu, pieces(bombs.deep(16_000_000)))
-
-
-TAKES = """
-import re, sys
-from pathlib import Path
-from hprofiler.base.errors import ProfileError
-from hprofiler.runfolder.sink import FolderSink
-from tests.unit.test_sink import CPU, HOST, RunFolder
-
-try:
-    print(FolderSink(RunFolder.create(Path(sys.argv[1]))).profile(HOST, CPU, iter([sys.stdin.buffer.read()])))
-except ProfileError as error:
-    print(error)
-print(re.search("VmHWM:.*", Path("/proc/self/status").read_text())[0])
-"""
-"""What a program of its own does with one profile, and what memory that took."""
-
-
-@pytest.mark.parametrize(
-    "bomb, sizes, said",
-    [
-        (bombs.modules, (12_000_000, 24_000_000), "names: more than 4194304"),
-        (bombs.long_names, (4000, 64_000), "bytes of names: more than 134217728"),
-    ],
-    ids=["more-names-than-nodes", "longer-names"],
-)
-def test_what_a_few_kilobytes_stand_for_takes_no_more_memory_than_it_may(tmp_path, bomb, sizes, said):
-    """The same as 24 bytes a module, or 14 copies of a name, took 1 GiB and more."""
-    sent = bomb(*sizes)
-    assert len(sent) < 256 << 10
-    done = subprocess.run(
-        [sys.executable, "-c", TAKES, str(tmp_path / "run")], input=sent, stdout=subprocess.PIPE, timeout=60
-    )
-    answer, memory = done.stdout.decode().splitlines()
-    assert said in answer
-    assert int(memory.split()[1]) >> 10 < 320, memory
 
 
 def test_amounts_that_cannot_be_spoil_no_sum(folder):

@@ -72,14 +72,6 @@ def test_added_keys_are_known_at_once_and_readable_by_ssh_keygen(tmp_path):
     assert "ssh-ed25519" in found.stdout
 
 
-@pytest.mark.parametrize("text", [line("h", KEY, "@cert-authority "), line("!h,h")])
-def test_a_line_that_does_not_make_the_key_known_does_not_keep_it_out(tmp_path, text):
-    file = tmp_path / "known_hosts"
-    file.write_text(text)
-    KnownHosts().add(file, "h", "ssh-ed25519", KEY)
-    assert KnownHosts().check([file], "h", KEY)[0] is Verdict.KNOWN
-
-
 def test_only_a_file_that_is_not_there_knows_nobody(tmp_path):
     (tmp_path / "file").write_text("")
     missing = [tmp_path / "none", tmp_path / "file/in/a/file"]

@@ -109,12 +109,6 @@ def test_who_accepts_new_host_keys(find, value, option, accept):
     assert find(f"StrictHostKeyChecking {value}\n", accept_new_host_keys=option).accept_new is accept
 
 
-def test_proxy_command_and_proxy_jump_none(find):
-    assert find("ProxyCommand nc %h %p # %n %%\n").proxy_command == "nc n1 22 # n1 %"
-    assert find("ProxyCommand none\n").proxy_command is None
-    assert find("Host n1\n ProxyJump none\nHost *\n ProxyJump gate\n").jumps == ()
-
-
 def test_jump_hosts_have_routes_of_their_own(tmp_path):
     file = tmp_path / "config"
     file.write_text("Host gate\n HostName gate.example\n Port 2022\n User carl\n ProxyJump outer\n")
@@ -128,26 +122,6 @@ def test_jump_hosts_have_routes_of_their_own(tmp_path):
         assert (named.hostname, named.port, named.user) == (host, port, "dora")
     with pytest.raises(HostError, match="ProxyJump"):
         finder.find_jump("b:many", None)
-
-
-def test_include_is_followed(find, tmp_path):
-    (tmp_path / "deep.conf").write_text("Host n1\n Port 2201\n")
-    assert find(f"Include {tmp_path}/deep.conf {tmp_path}/none*.conf\nUser right\n").port == 2201
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        "Port many\n",
-        "Include 'x\n",
-        "Nonsense\n",
-        "Match exec\n",
-    ],
-)
-def test_nonsense_is_an_error_of_the_host_with_a_remedy(find, config):
-    with pytest.raises(HostError) as caught:
-        find(config)
-    assert caught.value.stage == "connect" and "ssh_config" in caught.value.remedy
 
 
 def test_as_whom_and_where_to_a_connection_goes(tmp_path):

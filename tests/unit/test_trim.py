@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.app.run import RunResult
-from hprofiler.base.errors import SelectorError
 from hprofiler.cli.commands.run import print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.runfolder import Coverage
 from hprofiler.runfolder.schema import ProcessCoverage
-from hprofiler.selectors.rule_file import read_selector_file
 from hprofiler.selectors.selection import job_roots, load_selectors, parse_selector
 from tests.viewer.block import facts, summaries, words
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -93,11 +89,3 @@ def test_every_shipped_selector_but_java_names_roots():
         assert bool(selector.roots) == (name != "java"), name
         for root in selector.roots:
             assert re.fullmatch(r"[\w/$*.:]+", root) and re.match(r"\w", root), root
-
-
-@pytest.mark.parametrize("roots", ["[]", "{a: b}", "[3]", "['']"])
-def test_roots_that_are_none_are_refused(tmp_path, roots):
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"name: mine\nsummary: S\nany: [{{user: a}}]\nroots: {roots}\n")
-    with pytest.raises(SelectorError, match="roots"):
-        read_selector_file(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,23 +49,6 @@ MEANINGS = [
 def test_what_j_means(words: list[str], asked: str | None, selector: str | None) -> None:
     options = parse(words)
     assert (wanted(options).application, wanted(options).selector) == (asked, selector)
-
-
-def test_with_a_configuration_an_application_needs_no_c(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    assert wanted(parse(["-j", APP])).application == APP
-    assert wanted(parse(["-j", APP, "-h", "n1"])).application is None
-    assert wanted(parse(["-j", "spark-executor"])).application is None
-
-
-def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
-    whole = chosen.selector(parse(["-j", APP, *C]))
-    assert (whole.text, whole.kind, whole.native) == (APP, "containers", False)
-    assert chosen.selector(parse(["-j", APP, *C, "--engine", "perf"])).native
-    assert chosen.selector(parse(["-j", APP, *C, "--match", "spark-executor"])).kind == "rule"
 
 
 @pytest.mark.parametrize(
@@ -147,9 +129,3 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
         said = capsys.readouterr()
         assert said.out == "" and said.err == "no running application that matches user=nobody\n"
-
-
-def test_an_unknown_application_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:
-    with Server() as server:
-        assert main(["-j", APP, "-c", server.url, "-o", "never-made"]) == 4
-    assert f"does not know {APP}" in capsys.readouterr().err

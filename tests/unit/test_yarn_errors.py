@@ -19,7 +19,6 @@ from hprofiler.base.errors import UsageError
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.host_names import MAX_HOSTS
 from hprofiler.resolve.yarn import rest
-from hprofiler.resolve.yarn.locating import running_applications
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.http_server import make_certificate
 from tests.unit.yarn_server import (
@@ -56,11 +55,6 @@ def closed() -> Iterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
-
-
-def test_nobody_listens(closed: str) -> None:
-    error = refusal(closed)
-    assert error.reason == f"{closed}/ws/v1/cluster/apps/{APP} cannot be reached: Connection refused"
 
 
 def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,12 +143,6 @@ def test_standbys_only() -> None:
         assert refusal(f"{one.url},{two.url}").reason.startswith("no ResourceManager answers: http")
 
 
-def test_standbys_that_send_round_in_circles() -> None:
-    with Server() as one:
-        one.set({"*": Answer(b"", 307, {"Location": f"{one.url}/x"})})
-        assert "redirects too often" in refusal(one.url).reason
-
-
 # Rights
 
 
@@ -215,13 +203,6 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
 # Answers that are none
 
 
-def test_an_answer_that_is_too_long() -> None:
-    bounds = rest.Bounds(1 << 20, 30.0)
-    too_long = pytest.raises(YarnError, match="answered with more than 1 MiB")
-    with Server({"*": Answer(b"x" * (2 << 20))}) as server, too_long:
-        rest.Rest().get(server.url, None, bounds)
-
-
 @pytest.mark.parametrize("beginning", [b"HTTP/1.1 200 OK\r\nX-Long: ", b"HTTP/1.1 200 OK\r\n\r\n{"])
 def test_an_answer_without_end(beginning: bytes) -> None:
     """A byte now and then keeps a connection alive for ever, in its headers as in its body."""
@@ -246,14 +227,6 @@ def test_an_answer_without_end(beginning: bytes) -> None:
             server.join()
 
 
-def test_numbers_that_are_none() -> None:
-    """Python has no largest number, and what is told of it must be divided and shown."""
-    long = app(elapsedTime=10**400, allocatedMB=10**400, runningContainers=-1)
-    with Server({f"{CLUSTER}/apps": {"apps": {"app": [long]}}}) as server:
-        (told,) = running_applications("", YarnOptions(server.url))
-    assert (told.elapsed, told.memory_mb, told.containers) == (0, 0, 0)
-
-
 def test_more_nodes_than_there_are() -> None:
     """Those of a ResourceManager that is too old to list containers would each be asked."""
     nodes = [{"nodeHTTPAddress": f"n{n}:8042", "numContainers": 1} for n in range(MAX_HOSTS + 1)]
@@ -274,44 +247,6 @@ def test_nodes_that_are_no_hosts(node: str) -> None:
 
 
 # The command line's part
-
-
-@pytest.mark.parametrize(
-    "url", ["ftp://rm", "http://", "http://rm:port", "http://rm:99999", "http://r m", "http://[::"]
-)
-def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(UsageError, match=r"-c: .* is not an address of a ResourceManager"):
-        locate(url)
-
-
-def test_no_address_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UsageError, match="-c is empty"):
-        locate(" , ")
-    with pytest.raises(UsageError, match="no ResourceManager is configured"):
-        resolve(TargetOptions(application=APP))
-
-
-@pytest.mark.parametrize("location", ["http://[::", "file:///etc/passwd", "http://x:99999/"])
-def test_standbys_that_send_to_no_address(location: str) -> None:
-    with Server({"*": Answer(b"", 307, {"Location": location})}) as one:
-        assert refusal(one.url).reason.endswith("redirects to something that is not an address")
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "name", "value"),
-    [(302, b"", "Location", "{}/private"), (200, STANDBY, "Refresh", "3; url={}/private")],
-)
-def test_a_driver_sends_nowhere(status: int, body: bytes, name: str, value: str) -> None:
-    """It runs its user's code, and what is asked is asked from where that user may not be."""
-    with Server(small_cluster()) as manager, Server({"*": Answer([])}) as private:
-        headers = {name: value.format(private.url)}
-        manager.set({path: Answer(body, status, headers) for path in manager.paths if "/proxy/" in path})
-        (note,) = locate(manager.url).notes
-        assert private.asked == []
-    assert note.startswith("the Spark driver did not list its executors: http")
-    assert note.endswith(f"redirects to {private.url}/private, which is not a known ResourceManager")
 
 
 @pytest.mark.parametrize("named", ["{standby}", "{standby},{active}"])
@@ -340,3 +275,25 @@ def test_a_packed_answer_is_refused(status: int) -> None:
     with Server({"*": Answer(packed, 200, {"Content-Encoding": "gzip"})}) as server:
         server.set({f"{CLUSTER}/apps/{APP}": Answer(packed, status, headers)})
         assert refusal(server.url).reason.endswith("answered with compressed data")
+
+
+def test_an_answer_that_is_too_long() -> None:
+    bounds = rest.Bounds(1 << 20, 30.0)
+    too_long = pytest.raises(YarnError, match="answered with more than 1 MiB")
+    with Server({"*": Answer(b"x" * (2 << 20))}) as server, too_long:
+        rest.Rest().get(server.url, None, bounds)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "name", "value"),
+    [(302, b"", "Location", "{}/private"), (200, STANDBY, "Refresh", "3; url={}/private")],
+)
+def test_a_driver_sends_nowhere(status: int, body: bytes, name: str, value: str) -> None:
+    """It runs its user's code, and what is asked is asked from where that user may not be."""
+    with Server(small_cluster()) as manager, Server({"*": Answer([])}) as private:
+        headers = {name: value.format(private.url)}
+        manager.set({path: Answer(body, status, headers) for path in manager.paths if "/proxy/" in path})
+        (note,) = locate(manager.url).notes
+        assert private.asked == []
+    assert note.startswith("the Spark driver did not list its executors: http")
+    assert note.endswith(f"redirects to {private.url}/private, which is not a known ResourceManager")

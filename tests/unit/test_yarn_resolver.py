@@ -10,7 +10,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.yarn_server import (
@@ -58,27 +57,6 @@ def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
         **base, "node": "n2", "role": "executor", "executor": "1", PROCESS: "executor 1", "stage": "3, 7"
     }  # fmt: skip
     assert len(server.asked) == 5
-
-
-def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
-    foreign = container(9, "n9", identity="application_1700000000000_0043")
-    second = attempt(2)
-    server.set(
-        {
-            f"{CLUSTER}/apps/{APP}/appattempts": {
-                "appAttempts": {"appAttempt": [attempt(1, state="FAILED"), second, {"appAttemptId": "../x"}]}
-            },
-            f"{CLUSTER}/apps/{APP}/appattempts/{second['appAttemptId']}/containers": {
-                "container": [container(2, "n2"), foreign]
-            },
-        }
-    )
-    assert containers(locate(server)) == {"n2": [container_id(2)]}
-
-
-def test_a_map_that_does_nothing(server: Server) -> None:
-    notes = locate(server, host_map=parse_host_map("n9=a,n8=b")).notes
-    assert notes == ("--host-map names none of the hosts of the run (n1, n2)",)
 
 
 def test_names_that_ssh_knows_otherwise(server: Server) -> None:
@@ -139,17 +117,6 @@ def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) 
     assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
-@pytest.mark.parametrize(
-    "answer", [Answer(b"<html>", 200), Answer({}, 500), Answer(b"", 302, {"Location": "http://127.0.0.1:9/"})]
-)
-def test_a_driver_that_does_not_answer_costs_labels_alone(server: Server, answer: Answer) -> None:
-    server.set({f"{PROXY}/executors": answer})
-    located = locate(server)
-    assert len(located.hosts) == 2 and "role" not in located.hosts[1].containers[container_id(2)]
-    (note,) = located.notes
-    assert note.startswith("the Spark driver did not list its executors: ")
-
-
 def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
     """It may give labels of its own application's containers, and nothing else."""
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
@@ -174,28 +141,6 @@ def two(server: Server) -> Server:
     server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), other, {"id": "../../x", "name": "evil"}]}}})
     server.set(application_paths([container(1, "n5", identity=OTHER)], OTHER, applicationType="TEZ"))
     return server
-
-
-@pytest.mark.parametrize(
-    ("asked", "hosts"),
-    [
-        ("", ["n1", "n2"]),
-        ("name=NIGHTLY*", ["n1", "n2"]),
-        ("queue=nightly", ["n1", "n2"]),
-        ("queue=root.nightly,user=etl", ["n1", "n2"]),
-    ],
-)
-def test_by_filter(two: Server, asked: str, hosts: list[str]) -> None:
-    two.set(
-        {
-            f"{CLUSTER}/apps": {
-                "apps": {"app": [app()] if asked == "" else [app(), app(OTHER, name="x", queue="q")]}
-            }
-        }
-    )
-    located = locate(two, asked)
-    assert [host.name for host in located.hosts] == hosts
-    assert located.target.name == (f"yarn:{asked}" if asked else "every running application")
 
 
 def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
@@ -275,3 +220,41 @@ def node_containers() -> list[dict[str, Any]]:
         {"id": container_id(3), "state": "COMPLETE"},
         {"id": container_id(1, "application_1700000000000_0043"), "state": "RUNNING"},
     ]
+
+
+def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
+    foreign = container(9, "n9", identity="application_1700000000000_0043")
+    second = attempt(2)
+    server.set(
+        {
+            f"{CLUSTER}/apps/{APP}/appattempts": {
+                "appAttempts": {"appAttempt": [attempt(1, state="FAILED"), second, {"appAttemptId": "../x"}]}
+            },
+            f"{CLUSTER}/apps/{APP}/appattempts/{second['appAttemptId']}/containers": {
+                "container": [container(2, "n2"), foreign]
+            },
+        }
+    )
+    assert containers(locate(server)) == {"n2": [container_id(2)]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "hosts"),
+    [
+        ("", ["n1", "n2"]),
+        ("name=NIGHTLY*", ["n1", "n2"]),
+        ("queue=nightly", ["n1", "n2"]),
+        ("queue=root.nightly,user=etl", ["n1", "n2"]),
+    ],
+)
+def test_by_filter(two: Server, asked: str, hosts: list[str]) -> None:
+    two.set(
+        {
+            f"{CLUSTER}/apps": {
+                "apps": {"app": [app()] if asked == "" else [app(), app(OTHER, name="x", queue="q")]}
+            }
+        }
+    )
+    located = locate(two, asked)
+    assert [host.name for host in located.hosts] == hosts
+    assert located.target.name == (f"yarn:{asked}" if asked else "every running application")

@@ -170,7 +170,7 @@ pub(crate) fn check_no_options(
     match options {
         Some(options) if !options.is_empty() => {
             let (format, options) = (format.name(), options.keys());
-            let reason = format!("{format} is no picture: it has none of the options {options}");
+            let reason = format!("{format} is not a picture format: it has no options {options}");
             Err(PyTypeError::new_err(reason))
         }
         _ => Ok(()),

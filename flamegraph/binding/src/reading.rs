@@ -53,9 +53,11 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
 fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<(f64, f64)>> {
     let span: Option<(f64, f64)> = value.extract()?;
     match span {
-        Some((from, to)) if from > to || from.is_nan() || to.is_nan() => Err(
-            PyValueError::new_err(format!("time: from {from} to {to} seconds is no span")),
-        ),
+        Some((from, to)) if from > to || from.is_nan() || to.is_nan() => {
+            Err(PyValueError::new_err(format!(
+                "time: from {from} to {to} seconds is not a time range"
+            )))
+        }
         span => Ok(span),
     }
 }

@@ -61,6 +61,19 @@ impl<'a> Bytes<'a> {
         })
     }
 
+    /// All numbers of 8 bytes that follow.
+    pub(crate) fn u64s(self) -> impl Iterator<Item = u64> + use<'a> {
+        let big_endian = self.big_endian;
+        self.rest.chunks_exact(8).map(move |bytes| {
+            let number = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            if big_endian {
+                number.swap_bytes()
+            } else {
+                number
+            }
+        })
+    }
+
     /// The number `back` bytes before the end.
     pub(crate) fn u64_from_end(&self, back: usize) -> Option<u64> {
         let start = self.rest.len().checked_sub(back)?;

@@ -1,7 +1,7 @@
 // @ts-check
 /** Colours of frames by kind or by package, and the legend. */
 
-import { make, part } from "../controls/dom.js";
+import { filled, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
 
@@ -61,16 +61,12 @@ export class Coloring {
    */
   shadesOf(part, names) {
     if (this.by === "kind") return this.families[part];
-    return (this.packages[part] ??= this.shades(packageHue(packagesOf(names).labels[part] ?? "")));
-  }
-
-  /**
-   * @param {number} part
-   * @param {string[]} names
-   */
-  labelOf(part, names) {
-    if (this.by === "kind") return FAMILIES[FAMILY_KEYS[part]].label;
-    return packagesOf(names).labels[part] || "Other";
+    if (this.packages[part]) return this.packages[part];
+    const label = packagesOf(names).labels[part] ?? "";
+    let hash = 7;
+    for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
+    const color = label ? { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 } : GREY;
+    return (this.packages[part] = this.shades(color));
   }
 
   /** @param {{hue: number, saturation: number}} family */
@@ -82,12 +78,12 @@ export class Coloring {
   }
 
   /**
-   * What each colour that is drawn stands for; what costs most by itself first.
+   * What the colours of the profile stand for; the highest self cost first.
    * @param {Profile} profile
    * @returns {Part[]}
    */
   parts(profile) {
-    const { self: [self], total: [total], end, count } = profile;
+    const { self, total, end, count } = profile;
     /** @type {{part: number, self: number, total: number, covered: number}[]} */
     const sums = [];
     for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
@@ -100,18 +96,13 @@ export class Coloring {
       sum.covered = end[node];
       sum.total += total[node];
     }
+    const { names } = profile;
+    const labelOf = (/** @type {number} */ part) =>
+      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label : packagesOf(names).labels[part] || "Other";
     return sums
-      .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
+      .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
       .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
   }
-}
-
-/** @param {string} label */
-function packageHue(label) {
-  if (!label) return GREY;
-  let hash = 7;
-  for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
-  return { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 };
 }
 
 const MOST = 14;
@@ -123,26 +114,15 @@ const MOST = 14;
 export function showLegend(profile, coloring) {
   const parts = coloring.parts(profile);
   const whole = profile.sum();
-  const items = parts.slice(0, MOST).map(({ color, label, self, total }) => {
-    const element = item(color, label, percent(self, whole));
-    element.title = `${percent(self, whole)} by itself; on ${percent(total, whole)} of all stacks`;
-    return element;
-  });
   const others = parts.slice(MOST);
-  const left = others.reduce((sum, { self }) => sum + self, 0);
-  if (others.length) items.push(item(coloring.rest, `${others.length} others`, percent(left, whole)));
-  part("legend", HTMLUListElement).replaceChildren(make("li", "", "By itself:"), ...items);
-}
-
-/**
- * @param {string} color
- * @param {string} label
- * @param {string} share
- */
-function item(color, label, share) {
-  const element = make("li");
-  const swatch = make("i");
-  swatch.style.background = color;
-  element.append(swatch, make("bdi", "", label), " ", make("b", "", share));
-  return element;
+  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1 };
+  for (const { self } of others) rest.self += self;
+  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ color, label, self, total }) => {
+    const swatch = make("i");
+    swatch.style.background = color;
+    const item = filled("li", "", swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole)));
+    if (total >= 0) item.title = `${percent(self, whole)} self; on ${percent(total, whole)} of all stacks`;
+    return item;
+  });
+  part("legend", HTMLUListElement).replaceChildren(make("li", "", "Self:"), ...items);
 }

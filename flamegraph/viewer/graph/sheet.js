@@ -1,5 +1,5 @@
 // @ts-check
-/** What a graph is drawn on: as large as its place on the page, of no size while hidden, as long as it takes on paper. */
+/** The canvas of a graph: as large as its place on the page, tiny while hidden, as long as the graph on paper. */
 
 import { make } from "../controls/dom.js";
 
@@ -15,9 +15,9 @@ export class Sheet {
     /** In CSS pixels, as the height is. */
     this.width = 0;
     this.height = 0;
-    /** On paper nothing scrolls: it is as long as the picture. */
+    /** On paper nothing scrolls: it is as long as the graph. */
     this.unrolled = false;
-    /** Not on the page: what is not shown cannot be scrolled. */
+    /** Not on the page. */
     this.away = true;
     this.scroller.id = `${id}-scroller`;
     this.scroller.tabIndex = 0;
@@ -25,7 +25,7 @@ export class Sheet {
     this.scroller.setAttribute("aria-label", label);
     this.scroller.append(this.canvas, this.spacer);
     this.canvas.id = `${id}-canvas`;
-    this.release();
+    this.leave();
   }
 
   /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
@@ -37,20 +37,15 @@ export class Sheet {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (this.away) this.release();
+    if (this.away) this.leave();
     if (this.away || (same && !shown)) return false;
     this.resize(width, height);
     return true;
   }
 
-  /** It is not on the page from now on. */
+  /** It is not on the page any more. The canvas is made tiny, because it takes several megabytes. */
   leave() {
     this.away = true;
-    this.release();
-  }
-
-  /** A hidden picture is made tiny: a canvas takes several megabytes. */
-  release() {
     this.canvas.width = this.canvas.height = 1;
   }
 

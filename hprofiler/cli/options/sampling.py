@@ -79,14 +79,14 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--alloc-interval",
         type=numbers.size,
         metavar="SIZE",
-        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: set by each JVM's "
-        "allocation rate; nativemem 512k)",
+        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: chosen from each "
+        "JVM's allocation rate; nativemem 512k)",
     )
     group.add_argument(
         "--lock-threshold",
         type=numbers.time,
         metavar="TIME",
-        help="lock: one sample per this much time waited; every longer wait is recorded (default 10us)",
+        help="lock: time waited per sample; every longer wait is recorded (default 10us)",
     )
     group.add_argument(
         "--wall-interval",

@@ -22,7 +22,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--match",
         metavar="SELECTOR",
-        help="of the application or the pods, profile only the processes that match",
+        help="profile only the matching processes of the application or the pods",
     )
     group.add_argument(
         "--host-map",

@@ -29,7 +29,7 @@ use super::modules::Modules;
 use super::off_cpu::OffCpu;
 use super::processes::{Bounds, Processes};
 use super::records::Records;
-use super::stacks::{StackId, StackTree, Walker};
+use super::stacks::{LastStacks, StackId, StackTree, Walker};
 use super::tally::Tally;
 use crate::profile::{Limits, Profile, Result, Unknown};
 use crate::symbols::JitMaps;
@@ -166,6 +166,7 @@ pub struct Live {
     pub(super) modules: Modules,
     pub(super) stacks: StackTree,
     pub(super) walker: Walker,
+    pub(super) last: LastStacks,
     pub(super) groups: Groups,
     pub(super) tallies: Vec<Tally>,
     pub(super) off_cpu: OffCpu,
@@ -229,6 +230,7 @@ impl Live {
             modules: Modules::new(limits.mappings),
             stacks: StackTree::new(limits.nodes, limits.places),
             walker: Walker::default(),
+            last: LastStacks::default(),
             off_cpu: OffCpu::new(limits.threads),
             lost_records: 0,
             lost_samples: 0,

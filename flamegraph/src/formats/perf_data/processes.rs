@@ -56,7 +56,8 @@ impl Default for Bounds {
     }
 }
 
-/// A process's mappings, and a number that changes when they do.
+/// A process's mappings, and a number that changes when an address that was mapped becomes another place. Processes
+/// with the same number agree on every mapped address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mapped {
     pub(crate) space: Space,
@@ -225,11 +226,13 @@ impl Processes {
             self.left_out += 1;
             return;
         }
-        self.generations += 1;
         let mapped = self.mapped.entry(pid).or_default();
         self.held -= mapped.own();
-        mapped.generation = self.generations;
-        mapped.space.insert(mapping);
+        let is_shared = mapped.generation == 0 || mapped.space.is_shared();
+        if mapped.space.insert(mapping) || is_shared {
+            self.generations += 1;
+            mapped.generation = self.generations;
+        }
         self.held += mapped.own();
     }
 
@@ -238,9 +241,10 @@ impl Processes {
             self.left_out += 1;
             return;
         }
-        self.generations += 1;
-        self.kernel.generation = self.generations;
-        self.kernel.space.insert(mapping);
+        if self.kernel.space.insert(mapping) {
+            self.generations += 1;
+            self.kernel.generation = self.generations;
+        }
     }
 
     /// Whether so many more mappings may be held. Processes that ended go first, once they are many enough to be

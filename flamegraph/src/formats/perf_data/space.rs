@@ -41,15 +41,18 @@ impl Space {
         Arc::strong_count(&self.mappings) > 1
     }
 
-    /// Maps over whatever was there; of older mappings stays what the new one leaves.
-    pub(crate) fn insert(&mut self, new: Mapping) {
+    /// Maps over whatever was there; of older mappings stays what the new one leaves. Whether an address that was
+    /// mapped is another place now.
+    pub(crate) fn insert(&mut self, new: Mapping) -> bool {
         if new.start >= new.end {
-            return;
+            return false;
         }
         let all = Arc::make_mut(&mut self.mappings);
         let first = all.partition_point(|old| old.end <= new.start);
         let behind = all.partition_point(|old| old.start < new.end);
         let cut = &all[first..behind];
+        let place = |mapping: &Mapping| (mapping.module, mapping.shift);
+        let changes = cut.iter().any(|old| place(old) != place(&new));
         let before = cut.first().filter(|old| old.start < new.start);
         let before = before.map(|&old| Mapping {
             end: new.start,
@@ -62,6 +65,7 @@ impl Space {
         });
         let pieces = before.into_iter().chain([new]).chain(after);
         all.splice(first..behind, pieces);
+        changes
     }
 
     pub(crate) fn find(&self, ip: u64) -> Option<&Mapping> {
@@ -84,7 +88,7 @@ mod tests {
             let start = u64::from(number * 7919 % 251);
             let end = start + u64::from(number * 31 % 40);
             let parent = space.clone();
-            space.insert(Mapping {
+            let changes = space.insert(Mapping {
                 start,
                 end,
                 shift: 0,
@@ -95,6 +99,8 @@ mod tests {
                 (0..300).map(module).collect()
             };
             assert_eq!(modules(&parent), table);
+            let covered = &table[start as usize..(end as usize).max(start as usize)];
+            assert_eq!(changes, covered.iter().any(Option::is_some));
             table[start as usize..end as usize].fill(Some(number));
             assert_eq!(modules(&space), table);
         }

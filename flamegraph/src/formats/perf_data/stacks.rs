@@ -1,5 +1,6 @@
 //! From the addresses of samples to trees of places, one tree for each group of threads; callers stand above callees.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
@@ -45,12 +46,12 @@ pub(super) fn pointers(
     pointers: &mut Vec<Pointer>,
 ) {
     pointers.clear();
-    let Some(mut chain) = chain else {
+    let Some(chain) = chain else {
         pointers.push(generations.pointer(ip, mode));
         return;
     };
     let mut mode = Mode::User;
-    while let Some(ip) = chain.u64() {
+    for ip in chain.u64s() {
         match ip {
             KERNEL => mode = Mode::Kernel,
             USER => mode = Mode::User,
@@ -207,19 +208,8 @@ const MOST_ADDRESSES: usize = 1 << 18;
 pub(super) struct LastStack {
     pub(super) pid: u32,
     pub(super) comm: Arc<str>,
-    root: StackId,
-    path: Vec<(Pointer, StackId)>,
-}
-
-impl LastStack {
-    pub(super) fn new(pid: u32, comm: Arc<str>, root: StackId) -> LastStack {
-        LastStack {
-            pid,
-            comm,
-            root,
-            path: Vec::new(),
-        }
-    }
+    pub(super) root: StackId,
+    pub(super) path: Vec<(Pointer, StackId)>,
 }
 
 /// Where the symbols of a file are. One spot of each is enough: with one for each address the tree is many times
@@ -230,28 +220,30 @@ pub(super) struct FileSymbols<'a> {
     pub(super) script: &'a Script,
 }
 
+/// The last stacks of threads.
+#[derive(Default)]
+pub(super) struct LastStacks(HashMap<u32, LastStack>);
+
+impl LastStacks {
+    /// The entry of a thread. Every so often all threads are forgotten.
+    pub(super) fn entry(&mut self, tid: u32) -> Entry<'_, u32, LastStack> {
+        if self.0.len() > MOST_THREADS {
+            self.0.clear();
+        }
+        self.0.entry(tid)
+    }
+}
+
 /// Finds nodes, and remembers what it found.
 #[derive(Default)]
 pub(super) struct Walker {
     spots: HashMap<(u64, u32, Mode), SpotId>,
     by_symbol: HashMap<Key, SpotId>,
-    last: HashMap<u32, LastStack>,
     /// The sample's pointers, leaf first.
     pub(super) pointers: Vec<Pointer>,
 }
 
 impl Walker {
-    pub(super) fn take_last(&mut self, tid: u32) -> Option<LastStack> {
-        self.last.remove(&tid)
-    }
-
-    pub(super) fn keep_last(&mut self, tid: u32, last: LastStack) {
-        if self.last.len() >= MOST_THREADS {
-            self.last.clear();
-        }
-        self.last.insert(tid, last);
-    }
-
     /// The node of `pointers` in a thread with this stack before; `None` when there is no room for it.
     pub(super) fn node(
         &mut self,
@@ -302,6 +294,10 @@ impl Walker {
         };
         if let Some(symbol) = symbol {
             self.by_symbol.insert(symbol, spot);
+        }
+        // What is mapped there later does not change the generation.
+        if place.module == NOWHERE && mode != Mode::Other {
+            return Some(spot);
         }
         if self.spots.len() >= MOST_ADDRESSES {
             self.spots.clear();

@@ -1,5 +1,6 @@
 //! Taking in the records of the stream.
 
+use std::collections::hash_map::Entry;
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
@@ -119,13 +120,23 @@ impl Live {
     /// The node of the walker's pointers, below that of the thread's group.
     fn stack_of(&mut self, pid: u32, tid: u32, header: &Header) -> Option<StackId> {
         let comm = self.processes.comm(tid);
-        let mut last = match self.walker.take_last(tid) {
-            Some(last) if last.pid == pid && last.comm == comm => last,
-            _ => {
+        let last = match self.last.entry(tid) {
+            Entry::Occupied(last) if last.get().pid == pid && last.get().comm == comm => {
+                last.into_mut()
+            }
+            entry => {
                 let group = self.groups.of(&comm, pid, tid)?;
                 let of = if self.script.is_some() { 0 } else { pid };
                 let root = self.stacks.root(Root { pid: of, group })?;
-                LastStack::new(pid, comm, root)
+                let path = Vec::new();
+                entry
+                    .insert_entry(LastStack {
+                        pid,
+                        comm,
+                        root,
+                        path,
+                    })
+                    .into_mut()
             }
         };
         // A pipe may say what its modules are behind the samples, and a log has the samples' own addresses.
@@ -137,9 +148,7 @@ impl Live {
             script,
         });
         let (processes, stacks) = (&self.processes, &mut self.stacks);
-        let node = self.walker.node(&mut last, processes, stacks, symbols);
-        self.walker.keep_last(tid, last);
-        node
+        self.walker.node(last, processes, stacks, symbols)
     }
 
     fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {

@@ -286,10 +286,7 @@ impl<'a> Base<'a> {
             return (State::Left, format!("no session holds it{also}"));
         }
         match sweep.ended.iter().any(|session| name.contains(session)) {
-            true => (
-                State::Left,
-                format!("an agent that is left over holds it{also}"),
-            ),
+            true => (State::Left, format!("a leftover agent holds it{also}")),
             false => used("a session holds it"),
         }
     }
@@ -329,7 +326,7 @@ impl<'a> Base<'a> {
     ) -> Result<(), String> {
         // Locked until it is gone, so that no session starts to use it.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err("a session uses it by now".to_owned());
+            return Err("a session has started to use it".to_owned());
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {

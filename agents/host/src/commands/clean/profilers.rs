@@ -86,7 +86,7 @@ impl Jvm<'_> {
         // It is left over only if all folders of sessions could be read.
         match unseen {
             Some(unseen) => Err(Failure::plain(unseen)),
-            None => Ok(Some((State::Left, "it records for no session".to_owned()))),
+            None => Ok(Some((State::Left, "no hprofiler session uses it".to_owned()))),
         }
     }
 
@@ -117,7 +117,7 @@ impl Jvm<'_> {
 
     fn stop(&self, library: &str) -> Result<(), Failure> {
         if is_in_use(&self.namespaces, &status_file(self.target)).map_err(Failure::plain)? {
-            return Err(Failure::plain("a session uses it by now"));
+            return Err(Failure::plain("a session has started to use it"));
         }
         self.load(library, &plan::stop("/dev/null"))?;
         match self.load(library, &plan::status("/dev/null"))? {

@@ -303,7 +303,7 @@ fn others_profile(pid: i32, sign: &str) -> Failure {
 
 fn out_of_reach(pid: i32, library: &str) -> Failure {
     Failure::new(
-        format!("process {pid} is sampled, or was, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
+        format!("process {pid} seems to be or to have been sampled by another async-profiler, which cannot be asked: {library} was deleted or replaced"),
         "wait for its end, or restart the JVM",
     ).coded(Code::OtherProfiler)
 }

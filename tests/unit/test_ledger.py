@@ -1,0 +1,186 @@
+"""The ledger: causes that the cluster manager names, lines on the terminal, codes in the reference page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hprofiler.cli.terminal.ledger import (
+    host_records,
+    print_failures,
+    print_reasons,
+)
+from hprofiler.collect import with_causes
+from hprofiler.model import Host, HostResult, Note, Outcome, Process, Recording, Samples, Status
+
+LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
+WITH_IT = f"its host was lost: {LOST.reason}"
+PROCESS = Outcome("web", Status.FAILED, "record", WITH_IT, pid=1, label="Main", lost=True)
+DELETED = Outcome("web", Status.DEGRADED, "record", "the pod was deleted during the recording")
+
+
+def explained(line: Outcome, said: str) -> Outcome:
+    notes = (Note("", DELETED.reason), Note("", said))
+    return replace(line, reason=f"{DELETED.reason}; {said}", notes=notes)
+
+
+def test_the_cause_goes_before_the_effect() -> None:
+    line, process = with_causes([LOST, PROCESS], [DELETED])
+    assert line.reason == f"{DELETED.reason}; {LOST.reason}" and line.remedy == "try again"
+    assert process.reason == f"its host was lost: {DELETED.reason}"
+    assert process.lost and not line.lost
+
+
+def test_a_lost_process_is_not_known_by_its_reason() -> None:
+    """They may be the agent's."""
+    own = replace(PROCESS, lost=False)
+    (line,) = with_causes([own], [DELETED])
+    assert line.reason == f"{DELETED.reason}; {own.reason}" and not line.lost
+
+
+def test_what_explains_nothing_is_a_line_of_its_own() -> None:
+    fine = replace(PROCESS, status=Status.OK, reason="")
+    assert with_causes([fine], [DELETED]) == (fine, DELETED)
+    began = replace(DELETED, stage="find", reason="web-2 started during the recording")
+    for stage in ("connect", "push", "find", "prepare"):
+        shut = replace(LOST, stage=stage)
+        assert with_causes([shut], [DELETED, began]) == (shut, DELETED, began)
+    assert with_causes([LOST], [began]) == (LOST, began)
+
+
+def test_on_a_node_the_cause_goes_to_the_process_of_the_pod() -> None:
+    own = replace(PROCESS, host="node1", label="web", lost=False, gone=True, reason="process 7 has ended")
+    other = replace(own, label="api", pid=2)
+    assert with_causes([own, other], [ON_NODE]) == (
+        explained(own, "process 7 has ended"),
+        other,
+    )
+
+
+ON_NODE = replace(
+    DELETED, host="node1", reason=f"web: {DELETED.reason}", label="web", notes=(Note("", DELETED.reason),)
+)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_on_a_node_only_an_end_is_explained(gone: bool) -> None:
+    """Its words are not asked for it: they may be anything."""
+    said = "no timers" if gone else "process 7 has ended"
+    line = Outcome("node1", Status.DEGRADED, "record", said, pid=7, label="web", gone=gone)
+    told = with_causes([line], [ON_NODE])
+    assert told == ((explained(line, said),) if gone else (line, ON_NODE))
+
+
+def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostResult:
+    lines = tuple(
+        Outcome("n1", status, "record", reason, "", pid, code=code) for pid, reason in enumerate(reasons, 1)
+    )
+    return HostResult(Host("n1", "n1"), None, (), lines)
+
+
+@pytest.mark.parametrize(
+    ("code", "reasons", "told"),
+    [
+        ("", ["", ""], []),
+        ("", ["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        ("no-timer", ["user frames only", "user frames only"], ["note: 2 processes: user frames only"]),
+        ("interval", ["every 1 MiB", "every 2 MiB"], ["note: 2 alike, such as n1 pid 1: every 1 MiB"]),
+        ("failed", ["exit code 1", "exit code 1"], [f"note: n1 pid {pid}: exit code 1" for pid in (1, 2)]),
+        (
+            "",
+            [f"reason {n}" for n in range(1, 8)],
+            [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]
+            + ["note: 2 more such notes are in the report"],
+        ),
+    ],
+)
+def test_reasons_of_one_code_are_one_note(
+    code: str, reasons: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_reasons([host(*reasons, code=code), host("failed", status=Status.FAILED)])
+    assert capsys.readouterr().err.splitlines() == told
+
+
+def failed(number: int, reason: str, remedy: str = "", code: str = "", pid: int | None = None) -> Outcome:
+    return Outcome(f"n{number}", Status.FAILED, "find", reason, remedy, pid, code=code)
+
+
+def test_alike_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = [failed(number, "interrupted", code="interrupted") for number in range(9)]
+    print_failures([*outcomes, failed(9, "no sh", "mend it")], "report.html")
+    assert capsys.readouterr().err.splitlines() == [
+        "not recorded:",
+        "  n0, n1, n2 and 6 more: interrupted",
+        "  n9: no sh",
+        "    mend it",
+    ]
+    others = [failed(1, f"process {pid} is root's", "become root", "not-permitted", pid) for pid in (5, 6)]
+    print_failures(others, "report.html")
+    assert capsys.readouterr().err.splitlines() == [
+        "not recorded:",
+        "  2 alike, such as n1 pid 5: process 5 is root's",
+        "    become root",
+    ]
+    print_failures([failed(number, f"reason {number}") for number in range(23)], "report.html")
+    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see report.html"
+    print_failures([], "report.html")
+    assert capsys.readouterr().err == ""
+
+
+def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
+    made = host("fell back to perf")
+    process = Process("n1", 1, 7, 0, "app", "java")
+    recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(3, 2, 1), 1.0)
+    recording = replace(recording, attach_seconds=0.2, bytes_received=99)
+    result = HostResult(made.host, None, (recording,), made.outcomes, {"connect": 0.25004}, 7, 8)
+    (record,) = host_records([result])
+    assert record == {
+        "host": "n1",
+        "timings": {"connect": 0.25},
+        "bytes_sent": 7,
+        "bytes_received": 8,
+        "outcomes": [
+            {
+                **{"pid": 1, "status": "ok", "stage": "record", "reason": "fell back to perf", "remedy": ""},
+                **{"code": "", "parameters": {}},
+                "seconds": None,
+            }
+        ],
+        "recordings": [
+            {
+                **{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10},
+                **{"seconds": 1.0, "samples": {"expected": 3, "taken": 2, "lost": 1}},
+                **{"attach_seconds": 0.2, "bytes_received": 99},
+            }
+        ],
+    }
+
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch")
+
+
+def agent_codes() -> set[str]:
+    source = (ROOT / "agents/host/src/wire/outcome.rs").read_text()
+    body = re.search(r"pub enum Code \{(.*?)\n\}", source, re.DOTALL)
+    assert body
+    names = re.findall(r"^    (\w+),", body[1], re.MULTILINE)
+    return {re.sub(r"(?<!^)([A-Z])", r"-\1", name).lower() for name in names}
+
+
+def coordinator_codes() -> set[str]:
+    sources = [path.read_text() for path in (ROOT / "hprofiler").rglob("*.py")]
+    given = {
+        code for source in sources for code in re.findall(r'\b(?:usual_)?code ?= ?"([a-z0-9-]+)"', source)
+    }
+    return given | {f"{stage}-failed" for stage in STAGES} | {"unknown", "profile-unusable"}
+
+
+def test_the_reference_page_has_every_code_once() -> None:
+    page = (ROOT / "docs/reference/outcomes.md").read_text()
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == agent_codes() | coordinator_codes()
