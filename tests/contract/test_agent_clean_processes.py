@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import Agent, leftovers, of_pid
-from tests.contract.conftest import OTHER_USER, as_user, is_profiled, perf_at_work, still
-from tests.lab import procs
+from tests.contract.conftest import OTHER_USER, as_user, is_profiled, still
 from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: agents and JVMs of other users")
@@ -91,13 +90,6 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, new_agent,
     wait_for("nothing of it", lambda: not leftovers())
 
 
-def test_an_agent_that_lives_goes_on(another_version, agent):
-    other = another_version(lease=30)
-    assert of_pid(agent.leftovers(), other.process.pid)["agent"]["state"] == "used"
-    assert other.process.pid not in agent.clean()["ended"]
-    assert other.bye() == 0
-
-
 def test_jvms_that_a_user_may_not_look_into_are_counted(new_agent, burn):
     burn()
     cleaner = new_agent(user=OTHER_USER)
@@ -131,19 +123,6 @@ def test_what_only_has_the_name_of_an_agent_is_not_ended(agent, tmp_path):
         assert str(OTHER_USER) in states[1]["reason"]
         assert not agent.clean()["ended"]
         assert [one.poll() for one in (own, other)] == [None] * 2
-
-
-@pytest.mark.nightly
-def test_a_perf_ends_with_its_agent_even_if_it_was_stopped(new_agent, agent, burn):
-    """Told by the kernel: there is nothing for `clean` to do."""
-    killed = new_agent()
-    killed.begin(burn(), engine="perf", duration=60)
-    perf = perf_at_work(killed)
-    family = [one for pid in (perf.pid, *procs.family(perf.pid)) if (one := procs.Identity.of(pid))]
-    perf.suspend()
-    killed.kill()
-    wait_for("the end of all of them", lambda: not any(one.alive() for one in family))
-    assert not agent.clean()["failed"] and not own_folders(agent.leftovers(), killed)
 
 
 # An agent that is killed while the JVM, which stands still, has yet to answer the start command.

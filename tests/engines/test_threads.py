@@ -1,10 +1,9 @@
-"""JVMs that end, and JVMs of many threads."""
+"""JVMs of many threads."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Runner, near, points
 
@@ -40,23 +39,3 @@ def test_the_waits_of_many_threads(record: Runner, zoo: Zoo, threads: int, inter
     assert slower >= 1
     assert slower < 1.05 or "could not keep up" in run.told(jvm), (slower, run.told(jvm))
     assert run.cpu_seconds_agree(jvm)
-
-
-@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-def test_many_jvms_at_once(record: Runner, many: list[Truth], engine: str) -> None:
-    """All end together, and are read and folded in turn."""
-    run = record(many, "--engine", engine, seconds=3)
-    for jvm in many:
-        assert run.recording(jvm)["engine"] == engine
-        assert run.cpu_seconds_agree(jvm)
-        assert run.stacks(jvm, "cpu", "samples").of("[truth-cpu-") > 0
-    assert run.record["coverage"]["processes"] == {
-        "found": len(many),
-        "recorded": len(many),
-        "short": 0,
-    }
-
-
-@pytest.fixture(scope="module")
-def many(zoo: Zoo) -> list[Truth]:
-    return zoo.jvms(12, "cpu=0.06", heap="32m", options=["-XX:+PreserveFramePointer"])
