@@ -86,7 +86,10 @@ impl Jvm<'_> {
         // It is left over only if all folders of sessions could be read.
         match unseen {
             Some(unseen) => Err(Failure::plain(unseen)),
-            None => Ok(Some((State::Left, "no hprofiler session uses it".to_owned()))),
+            None => Ok(Some((
+                State::Left,
+                "no hprofiler session uses it".to_owned(),
+            ))),
         }
     }
 
