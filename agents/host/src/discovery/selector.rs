@@ -1,3 +1,5 @@
+//! What a user asked for, and which processes it matches.
+
 use std::collections::{BTreeMap, HashSet};
 
 use regex::{Regex, RegexBuilder};

@@ -219,6 +219,3 @@ fn offered(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Option<Unix
     sendmsg(&keeper, &text, &mut ancillary, SendFlags::NOSIGNAL).ok()?;
     Some(keeper)
 }
-
-#[cfg(test)]
-mod tests;

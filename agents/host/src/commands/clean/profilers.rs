@@ -16,6 +16,7 @@ use crate::wire::leftovers::{Done, Kind, Leftover, State};
 use crate::wire::outcome::Failure;
 
 const ANSWER: Duration = Duration::from_secs(10);
+
 /// A JVM that has libraries of ours.
 struct Jvm<'a> {
     target: &'a Target,

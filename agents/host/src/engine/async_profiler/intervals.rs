@@ -182,6 +182,7 @@ fn amount(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn collections_tell_what_was_allocated_between() {
         let young = |used, collections| Young {

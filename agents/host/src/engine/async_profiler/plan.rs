@@ -227,6 +227,7 @@ fn plain(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::wire::sampling::Sampling;
+
     fn plan(events: &str, kernel: bool) -> Plan {
         let sampling = Sampling::of(events);
         let alloc = || (1 << 20, Note::plain("chosen"));

@@ -222,20 +222,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_files_are_told_by_their_names() {
-        let path = std::env::temp_dir().join(format!("hprofiler-open-{}", std::process::id()));
-        let file = File::create(&path).unwrap();
-        let is_open = || {
-            let files = Target::own().open_files().unwrap();
-            files.flatten().any(|name| path == *name)
-        };
-        assert!(is_open());
-        drop(file);
-        assert!(!is_open());
-        std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
     fn what_cannot_be_seen_has_not_ended() {
         let start_time = stat::own().unwrap().start_time;
         let stat = read_text("/proc/self/stat", 4096).unwrap();
