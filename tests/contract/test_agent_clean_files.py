@@ -164,7 +164,7 @@ def test_a_user_cleans_up_after_itself_alone(new_agent, plant):
     assert theirs.exists()
 
 
-def test_what_agents_keep_is_removed_with_all_and_that_of_other_users_stays(agent, private, plant):
+def test_the_agents_own_cache_is_removed_and_other_users_stay(agent, private, plant):
     user = OTHER_USER + 2
     cache = plant(f".hprofiler-{user}", user)
     write(cache / (HASH * 4), user)

@@ -50,7 +50,7 @@ def another_version(agent_binary):
         yield start
 
 
-def test_a_killed_agent_is_listed_by_what_it_left_and_removed_by_that_list(new_agent, agent, burn):
+def test_leftovers_of_a_killed_agent_are_listed_and_removed(new_agent, agent, burn):
     burner, killed = burn(user=OTHER_USER), new_agent()
     killed.begin(burner, duration=60)
     live = agent.leftovers()
@@ -90,7 +90,7 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, new_agent,
     wait_for("nothing of it", lambda: not leftovers())
 
 
-def test_jvms_that_a_user_may_not_look_into_are_counted(new_agent, burn):
+def test_jvms_without_permission_are_counted(new_agent, burn):
     burn()
     cleaner = new_agent(user=OTHER_USER)
     cleaner.send("clean", dry=True)
@@ -110,7 +110,7 @@ def process(*words, user=None):
         running.wait()
 
 
-def test_what_only_has_the_name_of_an_agent_is_not_ended(agent, tmp_path):
+def test_a_process_with_an_agents_name_is_not_ended(agent, tmp_path):
     named = tmp_path / f"agent-{HASH * 4}"
     named.write_bytes(Path(shutil.which("sleep")).resolve().read_bytes())
     named.chmod(0o755)

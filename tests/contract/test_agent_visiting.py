@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,9 @@ def agents():
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_it_runs_with_what_there_is(bare, binaries, burn, shell):
+def test_it_runs_with_few_programs(bare, binaries, burn, shell):
     burner, before = burn(), agents()
-    with AgentSession.open(bare(shell), binaries) as session:
+    with closing(AgentSession.open(bare(shell), binaries)) as session:
         assert session.hello.facts.user
         assert burner.outer.pid in {process.pid for process in session.list().processes}
         assert agents() <= before
@@ -105,7 +106,7 @@ def test_folders_that_nothing_runs_from_are_passed_over(binaries):
     with pytest.raises(HostError, match="no writable folder without noexec") as caught:
         AgentSession.open(sealed("-o noexec"), binaries)
     assert "emptyDir at /tmp" in caught.value.remedy
-    with AgentSession.open(sealed("-o exec"), binaries) as session:
+    with closing(AgentSession.open(sealed("-o exec"), binaries)) as session:
         session.bye()
 
 
@@ -127,7 +128,7 @@ def test_once_keeps_nothing_on_disk(agent_binary):
         folder.rmdir()
 
 
-def test_what_is_in_the_agents_own_container(agent, burn):
+def test_processes_of_the_agents_own_container(agent, burn):
     """The burner shares the agent's control groups; nothing of it names the container."""
     burner, ask = burn(), {"selector": None, "native": False, "containers": [ID]}
     agent.send("find", **ask)

@@ -21,9 +21,10 @@ import pytest
 from tests.burners.burner import Burner
 from tests.contract import hostile, real
 from tests.contract.agent_driver import as_burnt, good
-from tests.contract.sshd import SSHD, make_key
+from tests.contract.sshd import SSHD
 from tests.lab import cache, procs
 from tests.lab.chaos import bombs
+from tests.lab.keys import make_key
 from tests.unit.stand_in import PRELUDE
 
 pytestmark = [
@@ -159,7 +160,7 @@ def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(2 * procs.PATIENCE) == 130, (tmp_path / "said").read_text(errors="replace")
     (host,) = json.loads((run / "run.json").read_text())["hosts"]
-    assert "interrupted; it did not send all that it had recorded within 40 s" in lines_of(host)
+    assert "interrupted; it did not send all its recordings within 40 s" in lines_of(host)
     assert not arrived()
 
 

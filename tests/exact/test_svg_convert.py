@@ -32,8 +32,6 @@ def picture(folder: Path, *words: str) -> Picture:
     return parse((folder / "out.svg").read_bytes())
 
 
-
-
 def test_shades(folder: Path) -> None:
     usual, again = picture(folder, "--colors=hot"), picture(folder, "--colors=hot")
     assert usual == again

@@ -59,7 +59,7 @@ def content_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def rewrite(folder: RunFolder, content: Mapping[str, Any]) -> None:
-    """Put this into run.json, whatever it is; what a test does not care about is filled in."""
+    """Write this as run.json; required members that a test leaves out are filled in."""
     (folder.path / "run.json").write_text(json.dumps(_filled(content)))
     folder._record = None
 
@@ -124,17 +124,7 @@ def _record(hosts: list[dict[str, object]], selector: str, events: Sequence[str]
     return {
         "format": FORMAT,
         "hprofiler": "0.1.0",
-        "command": [
-            "hprofiler",
-            "-f",
-            str(FREQUENCY),
-            "-t",
-            str(DURATION),
-            "-j",
-            selector,
-            "-H",
-            "hosts.txt",
-        ],
+        "command": f"hprofiler -f {FREQUENCY} -t {DURATION} -j {selector} -H hosts.txt".split(),
         "target": {"kind": "hosts", "name": "hosts.txt"},
         "selector": selector,
         "sampling": {

@@ -1,4 +1,4 @@
-"""How much of what there was a saved picture is of: it says so by itself, as it is seen without its page."""
+"""The coverage in a saved picture."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
-from tests.viewer.test_export import SVG, downloads, save
+from tests.viewer.page_objects import folded_page, save
 
-__all__ = ["downloads"]
+SVG = "{http://www.w3.org/2000/svg}"
 
 RUN = "3 of 4 processes on 2 of 3 hosts, interrupted · 300 Hz for 20 of 60 s"
 N2 = "2 of 3 processes, interrupted · 300 Hz for 20 of 60 s"
@@ -58,7 +57,7 @@ def second_line(picture: Path) -> str:
         ),
     ],
 )
-def test_a_saved_picture_says_how_much_it_is_of(
+def test_a_saved_picture_has_its_coverage(
     viewer: Viewer, page: Path, downloads: Path, state: str, covered: str
 ) -> None:
     viewer.open(page, state)
@@ -76,7 +75,6 @@ def test_a_long_line_fits_the_picture(viewer: Viewer, page: Path, downloads: Pat
     assert len(second_line(file)) > 200 and line <= picture
 
 
-def test_a_picture_of_a_file_claims_nothing(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
-    write_page(Profile.from_bytes(b"a;b 5\n", "folded"), tmp_path / "x.html", "x")
-    viewer.open(tmp_path / "x.html")
+def test_a_picture_of_a_file_has_no_coverage(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+    viewer.open(folded_page(tmp_path, "a;b 5\n"))
     assert second_line(save(viewer, downloads, "svg")) == ""

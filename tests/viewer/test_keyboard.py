@@ -1,4 +1,4 @@
-"""The page without a mouse: what is chosen, seen and saved by keys alone; and the page on paper."""
+"""The page by keyboard alone, and on paper."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler.report import make_report
 from tests.viewer.browser import ROW, Viewer
 from tests.viewer.conftest import prefer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page
 
 MOST_TABS = 60
 
@@ -23,9 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost("h1", {1: "a;hot_[j] 60\nz 5\n"}, events={"alloc": {1: "a;make 1048576\n"}}),
         MadeHost("h2", {2: f"a;cold_[j] 20\n{deep};deep 10\nz 5\n"}),
     ]
-    return make_report(
-        make_run(tmp_path_factory.mktemp("keys") / "run", hosts, events=("cpu", "alloc")).path
-    ).page
+    return run_page(tmp_path_factory.mktemp("keys"), hosts, "cpu", "alloc")
 
 
 def tab_to(viewer: Viewer, id: str) -> None:
@@ -71,7 +69,7 @@ def test_escape_leaves_a_field_and_nothing_else(viewer: Viewer, page: Path) -> N
     viewer.until("return !location.hash.includes('zoom=')")
 
 
-def test_keys_are_the_pages_again_once_a_scope_is_chosen(viewer: Viewer, page: Path) -> None:
+def test_keys_work_after_a_scope_was_chosen(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.press("w", "h2", Keys.ENTER)
     viewer.until_text("scope-note", "35 of 100 samples")
@@ -153,7 +151,7 @@ def test_the_keyboard_goes_where_a_row_leads_and_back(viewer: Viewer, page: Path
     assert viewer.focused() == "methods-sort-self"
 
 
-def test_cells_of_hosts_are_no_stops_between_methods(viewer: Viewer, page: Path) -> None:
+def test_tab_skips_the_cells_of_hosts(viewer: Viewer, page: Path) -> None:
     """Of a hundred hosts a dozen methods would have more than a thousand."""
     viewer.open(page)
     links = "document.querySelectorAll('section.hottest .name a')"

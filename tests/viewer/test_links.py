@@ -1,4 +1,4 @@
-"""Links: what is shown stands in the address, and a page that is opened with it shows the same again."""
+"""Links: the address keeps what is shown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.page_objects import choose, name_at, names, show, table, three_hosts
+from tests.viewer.page_objects import choose, name_at, names, show, table
 
 
-def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
+def test_an_expression_in_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
     assert viewer.text("search-result") == "regular expression from a link: press Enter to run it"
     viewer.press("/", Keys.ENTER)
@@ -66,20 +64,6 @@ def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path)
     viewer.until_text("scope-note", "The sum of all hosts")
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("links") / "run")
-
-
-@pytest.fixture(scope="module")
-def wide_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A method that most is spent in, and 3,000 that are too narrow to be seen."""
-    path = tmp_path_factory.mktemp("wide") / "wide.html"
-    flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
-    write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "wide")
-    return path
-
-
 def reopened(viewer: Viewer, page: Path) -> None:
     """The page anew, by the address that it has now."""
     viewer.open(page, viewer.state().lstrip("#"))
@@ -100,7 +84,7 @@ def test_a_link_keeps_the_zoom_of_the_reversed_graph(viewer: Viewer, page: Path)
     assert "reversed=" not in viewer.state()
 
 
-def test_a_link_leads_into_what_was_too_narrow_to_see(viewer: Viewer, wide_page: Path) -> None:
+def test_a_link_keeps_a_zoom_into_narrow_frames(viewer: Viewer, wide_page: Path) -> None:
     show(viewer, wide_page, "reversed")
     viewer.click(0.9, 1)
     viewer.until_text("frame-name", "(2572 smaller frames)")
@@ -132,7 +116,7 @@ def test_a_link_keeps_both_zooms_of_the_sandwich_until_another_method_is_shown(
     assert "callers=" not in viewer.state() and "callees=" not in viewer.state()
 
 
-def test_reset_takes_the_zoom_of_a_view_that_was_left(viewer: Viewer, page: Path) -> None:
+def test_reset_ends_the_zoom_of_other_views(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     viewer.element("view-graph").click()
@@ -167,7 +151,7 @@ def open_folds(viewer: Viewer) -> list[bool]:
     )
 
 
-def test_a_link_keeps_what_is_unfolded(viewer: Viewer, spark_page: Path) -> None:
+def test_a_link_keeps_open_details(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "run")
     before = open_folds(viewer)
     viewer.driver.find_elements(By.CSS_SELECTOR, "#run-panel summary")[-1].click()

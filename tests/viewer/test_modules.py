@@ -1,4 +1,4 @@
-"""In which library a native function lies: beside the pointer and in the line below, never as markup."""
+"""Modules of native functions, in tooltip and status, never as markup."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_page_carries_modules_of_native_and_kernel_functions_alone(page: Path)
     assert block.kernel == {"ext4_read": "[ext4]"}
 
 
-def test_the_tooltip_and_the_line_below_shows_them(viewer: Viewer, page: Path) -> None:
+def test_tooltip_and_status_show_modules(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert viewer.hover(0.25, 3).splitlines()[-1] == "Native · libc.so.6"
     assert viewer.hover(0.25, 4).splitlines()[-1] == "Kernel · [ext4]"
@@ -50,7 +50,7 @@ def test_the_tooltip_and_the_line_below_shows_them(viewer: Viewer, page: Path) -
     assert viewer.text("frame-cost").endswith(" · in libc.so.6")
 
 
-def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
+def test_hostile_names_of_modules(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert viewer.hover(0.75, 2).splitlines()[-1] == f"Native · {HOSTILE}"
     viewer.click(0.75, 2)
@@ -58,7 +58,7 @@ def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
     assert viewer.driver.execute_script("return window.intruder") is None
 
 
-def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Path) -> None:
+def test_functions_of_one_name_in_several_modules(viewer: Viewer, tmp_path: Path) -> None:
     alike = script(
         "decompress+0x1 ([zstd])",
         "decompress+0x1 (/usr/lib/libzstd-jni.so)",

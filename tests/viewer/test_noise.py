@@ -1,10 +1,9 @@
-"""What the page's comparison says of chance: the same as `hprofiler diff`, or that it cannot be said."""
+"""Noise in the page's comparison: the same as in `hprofiler diff`, or unknown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from selenium.webdriver.common.by import By
 
 from hprofiler._flamegraph import Profile
@@ -13,14 +12,9 @@ from hprofiler.report import make_report
 from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import TASK, MadeHost, make_run
-from tests.viewer.page_objects import table, three_hosts
+from tests.viewer.page_objects import noise_note, run_page, table
 
 NOISE = 1
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("noise") / "run")
 
 
 def run_of(folder: Path, counts: list[int], event: str = "cpu") -> Path:
@@ -42,15 +36,10 @@ def _recorded(event: str, processes: dict[int, str]) -> dict[str, dict]:
 def compared(viewer: Viewer, before: Path, after: Path, out: Path, state: str = "") -> Changes:
     """The page of two runs, opened, and what Python says of them."""
     made = two_runs(before, after)
-    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made)
+    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
     made.write(changes, out)
     viewer.open(out, state)
     return changes
-
-
-def noise_note(viewer: Viewer) -> str:
-    viewer.until("return document.querySelector('.noise-note').textContent !== ''")
-    return viewer.driver.find_element(By.CSS_SELECTOR, ".noise-note").text
 
 
 def points(noise: float | None) -> str:
@@ -92,7 +81,7 @@ def strength(viewer: Viewer, x: float, depth: int) -> int:
     return max(color) - min(color)
 
 
-def test_what_may_be_chance_is_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
+def test_changes_within_noise_are_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
     new = "".join(f"main;hot;new{number} 1\n" for number in range(27))
     sides = sides_of(tmp_path, old="main;hot 213\nmain;cold 200\n", new=f"main;hot 200\n{new}main;cold 186\n")
     changes = compared(viewer, *sides, tmp_path / "x.html")
@@ -111,7 +100,7 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
         MadeHost("one", {1: "main;hot 509000\nmain;cold 491000\n"}),
         MadeHost("two", {2: "main;hot 491000\nmain;cold 509000\n"}),
     ]
-    viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page, "view=compare&scope=host:0")
+    viewer.open(run_page(tmp_path, hosts), "view=compare&scope=host:0")
     noise_note(viewer)
     viewer.canvas = "compare-canvas"
     viewer.still()
@@ -119,7 +108,7 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
     assert 10 < strength(viewer, 0.1, 2) < 70, "cold"
 
 
-def test_what_is_no_chance_is_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
+def test_changes_beyond_noise_are_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
     sides = sides_of(
         tmp_path,
         old="main;hot 2000\nmain;cold 2000\n",
@@ -142,7 +131,7 @@ def test_scopes_with_samples_in_common_have_no_noise(viewer: Viewer, page: Path)
     assert {row[NOISE] for row in table(viewer, "changes")} == {"?"}
 
 
-def test_bytes_are_as_certain_as_the_samples_behind_them(viewer: Viewer, tmp_path: Path) -> None:
+def test_noise_of_bytes_comes_from_samples(viewer: Viewer, tmp_path: Path) -> None:
     runs = [run_of(tmp_path / name, [300, 340, 320], "alloc") for name in ("old", "new")]
     viewer.open(make_report(runs[0]).page, "view=compare&scope=host:1")
     assert "the spread over 1 and 2 processes" in noise_note(viewer)

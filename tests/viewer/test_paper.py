@@ -1,4 +1,4 @@
-"""What is printed from each view, as the page lays it out for paper."""
+"""Printing of each view."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import show, table
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page, show, table
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +19,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost(name, {7: f"a;b {samples}\nc 20\n"}, events={"alloc": {7: "a;make 1048576\n"}})
         for name, samples in (("one", 80), ("two", 40))
     ]
-    run = make_run(tmp_path_factory.mktemp("paper") / "run", hosts, events=("cpu", "alloc"))
-    return make_report(run.path).page
+    return run_page(tmp_path_factory.mktemp("paper"), hosts, "cpu", "alloc")
 
 
 @contextmanager
@@ -37,7 +35,7 @@ def paper(viewer: Viewer) -> Iterator[None]:
 
 
 def from_the_top(viewer: Viewer, *ids: str) -> list[str]:
-    """Those of these elements that have a place on paper, from the top."""
+    """The elements that are printed, from the top."""
     tops = {id: viewer.element(id).rect["y"] for id in ids if viewer.element(id).is_displayed()}
     return sorted(tops, key=lambda id: tops[id])
 
@@ -70,7 +68,7 @@ def test_paper_begins_with_the_view_and_has_a_graph(
     assert viewer.element("legend").is_displayed() == (view == "graph")
 
 
-def test_paper_shows_event_scope_and_what_is_marked(viewer: Viewer, page: Path) -> None:
+def test_paper_shows_event_scope_and_search(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=methods&scope=host:1&q=b")
     viewer.until_text("search-result", "66.7 % matched")
     with paper(viewer):
@@ -79,7 +77,7 @@ def test_paper_shows_event_scope_and_what_is_marked(viewer: Viewer, page: Path) 
         )
 
 
-def test_a_view_that_was_chosen_after_printing_is_alive(viewer: Viewer, page: Path) -> None:
+def test_a_view_works_after_printing(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "hosts")
     with paper(viewer):
         pass
@@ -91,7 +89,7 @@ def test_a_view_that_was_chosen_after_printing_is_alive(viewer: Viewer, page: Pa
 def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_path: Path) -> None:
     recorded = {7: "a;b 80\n", 8: "a;b 20\n"}
     host = MadeHost("one", recorded, events={"alloc": {7: "a;make 1048576\n", 8: "a;make 3145728\n"}})
-    page = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    page = run_page(tmp_path, [host], "cpu", "alloc")
     viewer.open(page)
     with paper(viewer):
         assert [row[0] for row in table(viewer, "processes")] == ["80.0 %", "20.0 %"]

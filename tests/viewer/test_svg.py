@@ -1,4 +1,4 @@
-"""The interactive SVG in a real browser: zoom, search, reset, and the view kept in the address."""
+"""The interactive SVG: zoom, search, reset, and the view in the address."""
 
 from __future__ import annotations
 

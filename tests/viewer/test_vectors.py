@@ -1,4 +1,4 @@
-"""What Python and the viewer both compute, held together by test vectors: noise, shares, packages of names.
+"""Noise, shares and packages of names, computed by Python and by the viewer with the same test vectors.
 
 `python -m tests.viewer.test_vectors` writes what Python makes of the cases into the vectors.
 """

@@ -1,4 +1,4 @@
-"""The viewer in a real browser, by pointing, clicking and typing as a reader does."""
+"""The viewer's graph, search, themes and messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import choose
+from tests.viewer.page_objects import choose, folded_page, run_page
 
 
 def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_page: Path) -> None:
@@ -48,7 +48,7 @@ def test_tooltip_shows_name_self_total_unit_and_kind(viewer: Viewer, small_page:
     assert "Java, interpreted" in viewer.hover(0.1, 2)
 
 
-def test_zooming_glides_for_those_who_like_it(viewer: Viewer, small_page: Path) -> None:
+def test_zooming_glides_without_reduced_motion(viewer: Viewer, small_page: Path) -> None:
     motion = [{"name": "prefers-reduced-motion", "value": "no-preference"}]
     viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": motion})
     viewer.open(small_page)
@@ -119,8 +119,7 @@ def test_search_shows_the_matched_share_once(
 )
 def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, query: str, share: str) -> None:
     folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
-    page = tmp_path / "java.html"
-    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "java")
+    page = folded_page(tmp_path, folded)
     viewer.open(page)
     viewer.element("search").send_keys(query)
     viewer.until_text("search-result", share)
@@ -150,15 +149,6 @@ def test_flames_grow_from_the_bottom(viewer: Viewer, small_page: Path) -> None:
     rows = viewer.element("graph-canvas").size["height"] // 20
     assert viewer.hover(0.9, rows - 2).splitlines()[0] == "x"
     assert viewer.hover(0.9, rows - 1).splitlines()[0].startswith("small")
-
-
-def test_copies_the_name(viewer: Viewer, small_page: Path) -> None:
-    viewer.open(small_page)
-    viewer.click(0.9, 1)
-    viewer.element("copy-name").click()
-    viewer.until_text("copy-name", "Copied")
-    viewer.element("search").send_keys(Keys.CONTROL, "v")
-    viewer.until("return document.getElementById('search').value === 'x'")
 
 
 def test_dark_follows_the_system_until_the_reader_chooses(viewer: Viewer, small_page: Path) -> None:
@@ -191,7 +181,7 @@ def test_a_run_without_samples_says_why(viewer: Viewer, tmp_path: Path) -> None:
         MadeHost("a").fails("failed", "wrong host key", "ssh-keygen -R a"),
         MadeHost("b").fails("idle", "no process matches spark"),
     ]
-    page = make_report(make_run(tmp_path / "run", hosts).path).page
+    page = run_page(tmp_path, hosts)
     viewer.driver.get(page.as_uri())
     found = viewer.driver.find_element(By.TAG_NAME, "main").text
     assert "Nothing was recorded" in found
@@ -209,23 +199,9 @@ def test_events_without_samples_all_say_why(viewer: Viewer, tmp_path: Path) -> N
     assert "hosts-0" in ids and "hosts-1" in ids and len(set(ids)) == len(ids)
 
 
-def test_deep_stacks_scroll_and_stay_whole(viewer: Viewer, tmp_path: Path) -> None:
-    page = tmp_path / "deep.html"
-    stack = ";".join(f"f{depth}" for depth in range(1000))
-    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), page, "deep")
-    viewer.open(page)
-    viewer.driver.execute_script("document.getElementById('graph-scroller').scrollTop = 1e9")
-    viewer.still()
-    rows = viewer.element("graph-canvas").size["height"] / 20
-    assert viewer.hover(0.5, int(rows - 1)).splitlines()[0] in ("f999", "f998")
-    viewer.element("search").send_keys("f500")
-    viewer.until_text("search-result", "100 % matched")
-
-
-def test_the_deepest_stacks_of_all_do_no_harm(viewer: Viewer, tmp_path: Path) -> None:
-    page = tmp_path / "deep.html"
+def test_a_stack_of_100_000_frames(viewer: Viewer, tmp_path: Path) -> None:
     stack = ";".join(f"f{depth % 7}" for depth in range(100_000))
-    write_page(Profile.from_bytes(f"{stack} 10\nx 10\n".encode(), "folded"), page, "deep")
+    page = folded_page(tmp_path, f"{stack} 10\nx 10\n")
     assert page.stat().st_size < 1_000_000
     viewer.open(page)
     assert viewer.hover(0.9, 1).splitlines()[0] == "x"
@@ -268,7 +244,7 @@ def test_a_damaged_description_is_reported(viewer: Viewer, spark_page: Path, tmp
     assert not viewer.element("search").is_displayed()
 
 
-def test_what_was_pruned_is_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:
+def test_pruned_frames_are_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:
     page = tmp_path / "pruned.html"
     few = "a;big_[j] 70\n" + "".join(f"a;small{number}_[j] 3\n" for number in range(10))
     write_page(Profile.from_bytes(few.encode(), "folded").pruned(frames=2), page, "pruned")
@@ -308,7 +284,7 @@ def test_threads_and_waits_are_distinct(
     assert {place: viewer.hover(*place).splitlines()[-1] for place in kinds} == kinds
 
 
-def test_amounts_are_written_as_on_the_rest_of_the_page(viewer: Viewer, tmp_path: Path) -> None:
+def test_amounts_have_their_units(viewer: Viewer, tmp_path: Path) -> None:
     method = "java.lang.Class.getMethods"
     host = MadeHost("h", {}, events={"alloc": {1: "a;b 524288\n"}, method: {1: "a;b 1\n"}})
     report = make_report(make_run(tmp_path / "run", [host], events=("alloc", method)).path)

@@ -1,4 +1,4 @@
-"""The viewer's views in a real browser: each used as a reader does, and its shares are known."""
+"""The views, with known shares."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import (
     box,
     choose,
     copied_stack,
+    folded_page,
     is_match,
     name_at,
     names,
-    rows_by_name,
+    run_page,
     show,
     sorted_by,
     table,
-    three_hosts,
     tooltip,
 )
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("views") / "run")
 
 
 def test_the_reversed_graph_begins_with_what_costs_by_itself(viewer: Viewer, page: Path) -> None:
@@ -65,7 +58,7 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
 
 
-def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, page: Path) -> None:
+def test_the_status_of_merged_graphs_has_shares_of_the_whole(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     viewer.click(0.7, 2)  # b, of c's 120 samples in all of them
@@ -85,7 +78,7 @@ def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, pag
     assert copied_stack(viewer) == "b;c 100"
 
 
-def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, page: Path) -> None:
+def test_frames_above_the_zoom_have_a_share_of_the_view(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.click(0.2, 2)
     viewer.until_text("frame-name", "b")
@@ -93,11 +86,8 @@ def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, pa
     assert tooltip(viewer, 0.2, 1)[""] == "a" and "Of view" not in tooltip(viewer, 0.2, 1)
 
 
-def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "narrow.html"
-    flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
-    write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
-    show(viewer, path, "reversed")
+def test_zooming_into_narrow_frames_shows_them(viewer: Viewer, wide_page: Path) -> None:
+    show(viewer, wide_page, "reversed")
     assert name_at(viewer, 0.3, 1) == "big" and name_at(viewer, 0.3, 2) == "top"
     assert name_at(viewer, 0.9, 1) == "(2572 smaller frames)"
     viewer.click(0.9, 1)
@@ -132,9 +122,8 @@ def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) ->
 
 
 def test_a_double_click_means_the_frame_that_the_first_click_hit(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "deep.html"
     stack = ";".join(f"f{depth}" for depth in range(200))
-    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), path, "deep")
+    path = folded_page(tmp_path, f"{stack} 10\n")
     viewer.open(path)
     viewer.still()
     viewer._move(0.5, 20).double_click().perform()
@@ -157,7 +146,7 @@ def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, pag
     assert "Choose a method" in viewer.text("sandwich-panel")
 
 
-def test_methods_shows_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> None:
+def test_methods_show_their_costs_and_hosts(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     rows = {row[2]: [row[0], row[1], row[3], row[5]] for row in table(viewer, "methods")}
@@ -245,7 +234,7 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
 
 def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
     host = MadeHost("one", {1: "a;b 90\n"}, events={"alloc": {1: "a;make 1048576\nkeep 1048576\n"}})
-    viewer.open(make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page)
+    viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
     rows = viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest tbody tr")
@@ -255,7 +244,7 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
-def test_the_hottest_methods_are_shown_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: Path) -> None:
     for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
         viewer.open(page, state)
         assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
@@ -264,9 +253,8 @@ def test_the_hottest_methods_are_shown_of_the_whole_alone(viewer: Viewer, page: 
 
 
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "many.html"
     stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
-    write_page(Profile.from_bytes(stacks.encode(), "folded"), path, "many")
+    path = folded_page(tmp_path, stacks)
     show(viewer, path, "methods")
     assert names(viewer, "methods", 2)[:2] == ["m49999", "m49998"] and len(table(viewer, "methods")) == 100
     viewer.element("methods-more").click()
@@ -293,7 +281,7 @@ def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
     assert box(viewer, "scope") == "cool2" and "scope=host%3A2" in viewer.state()
 
 
-def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_page: Path) -> None:
+def test_a_differing_method_leads_to_a_comparison(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "hosts")
     row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
     assert row.text.startswith("worker08.prod.example")
@@ -307,14 +295,6 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     assert is_match(viewer.color(0.3, 11))
 
 
-def test_any_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "hosts")
-    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare cool1 with the rest']").click()
-    viewer.until("return !document.getElementById('compare-panel').hidden")
-    assert box(viewer, "compare-with") == "All but cool1"
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
-
-
 def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "run")
     run = viewer.text("run-panel")
@@ -326,7 +306,7 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
 def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
     hosts = {"10.0.0.10": 1_000_002, "10.0.0.9": 1_000_003, "10.0.0.2": 1_000_001}
     made = [MadeHost(name, {7: f"a {count}\n"}) for name, count in hosts.items()]
-    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "hosts")
+    show(viewer, run_page(tmp_path, made), "hosts")
     head(viewer, "Host").click()
     assert host_names(viewer) == ["10.0.0.2", "10.0.0.9", "10.0.0.10"]
     head(viewer, "Samples").click()
@@ -336,7 +316,7 @@ def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> No
 def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) -> None:
     texts = {11: "a;b 60\na;c 30\n", 12: "a;c 9\nd 1\n", 13: "e 100\n"}
     made = MadeHost("one", dict(texts), events={"alloc": {12: "a;make 1048576\n"}})
-    page = make_report(make_run(tmp_path / "run", [made], events=("cpu", "alloc")).path).page
+    page = run_page(tmp_path, [made], "cpu", "alloc")
     show(viewer, page, "hosts")
     assert [(row[0], row[2], row[3], row[4]) for row in table(viewer, "processes")] == [
         ("50.0 %", "executor 13", "13", "e 100 % Compare"),
