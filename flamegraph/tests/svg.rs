@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, PaletteMap, Shades, Side};
+use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, Side};
 use flamegraph::{read, Diff, Keep, Limits, Profile, ReadOptions};
 
 fn folded(text: &str) -> Profile {
@@ -131,30 +131,6 @@ fn what_was_pruned_is_grey() {
 }
 
 #[test]
-fn a_map_keeps_colours_from_picture_to_picture() {
-    let profile = folded("a_[j];b 5\na_[j];c 5\n");
-    let random = Options {
-        palette: Some(Palette::Hot),
-        shades: Shades::Random,
-        ..Options::default()
-    };
-    let mut map = PaletteMap::new();
-    let mut draw = || {
-        let mut out = Vec::new();
-        profile.write_svg_with(&mut out, &random, &mut map).unwrap();
-        out
-    };
-    assert_eq!(draw(), draw(), "what was chosen by chance is kept");
-    let mut file = Vec::new();
-    map.write(&mut file).unwrap();
-    let file = String::from_utf8(file).unwrap();
-    assert!(
-        file.starts_with("a_[j]->rgb(") && file.lines().count() == 3,
-        "{file}"
-    );
-}
-
-#[test]
 fn a_reversed_picture_stands_on_leaves() {
     let reversed = Options {
         reverse: true,
@@ -184,7 +160,7 @@ fn hostile_words_are_words() {
     let mut chart = Vec::new();
     let text = format!("{hostile};b 5\n");
     let read = FlameChart::read(text.as_bytes(), false, &Limits::default()).unwrap();
-    read.write_svg(&mut chart, &options, None).unwrap();
+    read.write_svg(&mut chart, &options).unwrap();
     assert_eq!(
         String::from_utf8(chart).unwrap().matches("<script").count(),
         1
@@ -282,7 +258,7 @@ fn damaged(seed: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 }
 
 #[test]
-fn damaged_charts_and_maps_are_read_or_refused() {
+fn damaged_charts_are_read_or_refused() {
     let limits = Limits {
         cells: 50_000,
         ..Limits::default()
@@ -292,12 +268,9 @@ fn damaged_charts_and_maps_are_read_or_refused() {
         for reverse in [false, true] {
             if let Ok(chart) = FlameChart::read(&text[..], reverse, &limits) {
                 // Nothing to draw is the only reason not to.
-                let drawn = chart.write_svg(io::sink(), &Options::default(), None);
+                let drawn = chart.write_svg(io::sink(), &Options::default());
                 assert_eq!(drawn.is_ok(), chart.total() > 0);
             }
         }
-    }
-    for text in damaged(b"a->b->rgb(1,22,255)\n\xff_[j]->rgb(0, 0,0)\r\n") {
-        let _ = PaletteMap::read(&text[..]);
     }
 }
