@@ -13,13 +13,13 @@ import { Summaries } from "./views/summary.js";
 
 /** @import { PageInfo } from "./data/page.js" */
 
-/** Shows the page, or says why it cannot be shown. The answer is there before the tree is read. */
+/** Shows the page, or an error. The findings are shown before the tree is read. */
 async function start() {
   const root = document.documentElement;
   try {
     const page = readPage();
     part("title", HTMLElement).textContent = page.title;
-    // A page of two runs is there to compare them.
+    // The page of two runs begins with the comparison.
     if (page.runs.length > 1) INITIAL.view = "compare";
     const folds = new Folds();
     const summaries = new Summaries(page, folds);
@@ -28,7 +28,7 @@ async function start() {
     try {
       if (page.data) {
         root.classList.add("live");
-        new Explorer(page, await loadTree(page), folds, summaries).start();
+        new Explorer(page, await loadTree(page), folds, summaries);
       } else {
         part("explorer", HTMLElement).hidden = true;
         startTheme(() => {});
@@ -41,14 +41,14 @@ async function start() {
   } catch (error) {
     root.classList.remove("live");
     const failure = part("failure", HTMLParagraphElement);
-    failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
+    failure.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : error}`;
     failure.hidden = false;
   }
   root.dataset.ready = "true";
 }
 
 /**
- * Answers, hosts and run below each other, where there are no views.
+ * Shows findings, hosts and run, without views.
  * @param {PageInfo} page
  * @param {Folds} folds
  * @param {Summaries} summaries
@@ -58,7 +58,7 @@ function showTables(page, folds, summaries) {
   const main = part("explorer", HTMLElement).parentElement;
   page.events.forEach((_, event) => {
     if (!page.summaries[event].hosts) return;
-    const table = new HostsTable(page, null);
+    const table = new HostsTable(page, null, `hosts-${event}`);
     table.show(event, "", 0);
     main?.append(table.element);
   });

@@ -54,16 +54,17 @@ def _head(compared: Changes) -> list[str]:
         f"{printable(what)}; {_about_noise(compared)}",
     ]
     sides_of = (compared.before, compared.after)
-    text += [f"{printable(side.name)} is of {printable(side.partial)}" for side in sides_of if side.partial]
+    text += [f"{printable(side.name)} covers {printable(side.partial)}" for side in sides_of if side.partial]
     before, after = (side.seconds for side in sides_of)
     if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
         times = f"{duration(before)} and {duration(after)}"
-        text.append(f"recorded for {times}: amounts differ for that alone")
+        text.append(f"recorded for {times}: amounts differ for that reason alone")
     factor = compared.unchanged.usual
     if abs(factor - 1) >= _FACTOR:
         others = "less" if factor > 1 else "more"
         text.append(
-            f"others cost {others}: most methods have {factor:.2f} times the share they had for that alone"
+            f"other methods cost {others}: that alone makes most methods' shares "
+            f"{factor:.2f} times what they were"
         )
     return text
 
@@ -72,10 +73,10 @@ def _about_noise(compared: Changes) -> str:
     if not compared.noise.known:
         return "noise is not known: the profiles do not say how many samples they have"
     if compared.noise.counted_alone:
-        return (
-            "noise is what counting samples makes of it: one process of a kind and another may differ by more"
-        )
-    return "noise is what samples, and the spread over processes, make of it"
+        known = "the number of samples alone; processes of one kind may differ more"
+    else:
+        known = "the number of samples and the spread over processes"
+    return f"noise is the change expected by chance, from {known}"
 
 
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:

@@ -46,7 +46,7 @@ from hprofiler.runfolder import safe_name
 Record = dict[str, object]
 
 _LISTED = 12
-_CELLS = "Each cell is a host: the stronger, the larger the method’s share there."
+_CELLS = "Each cell is a host; a stronger colour means a larger share."
 _CPU_HEADS = ["Samples", "Expected", "Lost", "CPU time"]
 _ODD_SHOWN = 20
 _HOSTS_NAMED = 5
@@ -141,13 +141,13 @@ def _empty(analysis: EventAnalysis) -> Record:
     facts = analysis.facts
     one_event = len(facts.events) == 1
     answer = "Nothing was recorded" if one_event else f"No samples of {measure_of(facts.event).title}"
-    why = "There is no picture, because no sample was taken:"
+    why = "No samples were taken:"
     remedy = ""
     if facts.trimmed and any(summed(one.totals for one in facts.recordings).values()):
         answer = "Nothing is left to show"
-        why = "There is no picture, because no stack has a frame of the job’s own code:"
+        why = "No stack has a frame of the job’s own code:"
         roots = ", ".join(facts.roots)
-        reasons = [_reason((), f"Pictures are trimmed to what is below {roots}. Make them without --trim.")]
+        reasons = [_reason((), f"The report is trimmed to code below {roots}. Regenerate it without --trim.")]
     else:
         found = reasons_without_samples(facts.hosts, analysis.problems)
         reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
@@ -190,9 +190,11 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
 
 
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
-    lead = "Self is what a method’s own code costs; total includes all it calls."
+    lead = "Self is the cost of a method’s own code; total includes everything it calls."
     if is_method(event):
-        lead = "Self counts the calls that a method makes itself; total also those by all it calls."
+        lead = (
+            "Self counts the calls made by a method itself; total counts those by everything it calls, too."
+        )
     return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
 
 
@@ -232,7 +234,7 @@ def _host(
     data: PageData, facts: RunFacts, host: HostFacts, known: HostAnalysis | None, distance: Distance | None
 ) -> Record:
     hottest = next(iter(known.hottest.items()), None) if known else None
-    nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
+    nothing = "no samples of the job's code" if facts.trimmed else "no samples"
     return {
         "host": data.number_of_host(host.name),
         "name": host.name,
@@ -298,11 +300,11 @@ def ledger_record(facts: RunFacts, problems: Sequence[Outcome]) -> Record:
         lead = "No process matches, and nothing was recorded" if none else "Nothing was recorded"
     else:
         how = "until the run was interrupted" if facts.interrupted else "as asked"
-        lead = f"Everything that was found was recorded {how}"
+        lead = f"All processes found were recorded {how}"
     return {
         "samples": "cpu" in facts.events,
         "all_well": lead,
-        "fine": "what was searched" if searched else "what went well",
+        "fine": "hosts that were searched" if searched else "recordings without problems",
         "lines": [_line_record(line) for line in lines],
     }
 
@@ -378,16 +380,16 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Command", "code", [" ".join(facts.command)]),
         ("Target", "text", [facts.target]),
         ("Selector", "code", [facts.selector]),
-        ("Asked for", "text", [f"{events} for {duration(facts.duration)}, engine {facts.engine}"]),
+        ("Requested", "text", [f"{events} for {duration(facts.duration)}, engine {facts.engine}"]),
         ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage.text]),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
-        ("In all", "text", in_all),
+        ("Total", "text", in_all),
         ("Started", "text", [moment(facts.started, seconds=True)]),
         ("Finished", "text", [moment(facts.finished, seconds=True) + interrupted(facts)]),
         ("hprofiler", "text", [facts.version]),
         ("JVMs", "text", [_commonest(facts, lambda one: one.process.jvm_version)]),
-        ("Beside this page", "text", _files([one.event for one in analysis.events if one.total])),
+        ("Other files", "text", _files([one.event for one in analysis.events if one.total])),
     ]
     shown = [(label, kind, [line for line in lines if line]) for label, kind, lines in rows]
     return [row for row in shown if row[2]]

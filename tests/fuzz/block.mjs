@@ -24,7 +24,7 @@ function told(bytes) {
   try {
     const tree = readTree(bytes);
     let sum = 0;
-    for (let column = 0; column < tree.columns.length; column++) sum += tree.sumOf(column);
+    for (let column = 0; column < tree.columns.length; column++) tree.eachEntry(column, (_, value) => (sum += value));
     for (let node = 0; node < tree.count; node++) {
       const name = tree.name[node];
       if (node > 0 && typeof tree.names[name] !== "string") throw new TypeError(`node ${node} has no name`);

@@ -21,7 +21,7 @@ PRIVATE = {
 }
 PROFILER = {
     **{"kind": "profiler", "path": "/tmp/x.so", "pid": 7, "user": "yarn", "seconds": None, "bytes": None},
-    **{"state": "left", "reason": "it records for no session", "result": None},
+    **{"state": "left", "reason": "no hprofiler session uses it", "result": None},
 }
 AGENT = {**PROFILER, "kind": "agent", "pid": 8, "state": "used", "reason": "its lease ends in 9 s"}
 RESULTS = {"profiler": "stopped", "folder": "removed", "agent": "ended"}
@@ -65,7 +65,7 @@ def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
     code, out, err = run(a=host(AGENT, PROFILER, PRIVATE))
     assert code is Exit.PARTIAL and "--yes" in err
     assert out.splitlines() == [
-        "a: remove profiler in pid 7 (yarn): it records for no session",
+        "a: remove profiler in pid 7 (yarn): no hprofiler session uses it",
         "a: remove /tmp/.hprofiler-0 (root, 4 MiB, 2 h old): kept for the next run",
         "a: leave agent 8 (yarn): its lease ends in 9 s",
     ]

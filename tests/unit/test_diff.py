@@ -132,8 +132,10 @@ def test_the_command_prints_what_changed(before, after):
     assert (done.returncode, done.stderr) == (0, "")
     first, second, third, *rest = done.stdout.splitlines()
     assert first == f"cpu: {before} (16,000 samples, 4 processes) → {after} (12,000 samples, 4 processes)"
-    assert second == "shares of CPU time; noise is what samples, and the spread over processes, make of it"
-    assert third.startswith("others cost more: most methods have 0.8")
+    assert second.startswith(
+        "shares of CPU time; noise is the change expected by chance, from the number of samples"
+    )
+    assert third.startswith("other methods cost more: that alone makes most methods' shares 0.8")
     row = next(line for line in rest if line.endswith(HOT))
     cells = row.split()
     assert cells[0].endswith("%") and cells[2].startswith("+1") and cells[3].startswith("±")
@@ -273,7 +275,7 @@ def test_a_partial_side_is_marked(tmp_path):
     changed(after, lambda content: content.update(interrupted=True))
     partial = "1 of 40 processes on 1 of 1 host, interrupted"
     done = hprofiler(before, after, "-o", tmp_path / "x.html")
-    assert f"{after} is of {partial}" in done.stdout.splitlines()
+    assert f"{after} covers {partial}" in done.stdout.splitlines()
     assert partial in (tmp_path / "x.html").read_text()
     told = json.loads(hprofiler(before, after, "--json").stdout)
     assert (told["before"]["partial"], told["after"]["partial"]) == (None, partial)

@@ -58,12 +58,12 @@ class Firefox:
         self._asked += 1
         self._socket.send(json.dumps({"id": self._asked, "method": method, "params": parameters}))
         while True:
-            told: dict[str, Any] = json.loads(self._socket.recv())
-            if told.get("method") == "log.entryAdded" and told["params"]["level"] in ("error", "warn"):
-                self.complaints.append(told["params"]["text"])
-            if told.get("id") == self._asked:
-                assert told["type"] == "success", told
-                result: dict[str, Any] = told["result"]
+            message: dict[str, Any] = json.loads(self._socket.recv())
+            if message.get("method") == "log.entryAdded" and message["params"]["level"] in ("error", "warn"):
+                self.complaints.append(message["params"]["text"])
+            if message.get("id") == self._asked:
+                assert message["type"] == "success", message
+                result: dict[str, Any] = message["result"]
                 return result
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from selenium.webdriver.common.by import By
 
 from hprofiler.report import make_report
 from tests.viewer import axe
@@ -44,7 +43,7 @@ def listed_scopes(viewer: Viewer) -> None:
 
 
 def saving(viewer: Viewer) -> None:
-    viewer.element("save").find_element(By.TAG_NAME, "button").click()
+    viewer.element("save-button").click()
 
 
 def keys(viewer: Viewer) -> None:
@@ -123,7 +122,8 @@ def test_what_can_be_saved_is_seen_on_a_phone(phone: Viewer, spark_page: Path, v
     phone.open(spark_page, VIEWS[view])
     saving(phone)
     left, right = phone.driver.execute_script(
-        "const box = document.querySelector('#save ul').getBoundingClientRect(); return [box.left, box.right]"
+        "const box = document.getElementById('save-list').getBoundingClientRect();"
+        "return [box.left, box.right]"
     )
     assert 0 <= left < right <= 390
 

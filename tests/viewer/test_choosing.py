@@ -11,9 +11,8 @@ from selenium.webdriver.support.ui import Select
 
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.seeing import table
+from tests.viewer.page_objects import choose, listed_options, table
 
 # Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
 Events = dict[int, str | bytes]
@@ -38,7 +37,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_scope_has_its_own_numbers(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "q=hot")
     viewer.until_text("search-result", "26.7 % matched")
-    assert {"n1", "n2", "Cluster, sum", "Cluster, average"} <= set(listed_scopes(viewer))
+    assert {"n1", "n2", "Cluster, sum", "Cluster, average"} <= set(listed_options(viewer, "scope"))
     for typed, share in (
         ("average", "20.0 %"),  # of 40 % and none
         ("n1", "40.0 %"),
@@ -47,7 +46,7 @@ def test_each_scope_has_its_own_numbers(viewer: Viewer, page: Path) -> None:
         ("n2", "no match"),
         ("cluster sum", "26.7 %"),
     ):
-        choose_scope(viewer, typed)
+        choose(viewer, "scope", typed)
         viewer.until_text("search-result", share)
 
 
@@ -55,7 +54,7 @@ def test_groups_of_processes_by_label(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "q=hot&scope=label:executor=2")
     viewer.until_text("search-result", "20.0 % matched")
     assert viewer.text("scope-note").startswith("100 of 300 samples, 33.3 %")
-    choose_scope(viewer, "executor 1")  # one on each host
+    choose(viewer, "scope", "executor 1")  # one on each host
     viewer.until_text("search-result", "30.0 % matched")
     assert "scope=label%3Aexecutor%3D1" in viewer.state()
 
@@ -66,7 +65,7 @@ def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
     assert {option.text for option in threads.options} == {"All threads", "worker", "GC Thread#N"}
     threads.select_by_visible_text("worker")
     viewer.until_text("search-result", "30.8 % matched")  # 80 of 260
-    choose_scope(viewer, "(101)")
+    choose(viewer, "scope", "(101)")
     viewer.until_text("search-result", "100 % matched")
     threads.select_by_visible_text("GC Thread#N")
     viewer.until_text("search-result", "no match")
@@ -78,15 +77,15 @@ def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer
     threads = Select(viewer.element("thread"))
     threads.select_by_visible_text("worker")
     viewer.until_text("scope-note", "260 of 300 samples, 86.7 %")
-    choose_scope(viewer, "n1")
+    choose(viewer, "scope", "n1")
     viewer.until_text("scope-note", "160 of 260 samples, 61.5 %")
     viewer.element("scope-input").click()
     assert "61.5 %" in viewer.text("scope-list")
     viewer.press(Keys.ESCAPE)
-    choose_scope(viewer, "average")
-    viewer.until_text("scope-note", "one host on average.")
+    choose(viewer, "scope", "average")
+    viewer.until_text("scope-note", "equal weight for every host.")
     threads.select_by_visible_text("GC Thread#N")
-    viewer.until_text("scope-note", "one host on average, of the 1 that has any.")
+    viewer.until_text("scope-note", "equal weight for every host, of the 1 with samples.")
 
 
 def test_nothing_is_compared_with_what_has_nothing(viewer: Viewer, page: Path) -> None:
@@ -109,7 +108,7 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     assert tip.splitlines()[0] == "make" and "4 MiB · 68.3 KiB/s" in tip
     assert "allocated memory" in viewer.text("frame-hint")
     assert not viewer.element("thread").is_displayed()
-    choose_scope(viewer, "n2")
+    choose(viewer, "scope", "n2")
     viewer.until_text("scope-note", "3 of 4 MiB, 75.0 %")
     first.click()
     viewer.until_text("scope-note", "100 of 300 samples")
@@ -129,27 +128,27 @@ def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view:
     assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
 
 
-def test_a_link_to_what_is_not_here_is_told(viewer: Viewer, page: Path) -> None:
+def test_a_link_to_what_is_not_here_is_reported(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "event=nothing&scope=host:7")
     assert viewer.text("scope-note").startswith(
-        "The link asks for an event that is not on this page; this is CPU time. "
-        "The link asks for a scope that is not on this page; this is Cluster, sum. "
+        "The link's event is not on this page. Shown instead: CPU time. "
+        "The link's scope is not on this page. Shown instead: Cluster, sum. "
     )
-    choose_scope(viewer, "n1")
+    choose(viewer, "scope", "n1")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
-    assert "link" not in viewer.text("scope-note")
+    assert "link's" not in viewer.text("scope-note")
 
 
 def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
-    def told() -> set[str]:
+    def found() -> set[str]:
         sections = viewer.driver.find_elements(By.CSS_SELECTOR, "main > section.of-event")
         return {str(one.get_attribute("data-event")) for one in sections if one.is_displayed()}
 
     viewer.open(page)
-    assert told() == {"0"}
+    assert found() == {"0"}
     viewer.open(page, "event=alloc")
-    assert told() == {"1"}
+    assert found() == {"1"}
 
 
 def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
@@ -164,7 +163,7 @@ def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
     active = viewer.element(str(box.get_attribute("aria-activedescendant")))
     assert active == options[0] and "33.3 %" in active.text.replace("\u202f", " ")
     box.send_keys("zzz")
-    assert "Nothing of that name" in viewer.text("scope-list")
+    assert "No match" in viewer.text("scope-list")
     box.send_keys(Keys.ESCAPE)
     assert box.get_attribute("value") == "Cluster, sum" and viewer.state() == ""
 
@@ -228,8 +227,8 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     }
     assert list(legend(viewer).items()) == list(by_itself.items()), "they add up to all there is"
     items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
-    assert items[0].text == "By itself:"
-    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % by itself; on 75.0 % of all stacks"
+    assert items[0].text == "Self:"
+    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % self; on 75.0 % of all stacks"
     viewer.open(path, "event=alloc")
     assert legend(viewer) == {"Class": "100 %", "Java, interpreted": "0 %", "Java, inlined": "0 %"}
     for place in ((0.5, 3), (0.9, 2)):
@@ -237,20 +236,6 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     viewer.element("view-methods").click()
     kinds = {row[2]: row[3] for row in table(viewer, "methods")}
     assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
-
-
-def test_packages_that_cost_the_same_stand_in_one_order(viewer: Viewer, tmp_path: Path) -> None:
-    """The second host has a package that comes later in the tree, and is asked for its colours first."""
-    later = "org/zz/late/Job.run 10\n"
-    hosts = [MadeHost("both", {7: f"org/aa/early/Job.run 10\n{later}"}), MadeHost("one", {8: later})]
-    page = make_report(make_run(tmp_path / "run", hosts).path).page
-    viewer.open(page, "color=package&scope=host:0")
-    by_link = list(legend(viewer).items())
-    assert by_link == [("org.aa.early", "50.0 %"), ("org.zz.late", "50.0 %")]
-    viewer.open(page, "color=package&scope=host:1")
-    assert list(legend(viewer)) == ["org.zz.late"]
-    choose_scope(viewer, "both")
-    assert list(legend(viewer).items()) == by_link
 
 
 def test_what_has_no_room_in_the_legend_is_summed_up(viewer: Viewer, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def second_line(picture: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "covered"),
     [
         ("", RUN),
         ("scope=mean", RUN),
@@ -59,10 +59,10 @@ def second_line(picture: Path) -> str:
     ],
 )
 def test_a_saved_picture_says_how_much_it_is_of(
-    viewer: Viewer, page: Path, downloads: Path, state: str, told: str
+    viewer: Viewer, page: Path, downloads: Path, state: str, covered: str
 ) -> None:
     viewer.open(page, state)
-    assert second_line(save(viewer, downloads, "svg")) == told
+    assert second_line(save(viewer, downloads, "svg")) == covered
 
 
 def test_a_long_line_fits_the_picture(viewer: Viewer, page: Path, downloads: Path) -> None:

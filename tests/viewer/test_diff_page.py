@@ -32,7 +32,7 @@ def diff_page(sides: list, page: Path) -> Path:
 
 
 @pytest.mark.parametrize("other", [300, 99])
-def test_samples_are_told_in_seconds_where_both_runs_have_the_same_of_them(tmp_path, other):
+def test_samples_are_shown_in_seconds_where_both_runs_have_the_same_of_them(tmp_path, other):
     sides = []
     for name, frequency in (("before", 300), ("after", other)):
         profile = made_profile("cpu", f"{JOB} {10 * frequency}\n", frequency).to_pprof()
@@ -43,18 +43,18 @@ def test_samples_are_told_in_seconds_where_both_runs_have_the_same_of_them(tmp_p
 
 def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     viewer.open(page)
-    told = viewer.element("compare-panel").text.replace("\u202f", " ")
+    text = viewer.element("compare-panel").text.replace("\u202f", " ")
     assert viewer.element("compare-panel").is_displayed()
-    assert "com/acme/Mask.mask" in told and "+23.1 points" in told
-    assert "Appeared: only in tuesday" in told
+    assert "com/acme/Mask.mask" in text and "+23.1 points" in text
+    assert "Appeared: only in tuesday" in text
     assert value(viewer, "scope") == "tuesday: Cluster, sum"
     assert value(viewer, "compare-with") == "monday: Cluster, sum"
-    assert told.splitlines()[:2] == ["tuesday: Cluster, sum", "compared with"]
+    assert text.splitlines()[:2] == ["tuesday: Cluster, sum", "compared with"]
     viewer.element("compare-swap").click()
     assert value(viewer, "scope") == "monday: Cluster, sum"
-    told = viewer.element("compare-panel").text.replace("\u202f", " ")
-    assert told.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
-    assert "−23.1 points" in told and "Appeared" not in told
+    text = viewer.element("compare-panel").text.replace("\u202f", " ")
+    assert text.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
+    assert "−23.1 points" in text and "Appeared" not in text
 
 
 def test_a_file_has_its_run_s_name_once(viewer, tmp_path):

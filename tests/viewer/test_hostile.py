@@ -13,8 +13,8 @@ from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.page_objects import choose, listed_options
 
 SCRIPT = "window.intruder=1"
 IMAGE = f"<img src=x onerror={SCRIPT}>"
@@ -133,9 +133,9 @@ def test_search_zoom_and_keys_work_on_them(unharmed: Viewer, page: Path) -> None
 
 def test_scopes_are_listed_and_chosen(unharmed: Viewer, page: Path) -> None:
     unharmed.open(page)
-    names: list[str] = listed_scopes(unharmed)
+    names: list[str] = listed_options(unharmed, "scope")
     assert f"n1{IMAGE}" in names
-    choose_scope(unharmed, "n2<")
+    choose(unharmed, "scope", "n2<")
     assert "scope=host" in unharmed.state()
     note = unharmed.driver.find_element(By.ID, "scope-note").text
     assert "samples" in note

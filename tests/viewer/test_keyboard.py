@@ -8,8 +8,7 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.viewer.browser import ROW, Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
@@ -188,31 +187,6 @@ def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, p
     viewer.press(Keys.ESCAPE, "/", "m", "r")
     assert viewer.element("search").get_attribute("value") == "mr"
     assert viewer.element("graph-panel").is_displayed()
-
-
-def test_an_event_is_chosen_by_keys(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    tab_to(viewer, "scope-input")
-    held(viewer, Keys.SHIFT, Keys.TAB)
-    viewer.press(Keys.SPACE)
-    viewer.until("return location.hash.includes('event=alloc')")
-    viewer.until_text("wider", "allocated memory")
-
-
-def test_paper_begins_at_the_root_and_is_as_long_as_it_must_be(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "deep.html"
-    stack = ";".join(f"f{depth}" for depth in range(500))
-    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), path, "deep")
-    viewer.open(path, "flame=1")
-    viewer.element("expand").click()
-    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert viewer.color(0.5, 399) == [230, 232, 235]  # the root's, at the bottom
-    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        height = "return document.getElementById('explorer').getBoundingClientRect().height"
-        assert viewer.driver.execute_script(height) > 400 * ROW
-    finally:
-        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_paper_has_all_rows_in_light_colours_and_every_table(viewer: Viewer, page: Path) -> None:

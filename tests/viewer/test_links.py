@@ -11,20 +11,19 @@ from selenium.webdriver.common.keys import Keys
 from hprofiler._flamegraph import Profile
 from hprofiler.report import write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.choosing import choose_scope
-from tests.viewer.seeing import lines, names, show, table, three_hosts
+from tests.viewer.page_objects import choose, name_at, names, show, table, three_hosts
 
 
 def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
-    assert viewer.text("search-result") == "from a link: Enter here runs it"
+    assert viewer.text("search-result") == "regular expression from a link: press Enter to run it"
     viewer.press("/", Keys.ENTER)
     viewer.until_text("search-result", "80.0 % matched")
 
 
 def test_the_address_restores_the_view(viewer: Viewer, two_hosts_page: Path) -> None:
     viewer.open(two_hosts_page)
-    choose_scope(viewer, "small")
+    choose(viewer, "scope", "small")
     viewer.until_text("scope-note", "100 of 400")
     viewer.element("search").send_keys("cold")
     viewer.element("turn").click()
@@ -64,7 +63,7 @@ def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path)
     viewer.until_text("search-result", "43.1 % matched")
     assert viewer.element("scope-input").get_attribute("value") == "worker08.prod.example"
     viewer.element("back").click()
-    viewer.until_text("scope-note", "Every sample counts once")
+    viewer.until_text("scope-note", "The sum of all hosts")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_a_link_keeps_the_zoom_of_the_reversed_graph(viewer: Viewer, page: Path)
     viewer.click(0.5, 2)
     viewer.until_text("frame-name", "b")
     reopened(viewer, page)
-    assert viewer.text("frame-name") == "b" and lines(viewer, 0.5, 2)[0] == "b"
+    assert viewer.text("frame-name") == "b" and name_at(viewer, 0.5, 2) == "b"
     viewer.open(page, viewer.state().lstrip("#") + "&scope=host:2")
     assert viewer.text("frame-cost").startswith("Total 20.0 %")  # the same path of another host
     viewer.element("reset").click()
@@ -124,7 +123,7 @@ def test_a_link_keeps_both_zooms_of_the_sandwich_until_another_method_is_shown(
         viewer.click(*place)
     assert "callers=" in viewer.state() and "callees=" in viewer.state()
     reopened(viewer, page)
-    assert [lines(viewer, 0.95, depth)[0] for depth in (0, 1)] == ["b", "c"]
+    assert [name_at(viewer, 0.95, depth) for depth in (0, 1)] == ["b", "c"]
     viewer.press(Keys.BACKSPACE)
     viewer.open(page, viewer.state().lstrip("#"))
     viewer.element("sandwich-method-input").click()

@@ -10,10 +10,8 @@ from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.choosing import choose_scope
-from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.seeing import choose, lines, show, told
+from tests.viewer.page_objects import choose, name_at, show, tooltip
 
 TINY = 40
 # How many times one of them m is.
@@ -35,45 +33,37 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(make_run(tmp_path_factory.mktemp("memory") / "run", hosts).path).page
 
 
-def frames(viewer: Viewer, count: int) -> None:
-    """Wait until the browser has drawn so many times: a zoom takes less than a dozen."""
-    viewer.driver.execute_async_script(
-        """let [left, done] = arguments;
-        const next = () => (left-- > 0 ? requestAnimationFrame(next) : done());
-        next();""",
-        count,
-    )
-
-
 def test_a_graph_has_its_own_numbers_after_other_scopes(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=sandwich&method=m&scope=host:0")
     viewer.canvas = "callees-canvas"
     viewer.still()
-    assert lines(viewer, 0.99, 2)[0] == f"({TINY} smaller frames)"
+    assert name_at(viewer, 0.99, 2) == f"({TINY} smaller frames)"
     viewer.element("view-graph").click()
     for name in (*OTHERS, "n1"):
-        choose_scope(viewer, name)
+        choose(viewer, "scope", name)
     viewer.element("view-sandwich").click()
     viewer.still()
     viewer.click(0.99, 1)
     viewer.until_text("frame-name", "c")
-    assert told(viewer, 0.3, 2)[""].startswith("tiny")
-    assert " 2 samples" in told(viewer, 0.3, 2)["Total"]
+    assert tooltip(viewer, 0.3, 2)[""].startswith("tiny")
+    assert " 2 samples" in tooltip(viewer, 0.3, 2)["Total"]
 
 
 def test_a_comparison_has_its_own_numbers_after_other_scopes(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "compare", "scope=host:1&with=host:0")
-    choose(viewer, "compare-with", "n3", 0)
+    choose(viewer, "compare-with", "n3")
     viewer.still()
-    before = told(viewer, 0.2, 2)
+    before = tooltip(viewer, 0.2, 2)
     assert before["n2"] == before["n3"] == "50.0 %"
     viewer.element("view-graph").click()
     for name in (*OTHERS, "n1", "n2"):
-        choose_scope(viewer, name)
+        choose(viewer, "scope", name)
     viewer.element("view-compare").click()
     viewer.still()
-    assert told(viewer, 0.2, 2) == before
-    assert "only in n3" in told(viewer, 0.9, 2).values() or "only in n2" in told(viewer, 0.9, 2).values()
+    assert tooltip(viewer, 0.2, 2) == before
+    assert (
+        "only in n3" in tooltip(viewer, 0.9, 2).values() or "only in n2" in tooltip(viewer, 0.9, 2).values()
+    )
 
 
 def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
@@ -83,64 +73,7 @@ def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
     viewer.canvas = "graph-canvas"
     viewer.still()
     assert viewer.driver.execute_script(SIZES) == [True, False]
-    assert viewer.color(0.5, 0) != [0, 0, 0] and lines(viewer, 0.2, 2)[0] == "m"
-
-
-def test_a_graph_that_is_left_while_it_glides_draws_no_more(viewer: Viewer, page: Path) -> None:
-    prefer(viewer.driver, "light", motion=True)
-    viewer.open(page)
-    viewer.still()
-    viewer.driver.execute_script(
-        """window.drawn = 0;
-        const { fillRect } = CanvasRenderingContext2D.prototype;
-        CanvasRenderingContext2D.prototype.fillRect = function (...box) {
-          window.drawn++;
-          fillRect.apply(this, box);
-        };
-        """
-    )
-    viewer.click(0.2, 2)
-    viewer.driver.execute_script(
-        """document.getElementById("reset").click();
-        document.getElementById("view-methods").click();
-        window.drawn = 0;"""
-    )
-    frames(viewer, 30)
-    assert viewer.driver.execute_script("return window.drawn") == 0
-    viewer.element("view-graph").click()
-    viewer.still()
-    assert lines(viewer, 0.2, 1)[0] == "top" and lines(viewer, 0.9, 2)[0].startswith("n")
-
-
-def test_a_sandwich_of_nothing_has_no_pictures(viewer: Viewer, page: Path) -> None:
-    """All in one task: nobody is told of a size in between."""
-    viewer.open(page, "method=m")
-    sizes = viewer.driver.execute_script(
-        """document.getElementById("view-sandwich").click();
-        const link = Object.assign(document.createElement("a"), { href: "#view=sandwich&method=nowhere" });
-        document.body.append(link);
-        link.click();
-        return ["callers", "callees"].map((id) => document.getElementById(`${id}-canvas`).width);"""
-    )
-    assert sizes == [1, 1] and "nowhere is not on one stack" in viewer.text("sandwich-panel")
-    viewer.driver.back()
-    viewer.canvas = "callees-canvas"
-    viewer.still()
-    assert lines(viewer, 0.5, 0)[0] == "m"
-
-
-def test_a_letter_that_leaves_out_nothing_leaves_the_list_alone(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    viewer.element("scope-input").click()
-    listed = "return [...document.querySelectorAll('#scope-list .option')]"
-    viewer.press("n")
-    before = viewer.driver.execute_script(listed)
-    viewer.press("1")
-    viewer.until("return document.querySelectorAll('#scope-list .option').length < arguments[0]", len(before))
-    narrowed = viewer.driver.execute_script(listed)
-    assert [one.text.splitlines()[0] for one in narrowed] == ["n1"]
-    viewer.element("scope-input").send_keys(" ")
-    assert viewer.driver.execute_script(listed) == narrowed
+    assert viewer.color(0.5, 0) != [0, 0, 0] and name_at(viewer, 0.2, 2) == "m"
 
 
 def test_a_long_list_has_its_first_options_and_is_walked_by_pages(viewer: Viewer, tmp_path: Path) -> None:

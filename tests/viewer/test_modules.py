@@ -44,7 +44,7 @@ def test_a_page_carries_modules_of_native_and_kernel_functions_alone(page: Path)
     assert block.kernel == {"ext4_read": "[ext4]"}
 
 
-def test_the_tooltip_and_the_line_below_tell_them(viewer: Viewer, page: Path) -> None:
+def test_the_tooltip_and_the_line_below_shows_them(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert viewer.hover(0.25, 3).splitlines()[-1] == "Native · libc.so.6"
     assert viewer.hover(0.25, 4).splitlines()[-1] == "Kernel · [ext4]"
@@ -61,12 +61,6 @@ def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
     assert viewer.driver.execute_script("return window.intruder") is None
 
 
-def test_views_that_merge_the_tree_know_them_too(viewer: Viewer, page: Path) -> None:
-    viewer.open(page, "view=reversed")
-    viewer.canvas = "reversed-canvas"
-    assert "[ext4]" in viewer.hover(0.25, 1).splitlines()[-1]
-
-
 def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Path) -> None:
     alike = script(
         "decompress+0x1 ([zstd])",
@@ -77,14 +71,16 @@ def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Pat
     page = tmp_path / "alike.html"
     write_page(Profile.from_bytes(alike, "perf-script", kernel=True, jit=True), page, "alike")
     viewer.open(page)
-    told = {viewer.hover(share, 2).splitlines()[-1] for share in (0.125, 0.375, 0.625, 0.875)}
-    assert told == {"Kernel · [zstd]", "Native · libzstd-jni.so", "Native · libx.so", "Java, JIT-compiled"}
+    found = {viewer.hover(share, 2).splitlines()[-1] for share in (0.125, 0.375, 0.625, 0.875)}
+    assert found == {"Kernel · [zstd]", "Native · libzstd-jni.so", "Native · libx.so", "Java, JIT-compiled"}
 
 
 @pytest.mark.parametrize(
     "modules", [b"\1\1m\1\1\1\1", b"\1\1m\0\1\0", b"\1\1m\3\1\0\0\2\0\0", b"\1\1m\2\2\0\2\0\0"]
 )
-def test_damaged_modules_are_told_at_once(viewer: Viewer, page: Path, tmp_path: Path, modules: bytes) -> None:
+def test_damaged_modules_are_shown_at_once(
+    viewer: Viewer, page: Path, tmp_path: Path, modules: bytes
+) -> None:
     """Of too few names, of none, of too many, and an unknown one."""
     whole = b"HPV3\2\0\1a\0\1b\2\0\0\1\0\3\2\0\1\3\1\1\0\1\1\1\2\1\1"
     for data, refused in ((whole + b"\1\1m\2\1\0\2\0\0", False), (whole + modules, True)):
@@ -93,7 +89,7 @@ def test_damaged_modules_are_told_at_once(viewer: Viewer, page: Path, tmp_path: 
         carries = r'(<script type="application/octet-stream" id="[^"]*">).*?(</script>)'
         damaged.write_text(re.sub(carries, rf"\g<1>{text}\g<2>", page.read_text(), count=1))
         viewer.open(damaged)
-        assert viewer.text("failure").startswith("This picture cannot be shown") == refused
+        assert viewer.text("failure").startswith("This page cannot be shown") == refused
 
 
 def test_hosts_with_other_libraries_are_one_tree(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_zoom_and_reset(svg: webdriver.Chrome) -> None:
 @pytest.mark.parametrize(
     ("text", "share"), [("^b$", "80"), ("^(b|c)$", "80"), ("^y|^c", "60"), ("nothing", "0")]
 )
-def test_search_tells_the_matched_share_once(svg: webdriver.Chrome, text: str, share: str) -> None:
+def test_search_shows_the_matched_share_once(svg: webdriver.Chrome, text: str, share: str) -> None:
     assert search(svg, text) == f"Matched: {share}.00%"
 
 
@@ -91,7 +91,7 @@ def test_the_address_restores_the_view(svg: webdriver.Chrome) -> None:
     assert "10.00%" in svg.find_element(By.ID, "matched").text
 
 
-def test_ctrl_f_searches_and_a_broken_pattern_is_told(svg: webdriver.Chrome) -> None:
+def test_ctrl_f_searches_and_a_broken_pattern_is_reported(svg: webdriver.Chrome) -> None:
     svg.find_element(By.ID, "title").click()
     webdriver.ActionChains(svg).key_down(Keys.CONTROL).send_keys("f").perform()
     prompt = WebDriverWait(svg, 60).until(expected_conditions.alert_is_present())

@@ -51,12 +51,12 @@ def expected_noise(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def close(told: Any, to: Any) -> bool:
+def close(found: Any, to: Any) -> bool:
     if isinstance(to, dict):
-        return told.keys() == to.keys() and all(close(told[key], to[key]) for key in to)
+        return found.keys() == to.keys() and all(close(found[key], to[key]) for key in to)
     if isinstance(to, list):
-        return len(told) == len(to) and all(map(close, told, to))
-    return bool(told == (pytest.approx(to, rel=1e-9) if isinstance(to, float) else to))
+        return len(found) == len(to) and all(map(close, found, to))
+    return bool(found == (pytest.approx(to, rel=1e-9) if isinstance(to, float) else to))
 
 
 def test_python_computes_what_the_vectors_say() -> None:
@@ -74,12 +74,12 @@ def test_the_viewer_computes_what_the_vectors_say(tmp_path: Path) -> None:
         lacking("the viewer's modules run in node here, and there is none")
     copy_viewer(tmp_path / "viewer")
     command = ["node", str(HERE / "vectors.mjs"), str(tmp_path / "viewer"), str(VECTORS)]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     vectors = expected()
-    for made, case in zip(told["noise"], vectors["noise"], strict=True):
+    for made, case in zip(found["noise"], vectors["noise"], strict=True):
         assert close(made, expected_noise(case)), case["about"]
-    assert told["percent"] == [text for _, _, text in vectors["percent"]]
-    assert told["packages"] == [package for _, package in vectors["packages"]]
+    assert found["percent"] == [text for _, _, text in vectors["percent"]]
+    assert found["packages"] == [package for _, package in vectors["packages"]]
 
 
 def _write() -> None:

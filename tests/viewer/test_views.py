@@ -12,21 +12,20 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.choosing import choose_scope
 from tests.viewer.made_run import TASK, MadeHost, make_run
-from tests.viewer.seeing import (
+from tests.viewer.page_objects import (
     box,
     choose,
     copied_stack,
     is_match,
-    lines,
+    name_at,
     names,
     rows_by_name,
     show,
     sorted_by,
     table,
     three_hosts,
-    told,
+    tooltip,
 )
 
 
@@ -37,30 +36,30 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_reversed_graph_begins_with_what_costs_by_itself(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
-    first = [told(viewer, place, 1) for place in (0.25, 0.7, 0.95)]
+    first = [tooltip(viewer, place, 1) for place in (0.25, 0.7, 0.95)]
     assert [(one[""], one["Total"].split(" · ")[0]) for one in first] == [
         ("d", "50.0 %"),
         ("c", "40.0 %"),
         ("y", "10.0 %"),
     ]
     # c: 100 of its 120 samples come from a through one b, 20 through two
-    assert [lines(viewer, 0.7, depth)[0] for depth in (2, 3)] == ["b", "a"]
-    assert [lines(viewer, 0.88, depth)[0] for depth in (2, 3, 4)] == ["b", "b", "a"]
-    assert lines(viewer, 0.25, 2)[0] == "a" and lines(viewer, 0.95, 2)[0] == "x"
+    assert [name_at(viewer, 0.7, depth) for depth in (2, 3)] == ["b", "a"]
+    assert [name_at(viewer, 0.88, depth) for depth in (2, 3, 4)] == ["b", "b", "a"]
+    assert name_at(viewer, 0.25, 2) == "a" and name_at(viewer, 0.95, 2) == "x"
 
 
 def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     assert viewer.text("frame-name") == "c"
-    assert told(viewer, 0.5, 3) == {
+    assert tooltip(viewer, 0.5, 3) == {
         "": "a",
         "Total": "33.3 % · 100 samples · 333 ms · 0.0056 cores",
         "Of view": "83.3 %",
     }
     viewer.press(Keys.BACKSPACE)
     viewer.still()
-    assert lines(viewer, 0.25, 1)[0] == "d"
+    assert name_at(viewer, 0.25, 1) == "d"
     viewer.element("search").send_keys("b")
     viewer.until_text("search-result", "40.0 % matched")
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
@@ -90,21 +89,8 @@ def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, pa
     viewer.open(page)
     viewer.click(0.2, 2)
     viewer.until_text("frame-name", "b")
-    assert "Of view" in told(viewer, 0.2, 3)
-    assert told(viewer, 0.2, 1)[""] == "a" and "Of view" not in told(viewer, 0.2, 1)
-
-
-def test_the_reversed_graph_by_keyboard(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    viewer.press("r")
-    viewer.until("return !document.getElementById('reversed-panel').hidden")
-    viewer.canvas = "reversed-canvas"
-    viewer.driver.execute_script("document.getElementById('reversed-scroller').focus()")
-    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ENTER)
-    viewer.until_text("frame-name", "c")
-    viewer.press("s")
-    viewer.until_text("sandwich-panel", "40.0 % total")
-    assert "method=c" in viewer.state()
+    assert "Of view" in tooltip(viewer, 0.2, 3)
+    assert tooltip(viewer, 0.2, 1)[""] == "a" and "Of view" not in tooltip(viewer, 0.2, 1)
 
 
 def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
@@ -112,18 +98,18 @@ def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, 
     flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
     write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
     show(viewer, path, "reversed")
-    assert lines(viewer, 0.3, 1)[0] == "big" and lines(viewer, 0.3, 2)[0] == "top"
-    assert lines(viewer, 0.9, 1)[0] == "(2572 smaller frames)"
+    assert name_at(viewer, 0.3, 1) == "big" and name_at(viewer, 0.3, 2) == "top"
+    assert name_at(viewer, 0.9, 1) == "(2572 smaller frames)"
     viewer.click(0.9, 1)
     viewer.until_text("frame-name", "(2572 smaller frames)")
-    assert lines(viewer, 0.001, 2)[0].startswith("rare")
+    assert name_at(viewer, 0.001, 2).startswith("rare")
     viewer.click(0.001, 2)
     viewer.until_text("frame-name", "rare")
-    assert lines(viewer, 0.5, 3)[0].startswith("caller")
+    assert name_at(viewer, 0.5, 3).startswith("caller")
     viewer.press(Keys.BACKSPACE, Keys.BACKSPACE)
     viewer.until("return !document.getElementById('frame-hint').hidden")
     viewer.still()
-    assert lines(viewer, 0.3, 1)[0] == "big"
+    assert name_at(viewer, 0.3, 1) == "big"
 
 
 def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) -> None:
@@ -134,15 +120,15 @@ def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) ->
     assert box(viewer, "sandwich-method") == "b"
     viewer.canvas = "callees-canvas"
     viewer.still()
-    assert told(viewer, 0.2, 1) == {
+    assert tooltip(viewer, 0.2, 1) == {
         "": "c",
         "Total": "33.3 % · 100 samples · 333 ms · 0.0056 cores",
         "Of b": "83.3 %",
     }
-    assert [lines(viewer, 0.95, depth)[0] for depth in (0, 1, 2)] == ["b", "b", "c"]
+    assert [name_at(viewer, 0.95, depth) for depth in (0, 1, 2)] == ["b", "b", "c"]
     viewer.canvas = "callers-canvas"  # the method stands at the bottom, its callers on it
-    assert told(viewer, 0.5, 0)[""] == "a" and told(viewer, 0.5, 1)[""] == "b"
-    assert told(viewer, 0.5, 0)["Of b"] == "100 %"
+    assert tooltip(viewer, 0.5, 0)[""] == "a" and tooltip(viewer, 0.5, 1)[""] == "b"
+    assert tooltip(viewer, 0.5, 0)["Of b"] == "100 %"
 
 
 def test_a_double_click_means_the_frame_that_the_first_click_hit(viewer: Viewer, tmp_path: Path) -> None:
@@ -158,20 +144,20 @@ def test_a_double_click_means_the_frame_that_the_first_click_hit(viewer: Viewer,
 
 def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=sandwich&method=b")
-    choose(viewer, "sandwich-method", "d", 0)
+    choose(viewer, "sandwich-method", "d")
     viewer.until_text("sandwich-panel", "50.0 % total, 50.0 % self")
     viewer.driver.back()
     viewer.until_text("sandwich-panel", "40.0 % total, 0 % self")
-    choose(viewer, "scope", "hot", 0)
+    choose(viewer, "scope", "hot")
     viewer.until_text("sandwich-panel", "80.0 % total, 0 % self")
-    choose(viewer, "scope", "cool1", 0)
+    choose(viewer, "scope", "cool1")
     viewer.open(page, "view=sandwich&method=y&scope=host:1")
-    assert "y is not on one stack of what is shown." in viewer.text("sandwich-panel")
+    assert "y is on no stack of this selection." in viewer.text("sandwich-panel")
     viewer.open(page, "view=sandwich")
     assert "Choose a method" in viewer.text("sandwich-panel")
 
 
-def test_methods_tell_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> None:
+def test_methods_shows_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     rows = {row[2]: [row[0], row[1], row[3], row[5]] for row in table(viewer, "methods")}
@@ -191,7 +177,7 @@ def test_methods_tell_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> 
     ]
 
 
-def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path) -> None:
+def test_shares_of_hosts_that_cannot_be_read_are_reported(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.driver.execute_script(
         """document.getElementById("view-methods").click();
@@ -200,10 +186,10 @@ def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path
         window.Float32Array = function () { fail(); };
         """
     )
-    viewer.until_text("failure", "This picture cannot be shown whole: no memory")
+    viewer.until_text("failure", "A part of this view cannot be shown: no memory")
     assert names(viewer, "methods", 2)[:3] == ["d", "c", "y"]
     assert "Hosts" not in viewer.text("methods-panel"), "nothing is promised that does not come"
-    choose_scope(viewer, "hot")
+    choose(viewer, "scope", "hot")
     viewer.until_text("methods-body", "of 3")
     assert not viewer.element("failure").is_displayed()
 
@@ -283,7 +269,7 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
-def test_the_hottest_methods_are_told_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+def test_the_hottest_methods_are_shown_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
     for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
         viewer.open(page, state)
         assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
@@ -307,16 +293,6 @@ def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: 
     assert viewer.driver.execute_script(f"return document.activeElement === {row}")
     sorted_by(viewer, "methods", "name")
     assert names(viewer, "methods", 2)[:3] == ["a", "m0", "m1"] and len(table(viewer, "methods")) == 100
-
-
-def test_a_chosen_frame_stays_chosen_in_the_line(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
-    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
-    viewer.until_text("frame-name", "d")
-    viewer.press("p")
-    viewer.until("return location.hash.includes('color=package')")
-    assert viewer.text("frame-name") == "d"
 
 
 def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
@@ -410,11 +386,6 @@ def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) ->
     viewer.driver.find_element(By.CSS_SELECTOR, "#processes-body button").click()
     viewer.until("return !document.getElementById('graph-panel').hidden")
     assert box(viewer, "scope").startswith("executor 12")
-
-
-def test_several_hosts_are_not_listed_by_process(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "hosts")
-    assert not viewer.element("processes").is_displayed()
 
 
 def host_names(viewer: Viewer) -> list[str]:

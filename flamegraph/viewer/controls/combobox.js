@@ -2,12 +2,14 @@
 /** A choice among many with a search in it: type to narrow, arrows to walk, Enter to choose, Esc to leave. */
 
 import { searchable } from "../data/search.js";
-import { make } from "./dom.js";
+import { filled, make } from "./dom.js";
 
 /** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
 
 /** Listed at most; more are found by typing. */
 const MOST_OPTIONS = 200;
+/** @type {Record<string, number>} */
+const WALKS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
 
 export class Combobox {
   /**
@@ -26,20 +28,8 @@ export class Combobox {
     /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
     this.all = [];
     this.active = -1;
-    this.input = document.createElement("input");
-    this.list = make("ul");
-    this.more = this.heading("");
-    this.build(element, label);
-    this.listen();
-  }
-
-  /**
-   * @param {HTMLElement} element
-   * @param {string} label
-   */
-  build(element, label) {
-    const { input, list } = this;
-    element.classList.add("combobox");
+    const input = (this.input = document.createElement("input"));
+    const list = (this.list = make("ul"));
     list.id = `${element.id}-list`;
     list.hidden = true;
     list.setAttribute("role", "listbox");
@@ -52,11 +42,6 @@ export class Combobox {
       role: "combobox", "aria-label": label, "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
     };
     for (const [name, value] of Object.entries(attributes)) input.setAttribute(name, value);
-    element.replaceChildren(input, list);
-  }
-
-  listen() {
-    const { input, list } = this;
     input.addEventListener("focus", () => input.select());
     input.addEventListener("click", () => this.open(""));
     input.addEventListener("input", () => this.open(input.value));
@@ -71,6 +56,8 @@ export class Combobox {
       const option = event.target instanceof Element ? event.target.closest("[data-index]") : null;
       if (option instanceof HTMLElement) this.choose(Number(option.dataset.index));
     });
+    element.classList.add("combobox");
+    element.replaceChildren(input, list);
   }
 
   /**
@@ -90,13 +77,12 @@ export class Combobox {
    * @returns {boolean} whether it meant something
    */
   key(key) {
-    const shut = this.list.hidden;
-    if (shut && (key === "ArrowDown" || key === "ArrowUp")) this.open("");
-    else if (shut) return false;
-    else if (key === "ArrowDown") this.walk(1);
-    else if (key === "ArrowUp") this.walk(-1);
-    else if (key === "PageDown") this.walk(10);
-    else if (key === "PageUp") this.walk(-10);
+    if (this.list.hidden) {
+      const opens = key === "ArrowDown" || key === "ArrowUp";
+      if (opens) this.open("");
+      return opens;
+    }
+    if (key in WALKS) this.point(Math.max(0, Math.min(this.listed.length - 1, this.active + WALKS[key])));
     else if (key === "Enter") this.choose(this.active);
     else if (key === "Escape") this.close();
     else return false;
@@ -110,10 +96,19 @@ export class Combobox {
       this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
     }
     const fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
-    this.fill(fitting.slice(0, MOST_OPTIONS).map(({ option }) => option));
+    this.listed = fitting.slice(0, MOST_OPTIONS).map(({ option }) => option);
+    const heading = (/** @type {string} */ text) => {
+      const item = make("li", "section", text);
+      item.setAttribute("role", "presentation");
+      return item;
+    };
+    const items = this.listed.flatMap((option, index) => {
+      const begins = option.section !== (this.listed[index - 1]?.section ?? "");
+      return [...(begins ? [heading(option.section)] : []), this.item(option, index)];
+    });
     const left = fitting.length - this.listed.length;
-    this.more.textContent = `${left} more: type to find them`;
-    this.more.hidden = left === 0;
+    if (left) items.push(heading(`${left} more: type to find them`));
+    this.list.replaceChildren(...(items.length ? items : [heading("No match")]));
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     const current = this.listed.findIndex((option) => option.id === this.current);
@@ -121,74 +116,33 @@ export class Combobox {
   }
 
   /**
-   * One letter more often leaves the list as it is.
-   * @param {Option[]} options
-   */
-  fill(options) {
-    const { listed } = this;
-    const same = options.length === listed.length && options.every((option, index) => option === listed[index]);
-    this.listed = options;
-    if (same && !this.list.hidden) return;
-    const items = options.flatMap((option, index) => {
-      const begins = option.section !== (options[index - 1]?.section ?? "");
-      return [...(begins ? [this.heading(option.section)] : []), this.item(option, index)];
-    });
-    this.list.replaceChildren(...(items.length ? items : [this.heading("Nothing of that name")]), this.more);
-  }
-
-  /** @param {string} text */
-  heading(text) {
-    const item = make("li", "section", text);
-    item.setAttribute("role", "presentation");
-    return item;
-  }
-
-  /**
    * @param {Option} option
    * @param {number} index
    */
   item(option, index) {
-    const item = make("li", "option");
+    const item = filled("li", "option", make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
     item.id = `${this.list.id}-${index}`;
     item.dataset.index = String(index);
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", String(option.id === this.current));
     item.setAttribute("aria-setsize", String(this.listed.length));
     item.setAttribute("aria-posinset", String(index + 1));
-    item.append(make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
     return item;
   }
 
-  /** @param {number} steps */
-  walk(steps) {
-    this.point(Math.max(0, Math.min(this.listed.length - 1, this.active + steps)));
-  }
-
-  /** @param {number} index */
+  /** @param {number} index of the option that Enter chooses */
   point(index) {
-    this.itemAt(this.active)?.classList.remove("active");
+    const { list, input } = this;
+    list.querySelector(".active")?.classList.remove("active");
     this.active = index < this.listed.length ? index : -1;
-    const item = this.itemAt(this.active);
-    item?.classList.add("active");
-    if (item) this.reveal(item);
-    if (item) this.input.setAttribute("aria-activedescendant", item.id);
-    else this.input.removeAttribute("aria-activedescendant");
-  }
-
-  /**
-   * Scrolls the list alone: asking the page to do it lays out all of it.
-   * @param {HTMLElement} item
-   */
-  reveal(item) {
-    const { list } = this;
+    const item = document.getElementById(`${list.id}-${this.active}`);
+    if (!item) return input.removeAttribute("aria-activedescendant");
+    item.classList.add("active");
+    input.setAttribute("aria-activedescendant", item.id);
+    // Scrolls the list alone: asking the page to do it lays out all of it.
     const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
     if (top < list.scrollTop) list.scrollTop = top;
     else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
-  }
-
-  /** @param {number} index */
-  itemAt(index) {
-    return document.getElementById(`${this.list.id}-${index}`);
   }
 
   /** @param {number} index */

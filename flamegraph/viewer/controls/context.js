@@ -13,11 +13,11 @@ import { Graph } from "../graph/graph.js";
 /** @import { Folds } from "./tabs.js" */
 
 /**
- * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
- * tab is chosen; `leave`, when another one is.
+ * A view shows itself in its panel. `update` is called when the state has changed and its tab is chosen,
+ * `leave` when another tab is chosen.
  * @typedef {object} View
  * @property {(state: State, before: State | null) => void} update
- * @property {() => void} [leave] lets go of what takes much memory and is soon made again
+ * @property {() => void} [leave] frees memory that `update` can fill again
  */
 
 export class Context {
@@ -37,13 +37,13 @@ export class Context {
     this.matches = null;
     /** @type {Graph[]} */
     this.graphs = [];
-    /** The graph that keys and the line below speak of. @type {Graph | null} */
+    /** The graph that keys and the status line are about. @type {Graph | null} */
     this.active = null;
     /** @type {(graph: Graph, node: number, x: number, y: number) => void} */
     this.pointed = () => {};
     /** @type {(graph: Graph) => void} */
     this.moved = () => {};
-    /** What comes after the picture does not come. @type {(error: unknown) => void} */
+    /** Reports that background work failed. @type {(error: unknown) => void} */
     this.failed = () => {};
   }
 
@@ -62,8 +62,7 @@ export class Context {
 
   /** The event shown, as an index into the page's events. */
   get event() {
-    const found = this.page.events.findIndex((event) => event.name === this.state.event);
-    return Math.max(0, found);
+    return Math.max(0, this.page.events.findIndex((event) => event.name === this.state.event));
   }
 
   /** The group of threads shown, -1 for all. */
@@ -71,14 +70,14 @@ export class Context {
     return this.scopes.threadsOf(this.event).includes(this.state.thread) ? this.state.thread : -1;
   }
 
-  /** The scope shown; the whole where the address names none of this page. */
+  /** The scope shown; the whole if the address names no scope of this page. */
   get scope() {
     const { scope } = this.state;
     return (scope ? this.scopes.parse(scope) : null) ?? this.scopes.whole;
   }
 
   /**
-   * A scope's key as the address has it: the whole goes without saying.
+   * A scope's key in the address, which leaves out that of the whole.
    * @param {string} key
    */
   addressOf(key) {
@@ -87,11 +86,11 @@ export class Context {
 
   /** The profile shown. */
   get profile() {
-    return this.scopes.profileOf(this.scope, this.event, this.thread);
+    return this.profileOf(this.scope);
   }
 
   /**
-   * Another scope's profile of the same event and threads, over the same tree.
+   * A scope's profile of the event and threads shown.
    * @param {Scope} scope
    */
   profileOf(scope) {
@@ -107,9 +106,9 @@ export class Context {
   }
 
   /**
-   * A graph with tooltips, keys, search colours, dark and light like all others.
+   * A graph with tooltips, keys, search colours and themes.
    * @param {HTMLElement} element is filled with it
-   * @param {string} label what it is, for those who cannot see it
+   * @param {string} label for screen readers
    * @param {(node: number) => void} zoomed what a click on a frame does
    */
   makeGraph(element, label, zoomed) {
@@ -130,7 +129,7 @@ export class Context {
    * @param {string} method
    */
   openMethod(method) {
-    if (method) this.store.go({ view: "sandwich", method });
+    if (method) this.go({ view: "sandwich", method });
   }
 
   /** @param {Partial<State>} change one can go back from */

@@ -13,21 +13,18 @@ import { make, part } from "./dom.js";
  * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void}} Shortcut
  */
 
-/** @param {Shortcut[]} shortcuts */
-export function listKeys(shortcuts) {
+/**
+ * Lists the keys, and obeys single ones wherever nothing is typed.
+ * @param {Explorer} explorer
+ */
+export function startKeys(explorer) {
+  const shortcuts = shortcutsOf(explorer);
   const items = shortcuts.flatMap(({ keys, shown, what }) => {
     const term = make("dt");
     for (const key of shown ?? keys) term.append(make("kbd", "", key), " ");
     return [term, make("dd", "", what)];
   });
   part("keys-list", HTMLDListElement).replaceChildren(...items);
-}
-
-/**
- * Obeys single keys wherever nothing is typed.
- * @param {Shortcut[]} shortcuts
- */
-export function obeyKeys(shortcuts) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
     const target = event.target instanceof HTMLElement ? event.target : document.body;
@@ -45,7 +42,7 @@ export function obeyKeys(shortcuts) {
  * @param {Explorer} explorer
  * @returns {Shortcut[]}
  */
-export function shortcutsOf(explorer) {
+function shortcutsOf(explorer) {
   const { store } = explorer;
   const view = (/** @type {ViewName} */ name) => () => explorer.context.has(name) && store.go({ view: name });
   const within = (/** @type {() => unknown} */ shown) => () => {
@@ -54,8 +51,8 @@ export function shortcutsOf(explorer) {
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
     { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => explorer.escape() },
-    { keys: [], shown: ["←", "→", "↑", "↓"], what: "walk over frames, in a graph" },
-    { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
+    { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
+    { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back() },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
     { keys: ["g"], what: "flame graph", act: within(view("graph")) },
@@ -64,8 +61,8 @@ export function shortcutsOf(explorer) {
     { keys: ["m"], what: "methods", act: within(view("methods")) },
     { keys: ["h"], what: "hosts", act: within(view("hosts")) },
     { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
-    { keys: ["w"], what: "choose what is shown: cluster, host, process", act: () => explorer.scopes.focus() },
-    { keys: ["c"], what: "copy the frame's name", act: () => void copyName(explorer.context.active, explorer.meant()) },
+    { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
+    { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },
     { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
     { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor() },

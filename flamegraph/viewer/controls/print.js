@@ -1,37 +1,55 @@
 // @ts-check
-/** What is printed: the view that is shown, the flame graph below a view of tables, and a line that says what they are of. */
+/** What is printed: the view that is shown, the flame graph below a view of tables, then the tables of the whole run. */
 
+import { MOST_ROWS } from "../data/state.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { part } from "./dom.js";
 
+/** @import { ViewName } from "../data/state.js" */
 /** @import { Context } from "./context.js" */
+/** @import { Explorer } from "./explorer.js" */
 
 /**
- * All rows of the graphs that are seen, in light colours.
- * @param {Context} context
- * @param {boolean} beside whether the flame graph stands below a view of tables
+ * Lays the page out for paper: all rows of the graphs that are seen, in light colours.
+ * @param {Explorer} explorer
+ * @param {boolean} tables whether the view that is shown has no graph
  */
-export function layOnPaper(context, beside) {
-  const coloring = new Coloring(false, context.state.color);
+export function layOnPaper(explorer, tables) {
+  const { context } = explorer;
+  const { state, active } = context;
+  for (const view of /** @type {ViewName[]} */ (["hosts", "run"])) {
+    if (view === explorer.view || !context.has(view)) continue;
+    explorer.viewOf(view).view.update({ ...state, sort: "", rows: MOST_ROWS }, null);
+  }
+  if (tables) {
+    markBeside(true);
+    explorer.viewOf("graph").view.update(state, null);
+  }
+  context.active = active;
+  const coloring = new Coloring(false, state.color);
   part("printed", HTMLParagraphElement).textContent = printedText(context);
   for (const graph of context.graphs) {
     graph.recolor(coloring);
     if (graph.seen) graph.unroll(true);
   }
   showLegend(context.profile, coloring);
-  markBeside(beside);
 }
 
-/** @param {Context} context */
-export function takeFromPaper(context) {
-  markBeside(false);
-  for (const graph of context.graphs) if (graph.sheet.unrolled) graph.unroll(false);
+/**
+ * @param {Context} context
+ * @param {boolean} tables
+ */
+export function takeFromPaper({ graphs }, tables) {
+  if (tables) markBeside(false);
+  for (const graph of graphs) if (graph.sheet.unrolled) graph.unroll(false);
 }
 
-/** @param {boolean} beside */
+/** @param {boolean} beside whether the flame graph stands below a view of tables */
 function markBeside(beside) {
-  part("graph-panel", HTMLDivElement).classList.toggle("beside", beside);
-  part("legend", HTMLUListElement).classList.toggle("beside", beside);
+  for (const element of [part("graph-panel", HTMLDivElement), part("legend", HTMLUListElement)]) {
+    element.hidden = !beside;
+    element.classList.toggle("beside", beside);
+  }
 }
 
 /** @param {Context} context */
@@ -39,7 +57,7 @@ function printedText({ page, scope, event, thread, state }) {
   const threads = thread >= 0 ? `, threads ${page.threads[thread]}` : "";
   const sentences = [`Shown: ${page.events[event].title} of ${scope.label}${threads}.`];
   const others = page.events.filter((_, at) => at !== event).map(({ title }) => title);
-  if (others.length) sentences.push(`Printed by themselves: ${others.join(", ")}.`);
-  if (state.query) sentences.push(`Marked: ${state.query}, ${part("search-result", HTMLOutputElement).textContent}.`);
+  if (others.length) sentences.push(`Not printed: ${others.join(", ")}.`);
+  if (state.q) sentences.push(`Marked: ${state.q}, ${part("search-result", HTMLOutputElement).textContent}.`);
   return sentences.join(" ");
 }

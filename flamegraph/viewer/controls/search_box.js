@@ -10,7 +10,7 @@ import { part } from "./dom.js";
 /** @import { State } from "../data/state.js" */
 
 export class SearchBox {
-  /** @param {(change: {query?: string, regexp?: boolean}) => void} changed */
+  /** @param {(change: {q?: string, regexp?: boolean}) => void} changed */
   constructor(changed) {
     this.input = part("search", HTMLInputElement);
     this.regexp = part("search-regexp", HTMLButtonElement);
@@ -18,12 +18,12 @@ export class SearchBox {
     /** @type {Matches | null} */
     this.matches = null;
     this.asked = "";
-    /** What the reader wrote, or agreed to. An expression made to take forever on a long name may come with a link. */
+    /** What the reader typed or confirmed: a link may have an expression that takes forever on a long name. */
     this.agreed = new Set();
     const agree = () => this.agreed.add(this.input.value);
     this.input.addEventListener("input", () => {
       agree();
-      changed({ query: this.input.value });
+      changed({ q: this.input.value });
     });
     this.regexp.addEventListener("click", () => {
       agree();
@@ -36,7 +36,7 @@ export class SearchBox {
         changed({});
         this.input.blur();
       }
-      if (event.key === "Escape" && this.input.value) changed({ query: "" });
+      if (event.key === "Escape" && this.input.value) changed({ q: "" });
     });
   }
 
@@ -46,26 +46,26 @@ export class SearchBox {
   }
 
   /**
-   * Shows what is searched and how much of it there is; null when nothing is searched, or it is no regular expression.
+   * Shows the query and how much matches it; null without a query, and for a wrong regular expression.
    * @param {Profile} profile
    * @param {State} state
    * @param {number} view the node that fills the width
    * @returns {Matches | null} the same as before where the same is asked
    */
   run(profile, state, view) {
-    if (this.input.value !== state.query) this.input.value = state.query;
+    if (this.input.value !== state.q) this.input.value = state.q;
     this.regexp.setAttribute("aria-pressed", String(state.regexp));
     this.input.classList.remove("wrong");
     this.result.textContent = "";
-    if (state.regexp && state.query && !this.agreed.has(state.query)) {
+    if (state.regexp && state.q && !this.agreed.has(state.q)) {
       this.asked = "";
       this.matches = null;
-      this.result.textContent = "from a link: Enter here runs it";
+      this.result.textContent = "regular expression from a link: press Enter to run it";
       return null;
     }
     try {
-      const asked = `${state.regexp} ${state.query}`;
-      if (asked !== this.asked) this.matches = matchNames(profile.names, state.query, state.regexp);
+      const asked = `${state.regexp} ${state.q}`;
+      if (asked !== this.asked) this.matches = matchNames(profile.names, state.q, state.regexp);
       this.asked = asked;
     } catch {
       this.asked = "";
@@ -87,5 +87,5 @@ function matchedText(profile, matches, view) {
   const { frames, total, inView } = measureMatches(profile, matches, view);
   if (frames === 0) return "no match";
   const all = `${percent(total, profile.sum())} matched`;
-  return view > 0 ? `${all}, ${percent(inView, profile.total[0][view])} of view` : all;
+  return view > 0 ? `${all}, ${percent(inView, profile.total[view])} of view` : all;
 }

@@ -4,7 +4,7 @@
 import { sampledHosts } from "../data/page.js";
 import { formatScope } from "../data/scopes.js";
 import { Combobox } from "./combobox.js";
-import { make } from "./dom.js";
+import { filled, make } from "./dom.js";
 
 /** @import { Scope } from "../data/scopes.js" */
 /** @import { State } from "../data/state.js" */
@@ -23,7 +23,7 @@ function othersOf({ page, scopes, event, thread }, scope) {
   const threads = known.length < 2 ? [] : page.runs.flatMap((_, run) => known.map((one) => scopes.parse(`${run}/thread:${one}`)));
   return [scopes.restOf(scope), ...scopes.all(), ...threads]
     .filter((one) => one !== null)
-    .filter((one) => one.key !== scope.key && scopes.has(one, event, thread))
+    .filter((one) => one.key !== scope.key && scopes.amounts(one, event, thread).amount > 0)
     .map(({ key, label, section }) => ({ id: key, label, section: section || page.title }));
 }
 
@@ -31,92 +31,66 @@ function othersOf({ page, scopes, event, thread }, scope) {
  * The scope with the same of the other run; a part of the cluster with the rest; for the cluster the host that is least
  * like the others with them.
  * @param {Context} context
- * @returns {Pair | null} null where there is nothing to compare with
+ * @returns {(Scope | null)[]}
  */
-function likelyPair(context) {
-  const { page, scopes, scope } = context;
-  if (page.runs.length > 1) return pairOf(scope, counterpart(context));
-  if (scope.kind !== "sum" && scope.kind !== "mean") {
-    return pairOf(scope, scopes.restOf(scope) ?? scope.of ?? scopes.sumOfRun(scope.run));
+function likelyPair({ page, scopes, scope, event }) {
+  if (page.runs.length > 1) {
+    // By name, or else all of it.
+    const run = scope.run ? 0 : 1;
+    const name = scope.kind === "host" ? page.hosts[scope.index].name : null;
+    const host = page.hosts.findIndex((one) => one.run === run && one.name === name);
+    const same = host >= 0 ? `host:${host}` : formatScope({ ...scope, run });
+    const alike = host >= 0 || !["host", "process", "rest"].includes(scope.kind);
+    return [scope, (alike ? scopes.parse(same) : null) ?? scopes.sumOfRun(run)];
   }
-  const part = scopes.parse(scopes.hostsOf(scope.run) > 1 ? `host:${leastAlike(context)}` : "process:0");
-  return pairOf(part, scopes.restOf(part));
-}
-
-/**
- * @param {Scope | null} one
- * @param {Scope | null} another
- * @returns {Pair | null}
- */
-function pairOf(one, another) {
-  return one && another && one.key !== another.key ? { one, another } : null;
-}
-
-/**
- * The same of the other run: by name, or else all of it.
- * @param {Context} context
- */
-function counterpart({ page, scopes, scope }) {
-  const run = scope.run ? 0 : 1;
-  const name = scope.kind === "host" ? page.hosts[scope.index].name : null;
-  const host = page.hosts.findIndex((one) => one.run === run && one.name === name);
-  const same = host >= 0 ? `host:${host}` : formatScope({ ...scope, run });
-  const alike = host >= 0 || !["host", "process", "rest"].includes(scope.kind);
-  return (alike ? scopes.parse(same) : null) ?? scopes.parse(run ? "1/sum" : "sum");
-}
-
-/** @param {Context} context */
-function leastAlike({ page, event }) {
+  if (scope.kind !== "sum" && scope.kind !== "mean") {
+    return [scope, scopes.restOf(scope) ?? scope.of ?? scopes.sumOfRun(scope.run)];
+  }
   const ranked = sampledHosts(page, event);
   const far = (/** @type {typeof ranked[number]} */ { unlike }) =>
     unlike ? (unlike.outlier ? 1e6 : 0) + unlike.divergence / (unlike.noise || 1) : 0;
-  return ranked.reduce((most, one) => (far(one) > far(most) ? one : most), ranked[0])?.host ?? 0;
+  const least = ranked.reduce((most, one) => (far(one) > far(most) ? one : most), ranked[0])?.host ?? 0;
+  const part = scopes.parse(scopes.hostsOf(scope.run) > 1 ? `host:${least}` : "process:0");
+  return [part, scopes.restOf(part)];
 }
 
 export class SidesBox {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;
-    this.element = make("div", "controls");
     this.first = make("b");
-    this.swap = make("button", "", "Swap");
-    this.swap.id = "compare-swap";
-    this.shares = this.measure("Shares", "Each as a share of its own whole", true);
-    this.amounts = this.measure("Amounts", "How much each has in all", false);
+    const swap = make("button", "", "Swap");
+    swap.id = "compare-swap";
+    const measure = (/** @type {string} */ label, /** @type {string} */ title, /** @type {boolean} */ normalize) => {
+      const button = make("button", "", label);
+      button.title = title;
+      button.addEventListener("click", () => context.set({ normalize }));
+      return button;
+    };
+    this.shares = measure("Shares", "Each side as a share of its own total", true);
+    this.amounts = measure("Amounts", "Totals of each side", false);
     const choice = make("div");
     choice.id = "compare-with";
-    const measures = make("div", "switch");
+    const measures = filled("div", "switch", this.shares, this.amounts);
     measures.id = "compare-measure";
     measures.setAttribute("role", "group");
     measures.setAttribute("aria-label", "What is compared");
-    measures.append(this.shares, this.amounts);
-    this.element.append(this.first, make("span", "soft", "compared with"), choice, this.swap, measures);
+    this.element = filled("div", "controls", this.first, make("span", "soft", "compared with"), choice, swap, measures);
     const options = () => othersOf(context, this.pair()?.one ?? context.scope);
     this.box = new Combobox(choice, "Compared with", options, (id) => this.go(this.pair()?.one, id));
-    this.swap.addEventListener("click", () => {
+    swap.addEventListener("click", () => {
       const pair = this.pair();
       this.go(pair?.another, pair?.one.key ?? "");
     });
-  }
-
-  /**
-   * @param {string} label
-   * @param {string} title
-   * @param {boolean} normalize
-   */
-  measure(label, title, normalize) {
-    const button = make("button", "", label);
-    button.title = title;
-    button.addEventListener("click", () => this.context.set({ normalize }));
-    return button;
   }
 
   /** @returns {Pair | null} null where there is nothing to compare with */
   pair() {
     const { scope, scopes, state, event, thread } = this.context;
     const asked = state.with ? scopes.parse(state.with) : null;
-    const fits = asked && asked.key !== scope.key && scopes.has(asked, event, thread);
-    return fits ? { one: scope, another: asked } : likelyPair(this.context);
+    const fits = asked && asked.key !== scope.key && scopes.amounts(asked, event, thread).amount > 0;
+    const [one, another] = fits ? [scope, asked] : likelyPair(this.context);
+    return one && another && one.key !== another.key ? { one, another } : null;
   }
 
   /**

@@ -1,29 +1,29 @@
 // @ts-check
-/** The row of views: one tab is chosen, its panel shown; arrows walk along the row. Pieces of the page that fold. */
+/** The row of views: one tab is chosen, its panel shown; arrow keys move along the row. Pieces of the page that fold. */
 
 import { part } from "./dom.js";
 
 /** @import { ViewName } from "../data/state.js" */
 
-/** @param {(view: ViewName) => void} chosen */
-export function startTabs(chosen) {
-  const tabs = allTabs();
-  for (const tab of tabs) tab.addEventListener("click", () => chosen(viewOf(tab)));
+/**
+ * @param {(view: ViewName) => boolean} wanted
+ * @param {(view: ViewName) => void} chosen
+ */
+export function startTabs(wanted, chosen) {
+  for (const tab of allTabs()) {
+    tab.hidden = !wanted(viewOf(tab));
+    tab.addEventListener("click", () => chosen(viewOf(tab)));
+  }
+  const visible = allTabs().filter((tab) => !tab.hidden);
   part("views", HTMLDivElement).addEventListener("keydown", (event) => {
-    const visible = tabs.filter((tab) => !tab.hidden);
-    const at = visible.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    const at = visible.findIndex((tab) => tab === event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: visible.length - 1 }[event.key];
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     const tab = visible[(to + visible.length) % visible.length];
     tab.focus();
-    chosen(viewOf(tab));
+    tab.click();
   });
-}
-
-/** @param {(view: ViewName) => boolean} wanted */
-export function hideTabs(wanted) {
-  for (const tab of allTabs()) tab.hidden = !wanted(viewOf(tab));
 }
 
 /** @param {ViewName} view */
@@ -45,7 +45,7 @@ function viewOf(tab) {
   return /** @type {ViewName} */ (tab.id.replace("view-", ""));
 }
 
-/** Pieces that fold: the state has the names of those that are not as they were made. */
+/** Pieces that fold. The state has the names of those that the reader opened or closed. */
 export class Folds {
   constructor() {
     /** @type {(folds: string) => void} */
@@ -63,18 +63,14 @@ export class Folds {
     this.pieces.set(name, { piece, open: piece.open });
     piece.open = piece.open !== this.shown.split(".").includes(name);
     piece.addEventListener("toggle", () => {
-      const now = this.turned();
+      // Names of pieces that are not made yet stay.
+      const later = this.shown.split(".").filter((one) => one && !this.pieces.has(one));
+      const made = [...this.pieces].flatMap(([one, { piece, open }]) => (piece.open === open ? [] : [one]));
+      const now = [...later, ...made].join(".");
       if (now === this.shown) return;
       this.shown = now;
       this.changed(now);
     });
-  }
-
-  /** Names that the link has of pieces which are not made yet stay. */
-  turned() {
-    const later = this.shown.split(".").filter((name) => name && !this.pieces.has(name));
-    const made = [...this.pieces].flatMap(([name, { piece, open }]) => (piece.open === open ? [] : [name]));
-    return [...later, ...made].join(".");
   }
 
   /** @param {string} folds */

@@ -12,36 +12,24 @@ export function isDark() {
   return chosen ? chosen === "dark" : system.matches;
 }
 
-/**
- * @param {() => void} changed is called when colours have to be drawn again
- */
+/** @param {() => void} changed is called when colours have to be drawn again */
 export function startTheme(changed) {
-  const button = part("theme", HTMLButtonElement);
-  const chosen = remembered();
+  const chosen = storage()?.getItem(KEY);
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
-  button.addEventListener("click", () => {
+  part("theme", HTMLButtonElement).addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
-    remember(theme);
+    storage()?.setItem(KEY, theme);
     changed();
   });
   system.addEventListener("change", changed);
 }
 
 /** A page opened from disk may be refused storage: then the choice lasts as long as the page. */
-function remembered() {
+function storage() {
   try {
-    return localStorage.getItem(KEY);
+    return localStorage;
   } catch {
     return null;
-  }
-}
-
-/** @param {string} theme */
-function remember(theme) {
-  try {
-    localStorage.setItem(KEY, theme);
-  } catch {
-    return;
   }
 }

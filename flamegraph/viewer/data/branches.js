@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Trees merged anew from a profile's nodes: its stacks from the leaves, the callers of a method, what it calls.
- * They grow level by level, only as far as frames are wide enough to be seen: narrower ones become one frame.
+ * They grow level by level, as far as frames are wide enough to be seen. Narrower frames become one.
  */
 
 /** @import { Profile } from "./profile.js" */
@@ -16,111 +16,21 @@
  * @property {Branch[]} children the widest first
  */
 
+/** Nodes of the profile, each with the amount that it brings along. @typedef {{nodes: number[], amounts: number[]}} Entries */
+/** Some of them are below a branch. @typedef {{branch: Branch, from: number, to: number}} Span */
+
 /**
  * Adds to `next` each node, with its amount, that stands one level further out or in.
  * @typedef {(node: number, amount: number, next: Entries) => void} Step
  */
 
-/** A frame below this part of the width in view is not looked into. */
+/** Frames below this part of the width in view are merged. */
 const NARROWEST = 0.0005;
-/** So many of the first level are shown by themselves however narrow. */
+/** At least so many frames of the first level are shown, however narrow. */
 const AT_LEAST = 200;
-/** Bounds for what recursion could make endless: frames made, nodes walked over. */
+/** Bounds against endless recursion: frames made, nodes visited. */
 const MOST_BRANCHES = 100_000;
 const MOST_STEPS = 6_000_000;
-
-/** Nodes of the profile, each with the amount that it brings along. */
-export class Entries {
-  /** @param {number} [room] for how many at first */
-  constructor(room = 256) {
-    this.node = new Int32Array(room);
-    this.amount = new Float64Array(room);
-    this.count = 0;
-  }
-
-  /**
-   * @param {number} node
-   * @param {number} amount
-   */
-  push(node, amount) {
-    if (this.count === this.node.length) this.widen();
-    this.node[this.count] = node;
-    this.amount[this.count++] = amount;
-  }
-
-  widen() {
-    const node = new Int32Array(this.count * 2);
-    const amount = new Float64Array(this.count * 2);
-    node.set(this.node);
-    amount.set(this.amount);
-    this.node = node;
-    this.amount = amount;
-  }
-
-  sum() {
-    let sum = 0;
-    for (let i = 0; i < this.count; i++) sum += this.amount[i];
-    return sum;
-  }
-}
-
-/**
- * What a run of entries adds up to by name. The lists have a place for each name of the profile; `found` says which
- * are in use.
- */
-class Sums {
-  /** @param {Profile} profile */
-  constructor(profile) {
-    const names = profile.names.length;
-    this.name = profile.name;
-    this.found = new Int32Array(names);
-    this.count = 0;
-    this.total = new Float64Array(names);
-    this.entries = new Int32Array(names);
-    this.heaviest = new Float64Array(names);
-    this.origin = new Int32Array(names);
-    /** Where the entries of a wide name go, -1 for those of narrow ones. */
-    this.place = new Int32Array(names);
-  }
-
-  /**
-   * @param {Entries} entries
-   * @param {number} from
-   * @param {number} to
-   */
-  fill(entries, from, to) {
-    for (let i = 0; i < this.count; i++) this.entries[this.found[i]] = 0;
-    this.count = 0;
-    for (let i = from; i < to; i++) {
-      const node = entries.node[i];
-      const amount = entries.amount[i];
-      const name = this.name[node];
-      if (this.entries[name]++ === 0) this.begin(name);
-      this.total[name] += amount;
-      if (amount > this.heaviest[name]) {
-        this.heaviest[name] = amount;
-        this.origin[name] = node;
-      }
-    }
-  }
-
-  /**
-   * The total of the name that has the most but so many.
-   * @param {number} rank
-   */
-  ofRank(rank) {
-    const totals = Float64Array.from(this.found.subarray(0, this.count), (name) => this.total[name]).sort();
-    return totals[Math.max(0, totals.length - rank)] ?? 0;
-  }
-
-  /** @param {number} name */
-  begin(name) {
-    this.found[this.count++] = name;
-    this.total[name] = 0;
-    this.heaviest[name] = 0;
-    this.place[name] = -1;
-  }
-}
 
 export class Grower {
   /**
@@ -128,11 +38,16 @@ export class Grower {
    * @param {Step} step
    */
   constructor(profile, step) {
+    const names = profile.names.length;
     this.step = step;
     this.name = profile.name;
-    this.sums = new Sums(profile);
-    /** Scratch. */
-    this.ordered = new Int32Array(256);
+    /** Of a branch's entries by name: how many, their sum, the heaviest and its node, and where the next one goes. */
+    this.count = new Int32Array(names);
+    this.total = new Float64Array(names);
+    this.heaviest = new Float64Array(names);
+    this.origin = new Int32Array(names);
+    this.place = new Int32Array(names);
+    this.order = new Int32Array(256);
   }
 
   /**
@@ -142,123 +57,82 @@ export class Grower {
    * @returns {boolean} false when a bound kept it from going as deep as there are wide frames
    */
   grow(entries, root) {
-    const least = root.total * NARROWEST;
-    let level = [{ branch: root, from: 0, to: entries.count }];
+    /** @type {Span[]} */
+    let level = [{ branch: root, from: 0, to: entries.nodes.length }];
     let branches = 0;
     let steps = 0;
-    let [next, spare] = [new Entries(), new Entries()];
     while (level.length > 0 && branches < MOST_BRANCHES && steps < MOST_STEPS) {
-      next.count = 0;
-      /** @type {typeof level} */
+      /** @type {Entries} */
+      const next = { nodes: [], amounts: [] };
+      /** @type {Span[]} */
       const below = [];
-      for (const { branch, from, to } of level) {
-        if (to - from === 1 && branch !== root) {
-          this.growOne(branch, entries.node[from], entries.amount[from], least, next, below);
-        } else {
-          this.sums.fill(entries, from, to);
-          this.split(branch, branch === root ? Math.min(least, this.sums.ofRank(AT_LEAST)) : least);
-          this.descend(entries, from, to, branch, next, below);
-        }
-        branches += branch.children.length;
+      for (const span of level) {
+        this.split(span, entries, root, next, below);
+        branches += span.branch.children.length;
       }
-      steps += entries.count;
+      steps += entries.nodes.length;
       entries = next;
-      [next, spare] = [spare, next];
       level = below;
     }
     return level.length === 0;
   }
 
   /**
-   * What `split` and `descend` do, of one entry alone: far from the root most frames have no more.
-   * @param {Branch} branch
-   * @param {number} node
-   * @param {number} amount
-   * @param {number} least
-   * @param {Entries} next
-   * @param {{branch: Branch, from: number, to: number}[]} below
-   */
-  growOne(branch, node, amount, least, next, below) {
-    if (amount < least) {
-      branch.children = [{ name: -1, total: amount, origin: branch.origin, smaller: 1, children: [] }];
-      return;
-    }
-    /** @type {Branch} */
-    const child = { name: this.name[node], total: amount, origin: node, smaller: 0, children: [] };
-    branch.children = [child];
-    const begin = next.count;
-    this.step(node, amount, next);
-    if (next.count > begin) below.push({ branch: child, from: begin, to: next.count });
-  }
-
-  /**
    * Gives a branch its children: one for each wide name, one for all that are narrow.
-   * @param {Branch} branch
-   * @param {number} least the width of the narrowest that is shown by itself
+   * @param {Span} span
+   * @param {Entries} entries
+   * @param {Branch} root
+   * @param {Entries} next gets what the wide children's own children are made of
+   * @param {Span[]} below and where in it
    */
-  split(branch, least) {
-    const { sums } = this;
-    branch.children = [];
-    let smaller = 0;
-    let rest = 0;
-    for (let i = 0; i < sums.count; i++) {
-      const name = sums.found[i];
-      const total = sums.total[name];
-      if (total >= least) {
-        branch.children.push({ name, total, origin: sums.origin[name], smaller: 0, children: [] });
-      } else {
-        smaller++;
-        rest += total;
+  split({ branch, from, to }, { nodes, amounts }, root, next, below) {
+    const { name, count, total, heaviest, origin, place } = this;
+    const found = [];
+    for (let i = from; i < to; i++) {
+      const of = name[nodes[i]];
+      if (count[of]++ === 0) {
+        found.push(of);
+        total[of] = heaviest[of] = 0;
+      }
+      total[of] += amounts[i];
+      if (amounts[i] > heaviest[of]) {
+        heaviest[of] = amounts[i];
+        origin[of] = nodes[i];
       }
     }
-    branch.children.sort((a, b) => b.total - a.total || a.name - b.name);
-    if (smaller) branch.children.push({ name: -1, total: rest, origin: branch.origin, smaller, children: [] });
-  }
-
-  /**
-   * Collects what the wide children's own children are made of.
-   * @param {Entries} entries
-   * @param {number} from
-   * @param {number} to
-   * @param {Branch} branch
-   * @param {Entries} next
-   * @param {{branch: Branch, from: number, to: number}[]} below
-   */
-  descend(entries, from, to, branch, next, below) {
-    const order = this.order(entries, from, to, branch);
-    let at = 0;
-    for (const child of branch.children) {
-      if (child.smaller) continue;
-      const begin = next.count;
-      const last = at + this.sums.entries[child.name];
-      for (; at < last; at++) this.step(entries.node[order[at]], entries.amount[order[at]], next);
-      if (next.count > begin) below.push({ branch: child, from: begin, to: next.count });
-    }
-  }
-
-  /**
-   * Which entries are of the wide children, one child's after the other's; good until it is asked again.
-   * @param {Entries} entries
-   * @param {number} from
-   * @param {number} to
-   * @param {Branch} branch
-   */
-  order(entries, from, to, branch) {
-    const { place, entries: counts } = this.sums;
+    found.sort((a, b) => total[b] - total[a] || a - b);
+    let least = root.total * NARROWEST;
+    if (branch === root && found.length > 0) least = Math.min(least, total[found[Math.min(AT_LEAST, found.length) - 1]]);
+    let wide = 0;
     let room = 0;
-    for (const child of branch.children) {
-      if (child.smaller) continue;
-      place[child.name] = room;
-      room += counts[child.name];
+    for (; wide < found.length && total[found[wide]] >= least; wide++) {
+      place[found[wide]] = room;
+      room += count[found[wide]];
     }
-    if (this.ordered.length < room) this.ordered = new Int32Array(room * 2);
-    const order = this.ordered;
-    if (room === 0) return order;
+    branch.children = found.slice(0, wide).map((of) => ({ name: of, total: total[of], origin: origin[of], smaller: 0, children: [] }));
+    if (wide < found.length) {
+      let rest = 0;
+      for (let i = wide; i < found.length; i++) {
+        rest += total[found[i]];
+        place[found[i]] = -1;
+      }
+      branch.children.push({ name: -1, total: rest, origin: branch.origin, smaller: found.length - wide, children: [] });
+    }
+    // Order the entries by child.
+    if (this.order.length < room) this.order = new Int32Array(room * 2);
+    const { order } = this;
     for (let i = from; i < to; i++) {
-      const name = this.name[entries.node[i]];
-      if (place[name] >= 0) order[place[name]++] = i;
+      const of = name[nodes[i]];
+      if (place[of] >= 0) order[place[of]++] = i;
     }
-    return order;
+    let at = 0;
+    for (let child = 0; child < wide; child++) {
+      const begin = next.nodes.length;
+      for (const last = at + count[found[child]]; at < last; at++) this.step(nodes[order[at]], amounts[order[at]], next);
+      const end = next.nodes.length;
+      if (end > begin) below.push({ branch: branch.children[child], from: begin, to: end });
+    }
+    for (const of of found) count[of] = 0;
   }
 
   /**
@@ -270,46 +144,20 @@ export class Grower {
   follow(entries, root, path) {
     let above = root;
     for (const branch of path) {
-      const next = new Entries();
+      /** @type {Entries} */
+      const next = { nodes: [], amounts: [] };
       const wide = new Set(above.children.filter(({ smaller }) => !smaller).map(({ name }) => name));
-      for (let i = 0; i < entries.count; i++) {
-        const node = entries.node[i];
+      entries.nodes.forEach((node, i) => {
+        const amount = entries.amounts[i];
         const name = this.name[node];
-        if (branch.smaller ? !wide.has(name) : name === branch.name) {
-          if (branch.smaller) next.push(node, entries.amount[i]);
-          else this.step(node, entries.amount[i], next);
-        }
-      }
+        if (!branch.smaller && name === branch.name) this.step(node, amount, next);
+        if (!branch.smaller || wide.has(name)) return;
+        next.nodes.push(node);
+        next.amounts.push(amount);
+      });
       entries = next;
       above = branch;
     }
     return entries;
   }
-}
-
-/**
- * Towards the root: who called.
- * @param {Profile} profile
- * @returns {Step}
- */
-export function outwards(profile) {
-  const { parent } = profile;
-  return (node, amount, next) => {
-    if (parent[node] > 0) next.push(parent[node], amount);
-  };
-}
-
-/**
- * Towards the leaves: what is called.
- * @param {Profile} profile
- * @returns {Step}
- */
-export function inwards(profile) {
-  const { end } = profile;
-  return (node, _, next) => {
-    const total = profile.total[0]; // where the numbers are changes
-    for (let child = node + 1; child < end[node]; child = end[child]) {
-      if (total[child] > 0) next.push(child, total[child]);
-    }
-  };
 }

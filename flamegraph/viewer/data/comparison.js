@@ -1,6 +1,7 @@
 // @ts-check
-/** Two scopes on one tree: what has more, what has less, what is in one of them only. */
+/** Two scopes on one tree: changes by method, paths that only one of them has, their average. */
 
+import { once } from "./format.js";
 import { isClass } from "./frame_kinds.js";
 import { PooledProfile, BufferPool } from "./profile.js";
 
@@ -8,32 +9,18 @@ import { PooledProfile, BufferPool } from "./profile.js";
 /** @import { Profile, Shape } from "./profile.js" */
 
 /**
- * Both sides of a comparison, in shares of their own wholes or in amounts.
- * @typedef {object} Sides
- * @property {Profile} here
- * @property {Profile} there
- * @property {number} hereWhole what an amount of the one is divided by
- * @property {number} thereWhole
+ * Both sides of a comparison; amounts are divided by the wholes, which are 1 where amounts are compared.
+ * @typedef {{here: Profile, there: Profile, hereWhole: number, thereWhole: number}} Sides
  */
 
 /**
- * A method on both sides.
- * @typedef {object} Change
- * @property {number} name
- * @property {number} origin
- * @property {number} here total, as a part of its whole
- * @property {number} there
- * @property {number} change here less there
- * @property {number} selfChange
+ * A method on both sides: its total as a part of each whole, and how much more that and its self part are here.
+ * @typedef {{name: number, here: number, there: number, change: number, selfChange: number}} Change
  */
 
 /**
- * A path that only one side has, with all below it.
- * @typedef {{node: number, part: number}} UniquePath
- */
-/**
- * The heaviest of them, and how many there are in all.
- * @typedef {{paths: UniquePath[], count: number, chance: number}} UniquePaths `chance` are those that may be chance, besides
+ * The heaviest paths that only one side has, how many there are beyond noise, and how many within it.
+ * @typedef {{paths: {node: number, part: number}[], count: number, chance: number}} UniquePaths
  */
 
 /**
@@ -51,19 +38,18 @@ export function sidesOf(here, there, normalised) {
  * @param {Method[]} here
  * @param {Method[]} there
  * @param {Sides} sides
- * @returns {Change[]} the largest change of totals first
+ * @returns {Change[]}
  */
-export function methodChanges(here, there, sides) {
-  const { hereWhole, thereWhole } = sides;
+export function methodChanges(here, there, { hereWhole, thereWhole }) {
   /** @type {Map<number, Change>} */
   const changes = new Map();
-  for (const { name, origin, total, self } of here) {
+  for (const { name, total, self } of here) {
     const part = total / hereWhole;
-    changes.set(name, { name, origin, here: part, there: 0, change: part, selfChange: self / hereWhole });
+    changes.set(name, { name, here: part, there: 0, change: part, selfChange: self / hereWhole });
   }
-  for (const { name, origin, total, self } of there) {
+  for (const { name, total, self } of there) {
     const part = total / thereWhole;
-    const both = changes.get(name) ?? { name, origin, here: 0, there: 0, change: 0, selfChange: 0 };
+    const both = changes.get(name) ?? { name, here: 0, there: 0, change: 0, selfChange: 0 };
     both.there = part;
     both.change = both.here - part;
     both.selfChange -= self / thereWhole;
@@ -73,7 +59,7 @@ export function methodChanges(here, there, sides) {
 }
 
 /**
- * The outermost frames that one profile has and the other has not, the heaviest first.
+ * The outermost frames that only one profile has, the heaviest first.
  * @param {Profile} one
  * @param {Profile} other
  * @param {number} whole of the one
@@ -83,33 +69,26 @@ export function methodChanges(here, there, sides) {
  */
 export function uniquePaths(one, other, whole, most, isChance) {
   const { count, end } = one;
-  const total = one.total[0];
-  const missing = other.total[0];
-  /** @type {UniquePath[]} */
-  const found = [];
+  const [total, missing] = [one.total, other.total];
+  const beyond = [];
+  let chance = 0;
   for (let node = 1; node < count; ) {
-    if (total[node] === 0) {
-      node = end[node];
-    } else if (missing[node] === 0) {
-      found.push({ node, part: total[node] / whole });
-      node = end[node];
-    } else {
-      node++;
-    }
+    const unique = total[node] > 0 && missing[node] === 0;
+    if (unique && isChance(node)) chance++;
+    else if (unique) beyond.push({ node, part: total[node] / whole });
+    node = unique || total[node] === 0 ? end[node] : node + 1;
   }
-  const beyond = found.filter(({ node }) => !isChance(node));
   beyond.sort((a, b) => b.part - a.part || a.node - b.node);
-  return { paths: beyond.slice(0, most), count: beyond.length, chance: found.length - beyond.length };
+  return { paths: beyond.slice(0, most), count: beyond.length, chance };
 }
 
 /**
- * The totals that the picture of a comparison shows: a frame is as wide as both sides have it on average,
- * so that what only one of them has is there too.
+ * The totals that a comparison shows: the average of both sides, so frames that only one side has are visible.
  * @param {Sides} sides
  * @param {Float64Array} total is filled with that of each node
  */
 export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
-  const [[one], [other]] = [here.total, there.total];
+  const [one, other] = [here.total, there.total];
   const [half, otherHalf] = [0.5 / hereWhole, 0.5 / thereWhole];
   for (let node = 0; node < total.length; node++) {
     total[node] = one[node] * half + other[node] * otherHalf;
@@ -121,21 +100,10 @@ export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
  * @typedef {{shape: Shape, node: Int32Array | null, pool: BufferPool}} Kindless `node` is null where both are the same
  */
 
-/** Both sides of a comparison. */
+/** Buffers for both sides. */
 const SIDES = 2;
 
-/** @type {WeakMap<Shape, Kindless>} */
-const kindlessByTree = new WeakMap();
-
-/**
- * Found out once for each tree.
- * @param {Shape} tree
- */
-export function kindlessOf(tree) {
-  const kindless = kindlessByTree.get(tree) ?? mergeKinds(tree);
-  kindlessByTree.set(tree, kindless);
-  return kindless;
-}
+export const kindlessOf = once(mergeKinds);
 
 /**
  * @param {Profile} profile
@@ -145,7 +113,7 @@ export function kindlessProfile(profile, { shape, node, pool }) {
   if (!node) return profile;
   const { kind } = profile;
   return new PooledProfile(shape, profile.event, pool, (self) => {
-    const [own] = profile.self;
+    const own = profile.self;
     for (let at = 0; at < node.length; at++) {
       self[node[at]] += own[at];
       if (isClass(kind[at])) shape.kind[node[at]] = kind[at]; // marked since the tree was made
@@ -158,67 +126,51 @@ export function kindlessProfile(profile, { shape, node, pool }) {
  * @returns {Kindless}
  */
 function mergeKinds(tree) {
-  const mixed = subtreesWithTwins(tree);
+  const { count, name, kind, end, parent } = tree;
+  // 1 for nodes with two siblings of one name somewhere below them. Children are in name order.
+  const mixed = new Uint8Array(count);
+  for (let node = count - 1; node > 0; node--) {
+    const next = end[node];
+    if (mixed[node] || (next < end[parent[node]] && name[next] === name[node])) mixed[parent[node]] = 1;
+  }
   const pool = new BufferPool(SIDES);
   if (!mixed[0]) return { shape: tree, node: null, pool };
-  const { count, name, kind } = tree;
   const node = new Int32Array(count);
-  const parent = new Int32Array(count);
+  const above = new Int32Array(count);
   const first = new Int32Array(count);
   let made = 0;
-  const waiting = [{ nodes: [0], above: -1 }];
+  const waiting = [{ nodes: [0], below: -1 }];
   for (let at = waiting.pop(); at; at = waiting.pop()) {
     const whole = at.nodes.length === 1 && !mixed[at.nodes[0]];
-    const last = whole ? tree.end[at.nodes[0]] : at.nodes[0] + 1;
+    const last = whole ? end[at.nodes[0]] : at.nodes[0] + 1;
     const offset = made - at.nodes[0];
     for (let old = at.nodes[0]; old < last; old++) {
       node[old] = made;
       first[made] = old;
-      parent[made++] = old === at.nodes[0] ? at.above : tree.parent[old] + offset;
+      above[made++] = old === at.nodes[0] ? at.below : parent[old] + offset;
     }
     if (whole) continue;
-    for (const old of at.nodes) node[old] = made - 1;
-    for (const nodes of childrenByName(tree, at.nodes).reverse()) waiting.push({ nodes, above: made - 1 });
+    /** @type {Map<number, number[]>} */
+    const children = new Map();
+    for (const old of at.nodes) {
+      node[old] = made - 1;
+      for (let child = old + 1; child < end[old]; child = end[child]) {
+        const twins = children.get(name[child]);
+        if (twins) twins.push(child);
+        else children.set(name[child], [child]);
+      }
+    }
+    const byName = [...children].sort((a, b) => b[0] - a[0]);
+    for (const [, nodes] of byName) waiting.push({ nodes, below: made - 1 });
   }
   const shape = {
-    names: tree.names, count: made, parent: parent.slice(0, made),
+    names: tree.names, count: made, parent: above.slice(0, made),
     name: Int32Array.from({ length: made }, (_, at) => name[first[at]]),
     kind: Uint8Array.from({ length: made }, (_, at) => kind[first[at]]),
     depth: Int32Array.from({ length: made }, (_, at) => tree.depth[first[at]]),
-    end: endsOf(parent, made),
+    end: endsOf(above, made),
   };
   return { shape, node, pool };
-}
-
-/**
- * 1 for each node below which, at any depth, two frames of one name stand side by side. Children are in name order.
- * @param {Shape} tree
- */
-function subtreesWithTwins({ count, name, parent, end }) {
-  const mixed = new Uint8Array(count);
-  for (let node = count - 1; node > 0; node--) {
-    const next = end[node];
-    const above = parent[node];
-    if (mixed[node] || (next < end[above] && name[next] === name[node])) mixed[above] = 1;
-  }
-  return mixed;
-}
-
-/**
- * @param {Shape} tree
- * @param {number[]} nodes
- */
-function childrenByName({ name, end }, nodes) {
-  /** @type {Map<number, number[]>} */
-  const children = new Map();
-  for (const node of nodes) {
-    for (let child = node + 1; child < end[node]; child = end[child]) {
-      const same = children.get(name[child]);
-      if (same) same.push(child);
-      else children.set(name[child], [child]);
-    }
-  }
-  return [...children].sort((a, b) => a[0] - b[0]).map(([, same]) => same);
 }
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-/** Numbers and names as people read them. */
+/** Numbers and names as people read them; a cache by object. */
 
 /** @import { EventInfo, ValueType } from "./page.js" */
 
@@ -8,7 +8,7 @@ const NARROW_SPACE = "\u202f";
 let collator = null;
 
 /**
- * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
+ * A share in percent with a sensible number of digits: "52.3 %", "0.04 %".
  * @param {number} part
  * @param {number} whole
  */
@@ -30,7 +30,7 @@ export function quantity(value, type) {
   const name = type.unit === "count" ? type.type : type.unit;
   const what = type.counts || (/^[a-z_]+$/.test(name) ? name : "samples"); // page-faults, a.b.C.m: the name of an event
   const one = value === 1 ? what.replace(/s$/, "") : what;
-  return `${value < 10 ? plainly(value) : grouped(value)} ${one}`;
+  return `${value < 10 ? value.toFixed(1).replace(/\.0$/, "") : grouped(value)} ${one}`;
 }
 
 /**
@@ -45,20 +45,11 @@ export function amounts(value, event) {
   if (event.second) texts.push(quantity(value * event.second.per, event.second));
   const { seconds } = event;
   if (!(seconds > 0)) return texts;
-  if (event.type === "cpu") texts.push(cores(value, seconds));
-  else if (event.second?.type === "cpu") texts.push(cores(value * event.second.per, seconds));
+  if (event.type === "cpu") texts.push(plain(value / 1e9 / seconds, "cores"));
+  else if (event.second?.type === "cpu") texts.push(plain((value * event.second.per) / 1e9 / seconds, "cores"));
   else if (event.unit === "nanoseconds") texts.push(plain(value / 1e9 / seconds, "threads"));
   else if (event.unit === "bytes" && !event.type.startsWith("inuse")) texts.push(`${bytes(value / seconds)}/s`);
   return texts;
-}
-
-/**
- * How many processors were busy with it on average.
- * @param {number} nanoseconds
- * @param {number} seconds
- */
-function cores(nanoseconds, seconds) {
-  return plain(nanoseconds / 1e9 / seconds, "cores");
 }
 
 /**
@@ -80,7 +71,7 @@ function duration(seconds) {
 }
 
 /**
- * As hprofiler's own pages write them: 1 KiB is 1024 bytes.
+ * 1 KiB is 1024 bytes.
  * @param {number} count
  */
 function bytes(count) {
@@ -92,14 +83,6 @@ function bytes(count) {
     unit++;
   }
   return `${Number.isInteger(size) ? grouped(size) : size.toFixed(1)} ${units[unit]}`;
-}
-
-/**
- * "0.5", "3": without a digit that says nothing.
- * @param {number} value
- */
-function plainly(value) {
-  return value.toFixed(1).replace(/\.0$/, "");
 }
 
 /**
@@ -121,21 +104,31 @@ export function inOrder(a, b) {
 }
 
 /**
- * Where the package ends and class and method begin: "org.apache.Foo.bar" → 11. 0 when there is no package.
+ * Where the package ends and class and method begin: "org.apache.Foo.bar" → 11. 0 when there is no package. Packages
+ * are the leading lower-case segments, as long as a class or a method still follows.
  * @param {string} name
  */
 export function packageLength(name) {
-  if (/[\s<>():[\]]/.test(name.slice(0, 200))) return javaPackage(name.split(/[(<[\s]/, 1)[0]);
-  return javaPackage(name);
+  const plain = /[\s<>():[\]]/.test(name.slice(0, 200)) ? name.split(/[(<[\s]/, 1)[0] : name;
+  const found = /^(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])/.exec(plain);
+  return found ? found[0].length : 0;
 }
 
 /**
- * Packages are the leading lower-case segments, as long as a class or a method still follows.
- * @param {string} name
+ * Caches a function's values by object.
+ * @template {object} Key
+ * @template Value
+ * @param {(key: Key) => Value} make
+ * @returns {(key: Key) => Value}
  */
-function javaPackage(name) {
-  const found = /^(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])/.exec(name);
-  return found ? found[0].length : 0;
+export function once(make) {
+  /** @type {WeakMap<Key, Value>} */
+  const known = new WeakMap();
+  return (key) => {
+    const value = known.get(key) ?? make(key);
+    known.set(key, value);
+    return value;
+  };
 }
 
 /**

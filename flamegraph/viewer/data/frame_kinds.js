@@ -1,13 +1,11 @@
 // @ts-check
-/** What a frame's name and kind say of it: its family, its package, the library it lies in. */
+/** What a frame's name and kind say: its family, its package, its library. */
 
-import { packageLength } from "./format.js";
+import { once, packageLength } from "./format.js";
 
 /** @import { ByteReader } from "./tree.js" */
 
-/** @typedef {{label: string, hue: number, saturation: number}} Family */
-
-/** @type {Record<string, Family>} */
+/** @type {Record<string, {label: string, hue: number, saturation: number}>} */
 export const FAMILIES = {
   jit: { label: "Java, JIT-compiled", hue: 138, saturation: 38 },
   inlined: { label: "Java, inlined", hue: 178, saturation: 36 },
@@ -27,32 +25,30 @@ export const FAMILIES = {
 };
 
 export const FAMILY_KEYS = Object.keys(FAMILIES);
+/** As in FORMAT.md; the last two are of classes. */
 const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
+const KERNEL = 5;
 /** The kinds that mark classes, and the first of their own. */
 const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
 /** Values whose stacks end in a class: what was allocated, or locked. */
 const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "contentions", "delay"]);
-/** In square brackets: its depth says what it is. */
+/** A name in square brackets: its depth says what it is. */
 const BRACKETED = 254;
 const NOT_ASKED = 255;
-/** Only their stacks have a wait, or idle threads, at the root or below the thread: a thread may be called the same. */
+/** Only their stacks have waits and idle threads, at the root or below the thread. Threads may have the same names. */
 const OFF_CPU = new Set(["offcpu", "offcpu_samples"]);
 /** What a thread waits for. */
 const WAITS = /^\[(?:lock|park|sleep|network|disk|wait|other)\]$/;
-/** What waits for work; no sentence and no table is about it. */
+/** Threads that wait for work. */
 const IDLE = "[idle pool thread]";
 const DEEPEST_WAIT = 2;
-/** What stands for all that was left out of a pruned profile below one frame. */
+/** The frame for everything that pruning left out below one frame. */
 const REST = /^\(\d+ smaller frames?\)$/;
-
-/** @type {WeakMap<string[], Uint8Array>} */
-const known = new WeakMap();
-/** The last of them: a legend asks a million times for the same names. @type {{names: string[], table: Uint8Array}} */
-let latest = { names: [], table: new Uint8Array(0) };
+const JAVA = /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/;
 
 /**
- * Engines mark the class at a stack's end as if it were a method, inlined or (outside of a thread's own buffer) of the
- * kernel. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
+ * Engines mark the class at the end of a stack as inlined, or as of the kernel for an allocation outside of the
+ * thread's buffer. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
  * @param {Uint8Array} kind of each node, is changed
  * @param {Float64Array} self of each node
  * @param {string} type of the value
@@ -74,6 +70,11 @@ export function isClass(kind) {
   return kind >= CLASS;
 }
 
+/** By name and kind. @type {(names: string[]) => Uint8Array} */
+const familiesOf = once((names) => new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED));
+/** The last of them: a legend asks a million times for the same names. @type {{names: string[], table: Uint8Array}} */
+let latest = { names: [], table: new Uint8Array(0) };
+
 /**
  * The family a frame belongs to, as an index into FAMILY_KEYS.
  * @param {string[]} names
@@ -84,79 +85,31 @@ export function isClass(kind) {
  */
 export function familyNumber(names, name, kind, depth, type) {
   if (name < 0) return FAMILY_KEYS.indexOf("unknown");
-  if (latest.names !== names) latest = { names, table: tableOf(names) };
+  if (latest.names !== names) latest = { names, table: familiesOf(names) };
   const { table } = latest;
   const at = name * KINDS.length + kind;
-  if (table[at] === NOT_ASKED) table[at] = familyByName(names[name], kind);
-  return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth, type)) : table[at];
-}
-
-/** @param {string[]} names */
-function tableOf(names) {
-  const table = known.get(names) ?? new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED);
-  known.set(names, table);
-  return table;
-}
-
-/**
- * The same as a key of FAMILIES.
- * @param {string[]} names
- * @param {number} name
- * @param {number} kind
- * @param {number} depth
- * @param {string} type
- */
-export function familyOf(names, name, kind, depth, type) {
-  return FAMILY_KEYS[familyNumber(names, name, kind, depth, type)];
-}
-
-/**
- * @param {string} name
- * @param {number} kind
- */
-function familyByName(name, kind) {
-  if (!KINDS[kind] && name.startsWith("[") && name.endsWith("]")) return BRACKETED;
-  return FAMILY_KEYS.indexOf(KINDS[kind] || byShape(name));
-}
-
-/** @param {string} name */
-function byShape(name) {
-  if (REST.test(name)) return "rest";
-  if (name.includes("::")) return "cpp";
-  return looksJava(name) ? "java" : "native";
-}
-
-/**
- * @param {string} name
- * @param {number} depth
- * @param {string} type
- */
-function bracketed(name, depth, type) {
+  const text = names[name];
+  if (table[at] === NOT_ASKED) {
+    const bracketed = !KINDS[kind] && text.startsWith("[") && text.endsWith("]");
+    const byShape = REST.test(text) ? "rest" : text.includes("::") ? "cpp" : JAVA.test(text) ? "java" : "native";
+    table[at] = bracketed ? BRACKETED : FAMILY_KEYS.indexOf(KINDS[kind] || byShape);
+  }
+  if (table[at] !== BRACKETED) return table[at];
   const mayWait = depth <= DEEPEST_WAIT && OFF_CPU.has(type);
-  if (mayWait && WAITS.test(name)) return "wait";
-  if (mayWait && name === IDLE) return "idle";
-  return / tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown")) ? "thread" : "unknown";
-}
-
-/** @param {string} name */
-function looksJava(name) {
-  return /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/.test(name);
+  if (mayWait && WAITS.test(text)) return FAMILY_KEYS.indexOf("wait");
+  if (mayWait && text === IDLE) return FAMILY_KEYS.indexOf("idle");
+  const thread = / tid=\d+\]$/.test(text) || (depth === 1 && !text.startsWith("[unknown"));
+  return FAMILY_KEYS.indexOf(thread ? "thread" : "unknown");
 }
 
 /** Java packages have this many segments. */
 const SEGMENTS = 3;
 const NATIVE = "native code";
-const KERNEL = 5;
 
-/** @type {WeakMap<string[], {of: Int32Array, labels: string[], index: Map<string, number>}>} */
-const asked = new WeakMap();
+/** Labels of packages, and by name the number of its own. @typedef {{of: Int32Array, labels: string[], index: Map<string, number>}} Packages */
 
-/** @param {string[]} names */
-export function packagesOf(names) {
-  let packages = asked.get(names);
-  if (!packages) asked.set(names, (packages = { of: new Int32Array(names.length).fill(-1), labels: [], index: new Map() }));
-  return packages;
-}
+/** @type {(names: string[]) => Packages} */
+export const packagesOf = once((names) => ({ of: new Int32Array(names.length).fill(-1), labels: [], index: new Map() }));
 
 /**
  * The number of a frame's package among the labels of `packagesOf(names)`.
@@ -183,11 +136,11 @@ function packageLabel(name) {
   return namespace ? namespace[0] : NATIVE;
 }
 
-/** Kinds of frames that have modules, as in FORMAT.md, in the order in which the data has them. */
-const KINDS_WITH_MODULES = [0, 5];
+/** Kinds of frames that have modules, in the order in which the data has them. */
+const KINDS_WITH_MODULES = [0, KERNEL];
 
 /**
- * By the names of a page, a list that all its graphs share: modules, and for each kind and name the number of its own.
+ * Modules by the list of names, which all graphs of a page share; for each kind and name the number of its module.
  * @type {WeakMap<string[], {texts: string[], numbers: Int32Array[]}>}
  */
 const MODULES = new WeakMap();
@@ -197,30 +150,25 @@ const MODULES = new WeakMap();
  * @param {string[]} names
  */
 export function readModules(reader, names) {
-  if (reader.done) return;
+  if (reader.at === reader.to) return;
   const texts = [""];
   for (let left = reader.count(); left > 0; left--) {
     const { bytes, at, to } = reader.piece();
     texts.push(new TextDecoder().decode(bytes.subarray(at, to)));
   }
-  const numbers = KINDS_WITH_MODULES.map(() => readNumbers(reader.piece(), names.length, texts.length));
+  const numbers = KINDS_WITH_MODULES.map(() => {
+    const numbers = new Int32Array(names.length);
+    reader.piece().unpack(numbers);
+    if (numbers.some((number) => number < 0 || number >= texts.length)) {
+      throw new Error("the profile's data is damaged: an unknown module");
+    }
+    return numbers;
+  });
   MODULES.set(names, { texts, numbers });
 }
 
 /**
- * @param {ByteReader} piece
- * @param {number} count
- * @param {number} end all are below it
- */
-function readNumbers(piece, count, end) {
-  const numbers = new Int32Array(count);
-  piece.unpack(numbers, count);
-  if (numbers.some((number) => number < 0 || number >= end)) throw new Error("the profile's data is damaged: an unknown module");
-  return numbers;
-}
-
-/**
- * Empty where it is not known, and of frames that have none.
+ * The module of a node; empty if unknown.
  * @param {{names: string[], name: Int32Array, kind: Uint8Array}} shape
  * @param {number} node
  */

@@ -6,7 +6,7 @@ import { inTurns, MethodCosts } from "./method_costs.js";
 /** @import { Context } from "../controls/context.js" */
 /** @import { Method } from "./methods.js" */
 
-/** Shares that are kept: of more methods and hosts together only the heaviest methods have theirs. */
+/** Shares that are kept. With more methods × hosts only the heaviest methods have shares. */
 const MOST_SHARES = 6_000_000;
 
 /**
@@ -25,13 +25,17 @@ export class HostShares {
    * @param {() => Method[]} methods of all hosts; asked for only where they have to be ranked
    */
   constructor(context, methods) {
+    const { page, scope, event, thread } = context;
     this.context = context;
     this.methods = methods;
-    /** Reading goes on while another event may be looked at. */
-    this.event = context.event;
-    this.thread = context.thread;
-    /** Hosts with anything at all of what is shown, as indexes into the page's hosts. @type {number[]} */
-    this.hosts = hostsOf(context);
+    /** Another event may be chosen during reading. */
+    this.event = event;
+    this.thread = thread;
+    const columns = page.columns.filter((one) => one.event === event && (thread < 0 || one.thread === thread));
+    const busy = new Set(columns.map(({ process }) => page.processes[process].host));
+    /** Hosts of the run with samples of it, as indexes into the page's hosts. */
+    this.hosts = [...page.hosts.keys()].filter((host) => busy.has(host) && page.hosts[host].run === scope.run);
+    /** Each name's row in the shares, -1 for none. */
     this.row = new Int32Array(0);
     this.self = new Float32Array(0);
     this.total = new Float32Array(0);
@@ -48,56 +52,38 @@ export class HostShares {
 
   /** Reads all hosts; yields so that other work can run. */
   *work() {
-    const { tree, scopes } = this.context;
-    const rows = this.makeRows();
-    this.self = new Float32Array(rows * this.hosts.length);
-    this.total = new Float32Array(rows * this.hosts.length);
+    const { hosts, context: { tree, scopes } } = this;
+    const most = Math.floor(MOST_SHARES / Math.max(1, hosts.length));
+    const all = [...tree.names.keys()];
+    const kept = all.length <= most ? all : this.methods().sort((a, b) => b.total - a.total).slice(0, most).map(({ name }) => name);
+    this.row = new Int32Array(all.length).fill(-1);
+    kept.forEach((name, row) => (this.row[name] = row));
+    this.self = new Float32Array(kept.length * hosts.length);
+    this.total = new Float32Array(kept.length * hosts.length);
     yield;
     const costs = new MethodCosts(tree);
-    for (const [at, host] of this.hosts.entries()) {
+    for (const [at, host] of hosts.entries()) {
       const scope = scopes.parse(`host:${host}`);
-      yield* costs.read(scope ? scopes.columns(scope, this.event, this.thread) : []);
-      this.keep(at, costs);
+      costs.read(scope ? scopes.columns(scope, this.event, this.thread) : []);
+      for (const name of costs.names) {
+        const cell = this.row[name] * hosts.length + at;
+        if (cell < 0) continue;
+        this.self[cell] = costs.own[name] / costs.whole;
+        this.total[cell] = costs.all[name] / costs.whole;
+      }
       this.done++;
       yield;
     }
   }
 
-  /** Gives each name a row, or each of the heaviest where they are too many; returns how many there are. */
-  makeRows() {
-    const { names } = this.context.tree;
-    const most = Math.floor(MOST_SHARES / Math.max(1, this.hosts.length));
-    if (names.length <= most) {
-      this.row = Int32Array.from(names, (_, row) => row);
-      return names.length;
-    }
-    this.row = new Int32Array(names.length).fill(-1);
-    const kept = this.methods().sort((a, b) => b.total - a.total).slice(0, most);
-    kept.forEach(({ name }, row) => (this.row[name] = row));
-    return kept.length;
-  }
-
   /**
-   * @param {number} at the host's place
-   * @param {MethodCosts} costs
-   */
-  keep(at, { names, own, all, whole }) {
-    for (const name of names) {
-      const cell = this.row[name] * this.hosts.length + at;
-      if (cell < 0) continue;
-      this.self[cell] = own[name] / whole;
-      this.total[cell] = all[name] / whole;
-    }
-  }
-
-  /**
-   * One share a host; none until all hosts are read, and for methods that are too many and too light.
+   * One share per host; none until all hosts are read, and for methods without shares.
    * @param {Method} method
    * @param {"self" | "total"} of
    */
-  sharesOf(method, of) {
+  sharesOf({ name }, of) {
     const count = this.hosts.length;
-    const row = this.done < count ? -1 : this.row[method.name];
+    const row = this.done < count ? -1 : this.row[name];
     return row < 0 ? this[of].subarray(0, 0) : this[of].subarray(row * count, (row + 1) * count);
   }
 
@@ -114,7 +100,7 @@ export class HostShares {
     const middle = sorted.length >> 1;
     const most = sorted[sorted.length - 1];
     const spread = {
-      hosts: this.sharesOf(method, "total").reduce((sum, share) => sum + (share > 0 ? 1 : 0), 0),
+      hosts: this.sharesOf(method, "total").filter((share) => share > 0).length,
       least: sorted[0],
       median: sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2,
       most,
@@ -123,17 +109,4 @@ export class HostShares {
     this.known[of].set(method.name, spread);
     return spread;
   }
-}
-
-/**
- * The hosts of the run shown that have anything of the event and threads shown.
- * @param {Context} context
- */
-export function hostsOf({ page, scope, event, thread }) {
-  /** @type {Set<number>} */
-  const hosts = new Set();
-  for (const column of page.columns) {
-    if (column.event === event && (thread < 0 || column.thread === thread)) hosts.add(page.processes[column.process].host);
-  }
-  return [...page.hosts.keys()].filter((host) => hosts.has(host) && page.hosts[host].run === scope.run);
 }

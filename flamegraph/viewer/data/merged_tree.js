@@ -1,12 +1,11 @@
 // @ts-check
-/** Trees merged anew from a profile: its stacks from the leaves, and what stands above and below one method. */
+/** Trees merged anew from a profile: its stacks from the leaves, and the callers and callees of a method. */
 
-import { Entries, Grower, inwards, outwards } from "./branches.js";
+import { Grower } from "./branches.js";
 import { endsOf } from "./comparison.js";
 import { Profile } from "./profile.js";
 
-/** @import { Branch, Step } from "./branches.js" */
-/** @import { Shape } from "./profile.js" */
+/** @import { Branch, Entries, Step } from "./branches.js" */
 
 class MergedProfile extends Profile {
   /**
@@ -14,12 +13,40 @@ class MergedProfile extends Profile {
    * @param {Branch} root
    */
   constructor(base, root) {
-    const { branches, parent } = inPreorder(root);
-    const total = new Float64Array(branches.length);
-    for (let node = 0; node < total.length; node++) total[node] = branches[node].total;
-    const shape = shapeOf(base, branches, parent);
-    super(shape, base.event, ownPart(shape, total), total);
-    this.base = base;
+    // In preorder, without an object for each: there may be tens of thousands at each change of scope.
+    /** @type {Branch[]} */
+    const branches = [];
+    /** @type {number[]} */
+    const parents = [];
+    const waiting = [root];
+    const above = [-1];
+    for (let branch = waiting.pop(); branch; branch = waiting.pop()) {
+      const node = branches.push(branch) - 1;
+      parents.push(above.pop() ?? -1);
+      for (let i = branch.children.length - 1; i >= 0; i--) {
+        waiting.push(branch.children[i]);
+        above.push(node);
+      }
+    }
+    const count = branches.length;
+    const parent = new Int32Array(parents);
+    const [depth, name, kindDepth] = [new Int32Array(count), new Int32Array(count), new Int32Array(count)];
+    const kind = new Uint8Array(count);
+    const total = new Float64Array(count);
+    for (let node = 0; node < count; node++) {
+      const branch = branches[node];
+      depth[node] = node > 0 ? depth[parent[node]] + 1 : 0;
+      name[node] = branch.name;
+      kind[node] = branch.name < 0 ? 0 : base.kind[branch.origin];
+      kindDepth[node] = base.depth[branch.origin];
+      total[node] = branch.total;
+    }
+    // Self is the total minus the children's. The remainders of fractions are 0.
+    const self = total.slice();
+    for (let node = 1; node < count; node++) self[parent[node]] -= total[node];
+    for (let node = 0; node < count; node++) if (self[node] < total[node] * 1e-9) self[node] = 0;
+    const shape = { count, parent, depth, end: endsOf(parent, count), names: base.names, name, kind, kindDepth };
+    super(shape, base.event, self, total);
     this.branches = branches;
   }
 
@@ -64,83 +91,27 @@ class MergedProfile extends Profile {
   }
 }
 
-/**
- * There may be tens of thousands at each change of scope: no object is made for any of them.
- * @param {Branch} root
- */
-function inPreorder(root) {
-  /** @type {Branch[]} */
-  const branches = [];
-  /** @type {number[]} */
-  const parents = [];
-  const waiting = [root];
-  const above = [-1];
-  for (let branch = waiting.pop(); branch; branch = waiting.pop()) {
-    const node = branches.push(branch) - 1;
-    parents.push(above.pop() ?? -1);
-    const { children } = branch;
-    for (let i = children.length - 1; i >= 0; i--) {
-      waiting.push(children[i]);
-      above.push(node);
-    }
-  }
-  return { branches, parent: new Int32Array(parents) };
-}
-
-/**
- * @param {Profile} base
- * @param {Branch[]} branches
- * @param {Int32Array} parent
- * @returns {Shape}
- */
-function shapeOf(base, branches, parent) {
-  const count = branches.length;
-  const [depth, name, kindDepth] = [new Int32Array(count), new Int32Array(count), new Int32Array(count)];
-  const kind = new Uint8Array(count);
-  for (let node = 0; node < count; node++) {
-    const branch = branches[node];
-    depth[node] = node > 0 ? depth[parent[node]] + 1 : 0;
-    name[node] = branch.name;
-    kind[node] = branch.name < 0 ? 0 : base.kind[branch.origin];
-    kindDepth[node] = base.depth[branch.origin];
-  }
-  return { count, parent, depth, end: endsOf(parent, count), names: base.names, name, kind, kindDepth };
-}
-
-/**
- * What is left of each frame beside its children; sums of fractions leave nothing behind.
- * @param {Shape} shape
- * @param {Float64Array} total
- */
-function ownPart(shape, total) {
-  const self = total.slice();
-  for (let node = 1; node < shape.count; node++) self[shape.parent[node]] -= total[node];
-  for (let node = 0; node < shape.count; node++) {
-    if (self[node] < total[node] * 1e-9) self[node] = 0;
-  }
-  return self;
-}
-
-/** A merged tree that is looked into more closely where the reader zooms. */
+/** A merged tree that gets more detail where the reader zooms. */
 export class Merged {
   /**
    * @param {Profile} base
    * @param {Step} step from one level to the next
    * @param {Entries} entries what the first level is made of
-   * @param {Branch} root
+   * @param {{name: number, origin: number, total: number}} method whose graph it is; name -1 for all
    */
-  constructor(base, step, entries, root) {
+  constructor(base, step, entries, { name, origin, total }) {
     this.base = base;
     this.entries = entries;
-    this.root = root;
+    /** @type {Branch} */
+    this.root = { name, total, origin, smaller: 0, children: [] };
     this.grower = new Grower(base, step);
-    this.whole = this.grower.grow(entries, root);
-    this.profile = new MergedProfile(base, root);
+    this.whole = this.grower.grow(entries, this.root);
+    this.profile = new MergedProfile(base, this.root);
   }
 
   /**
-   * Makes room for what was too narrow below a node, if anything was: `profile` is another one then. What stands for
-   * smaller frames has them below it from then on.
+   * Adds the frames that were too narrow below a node. If there are any, `profile` is a new one, in which the frame for
+   * the smaller ones has them as children.
    * @param {number} node
    * @returns {number} the same frame's node
    */
@@ -157,7 +128,7 @@ export class Merged {
   }
 
   /**
-   * The node at the end of a path of names, or as far along it as there is any; what was too narrow gets its room.
+   * The node at the end of a path of names, or as far along it as there is any; narrow frames on the path are added.
    * @param {number[]} names
    */
   reach(names) {
@@ -171,55 +142,73 @@ export class Merged {
 }
 
 /**
- * What costs by itself first, who called it below.
+ * Stacks from the leaves: self costs first, their callers below.
  * @param {Profile} profile
  */
 export function mergedFromLeaves(profile) {
-  const self = profile.self[0];
-  const total = profile.total[0];
-  const { count, end } = profile;
-  const entries = new Entries();
+  const { count, end, self, total } = profile;
+  /** @type {Entries} */
+  const entries = { nodes: [], amounts: [] };
+  let sum = 0;
   for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
-    if (self[node] > 0) entries.push(node, self[node]);
+    if (self[node] === 0) continue;
+    entries.nodes.push(node);
+    entries.amounts.push(self[node]);
+    sum += self[node];
   }
-  return new Merged(profile, outwards(profile), entries, rootBranch(-1, 0, entries.sum()));
+  return new Merged(profile, outwards(profile), entries, { name: -1, origin: 0, total: sum });
 }
 
 /**
- * Who calls a method, and what it calls. All its frames are one, of recursion only the outermost.
+ * The callers and callees of a method. All its frames are one; of recursion only the outermost counts.
  * @param {Profile} profile
- * @param {Uint8Array} outermost from `outermostFrames`
+ * @param {Uint8Array} outermost
  * @param {number} name
  * @returns {{callers: Merged, callees: Merged} | null} null when this profile has nothing of it
  */
 export function mergedAround(profile, outermost, name) {
-  const above = new Entries();
-  const below = new Entries();
-  const { count, end, name: names } = profile;
-  const total = profile.total[0];
+  /** @type {[Entries, Entries]} */
+  const [above, below] = [{ nodes: [], amounts: [] }, { nodes: [], amounts: [] }];
+  const { count, end, name: names, total } = profile;
   const [out, into] = [outwards(profile), inwards(profile)];
-  let sum = 0;
-  let origin = 0;
+  const method = { name, origin: 0, total: 0 };
   for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
     if (names[node] !== name || !outermost[node] || total[node] === 0) continue;
     out(node, total[node], above);
     into(node, total[node], below);
-    sum += total[node];
-    if (origin === 0 || total[node] > total[origin]) origin = node;
+    method.total += total[node];
+    if (method.origin === 0 || total[node] > total[method.origin]) method.origin = node;
   }
-  if (origin === 0) return null;
-  return {
-    callers: new Merged(profile, out, above, rootBranch(name, origin, sum)),
-    callees: new Merged(profile, into, below, rootBranch(name, origin, sum)),
+  if (method.origin === 0) return null;
+  return { callers: new Merged(profile, out, above, method), callees: new Merged(profile, into, below, method) };
+}
+
+/**
+ * Towards the root: who called.
+ * @param {Profile} profile
+ * @returns {Step}
+ */
+function outwards({ parent }) {
+  return (node, amount, next) => {
+    if (parent[node] <= 0) return;
+    next.nodes.push(parent[node]);
+    next.amounts.push(amount);
   };
 }
 
 /**
- * @param {number} name
- * @param {number} origin
- * @param {number} total
- * @returns {Branch}
+ * Towards the leaves: what is called.
+ * @param {Profile} profile
+ * @returns {Step}
  */
-function rootBranch(name, origin, total) {
-  return { name, total, origin, smaller: 0, children: [] };
+function inwards(profile) {
+  const { end } = profile;
+  return (node, _, next) => {
+    const total = profile.total; // where the numbers are changes
+    for (let child = node + 1; child < end[node]; child = end[child]) {
+      if (total[child] === 0) continue;
+      next.nodes.push(child);
+      next.amounts.push(total[child]);
+    }
+  };
 }

@@ -1,23 +1,23 @@
 // @ts-check
-/** Methods of a profile: every frame of one name together, whatever tier it ran in. */
+/** Methods of a profile: all frames of one name together, in any tier. */
+
+import { once } from "./format.js";
 
 /** @import { Profile, Shape } from "./profile.js" */
 
 /**
- * `origin` is the node where it has most.
+ * `origin` is its heaviest node.
  * @typedef {{name: number, self: number, total: number, origin: number}} Method
  */
 
 /**
- * Self and total of every method that the profile has, in the first value's unit.
+ * Self and total of every method that the profile has, in the event's unit.
  * @param {Profile} profile
  * @param {Uint8Array} outermost
  * @returns {Method[]}
  */
 export function collectMethods(profile, outermost) {
-  const { count, name, end } = profile;
-  const self = profile.self[0];
-  const total = profile.total[0];
+  const { count, name, end, self, total } = profile;
   const names = profile.names.length;
   const selves = new Float64Array(names);
   const totals = new Float64Array(names);
@@ -45,22 +45,8 @@ export function collectMethods(profile, outermost) {
   return methods;
 }
 
-/** @type {WeakMap<Shape, Uint8Array>} */
-const outermostByTree = new WeakMap();
-
-/**
- * For each node 1 if it stands below no other frame of its name. It depends on the tree alone, whatever the scope,
- * and is found out once.
- * @param {Shape} tree
- */
-export function outermostOf(tree) {
-  const found = outermostByTree.get(tree) ?? outermostFrames(tree);
-  outermostByTree.set(tree, found);
-  return found;
-}
-
-/** @param {Shape} tree */
-function outermostFrames(tree) {
+/** For each node 1 if no frame of its name is above it. */
+export const outermostOf = once((/** @type {Shape} */ tree) => {
   const { count, name, end, parent } = tree;
   const outermost = new Uint8Array(count);
   const open = new Int32Array(tree.names.length);
@@ -74,4 +60,4 @@ function outermostFrames(tree) {
     last = node;
   }
   return outermost;
-}
+});

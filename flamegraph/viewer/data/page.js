@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page carries: its description and one block of data. Nothing is ever fetched. */
+/** The page's description and its block of data. Nothing is fetched. */
 
 import { readTree } from "./tree.js";
 
@@ -23,13 +23,13 @@ import { readTree } from "./tree.js";
 /** @typedef {{host: number, name: string, pid: number, labels: Record<string, string>}} ProcessInfo */
 /** @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
 /**
- * How much of what there was an event is of, in words: each run, hosts by their number; `short` for how much of the
- * time processes were recorded that were not for all of it.
+ * An event's coverage in words: of each run, of hosts by their number; `short` is how long a process was recorded, if
+ * not for all of the time.
  * @typedef {{runs: string[], hosts: Record<number, string>, short: Record<number, string>}} Coverage
  */
 
 /**
- * A sentence; `at` is where in it the method's name stands without its package.
+ * A sentence; `at` is the place of the method's name, without its package, in it.
  * @typedef {{text: string, method: string | null, at: number | null}} Finding
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
@@ -37,8 +37,8 @@ import { readTree } from "./tree.js";
 
 /** Name, self, total. @typedef {[string, number, number]} MethodNumbers */
 /**
- * The hottest methods as parts of `total`. With several hosts `shares` are each host's by method, and `stands_out` whether
- * the largest is far above the cluster's; a host may have up to `forgot` of a method of which it has no share here.
+ * The hottest methods as parts of `total`. With several hosts: `shares` by method and host, `stands_out` if the largest
+ * is far above the cluster's. A host without a share may still have up to `forgot` of the method.
  * @typedef {object} Hottest
  * @property {string} lead
  * @property {number} total
@@ -52,7 +52,7 @@ import { readTree } from "./tree.js";
 /** How far a host is from the others; methods with their share here, and usually. */
 /** @typedef {{divergence: number, noise: number, cosine: number, moved: number, outlier: boolean, methods: [string, number, number][]}} Distance */
 /**
- * A host of an event: `counts` are texts and numbers by `heads`, `hottest` a method and its share.
+ * A host of an event: `counts` are a text and a number for each of `heads`, `hottest` is a method and its share.
  * @typedef {object} HostRow
  * @property {number | null} host its number; null for one without samples of any event
  * @property {string} name
@@ -69,7 +69,7 @@ import { readTree } from "./tree.js";
 /** @typedef {{heads: string[], compared: boolean, rows: HostRow[], odd: {who: string, what: string}[], more_odd: number, idle: string[]}} Hosts */
 
 /**
- * What the page says of an event; of a file nothing is known of hosts.
+ * What the page says about an event. `hosts` is null for a file.
  * @typedef {object} Summary
  * @property {Finding[]} findings the answer first
  * @property {string} second the line below the answer
@@ -98,11 +98,11 @@ import { readTree } from "./tree.js";
 /** The ledger; facts by label, as text or code. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /**
- * What the page says about itself. Every name in it may be anything at all.
+ * The page's description. Any name in it may be hostile.
  * @typedef {object} PageInfo
  * @property {number} format
  * @property {string} title
- * @property {boolean} [trimmed] frames of others were cut off: there is less than the samples that were taken
+ * @property {boolean} [trimmed] frames outside the job's code were cut off: values are lower than the samples taken
  * @property {string} [data] id of the block; none when nothing was recorded
  * @property {EventInfo[]} events
  * @property {string[]} runs
@@ -121,12 +121,12 @@ const FORMAT = 3;
 export function readPage() {
   /** @type {PageInfo} */
   const page = JSON.parse(document.getElementById("hprofiler-page")?.textContent || "null");
-  if (page?.format !== FORMAT) throw new Error("the page carries no description that it can read");
+  if (page?.format !== FORMAT) throw new Error("the page has no description in a known format");
   return page;
 }
 
 /**
- * The hosts of an event that took samples of it.
+ * The hosts of an event with samples of it.
  * @param {PageInfo} page
  * @param {number} event
  */
@@ -140,9 +140,9 @@ export function sampledHosts(page, event) {
  */
 export async function loadTree(page) {
   const text = document.getElementById(page.data ?? "")?.textContent;
-  if (!text) throw new Error("the page carries no data");
+  if (!text) throw new Error("the page has no data");
   const tree = readTree(await inflate(fromBase64(text.trim())));
-  if (tree.columns.length !== page.columns.length) throw new Error("the profile's data is not this page's");
+  if (tree.columns.length !== page.columns.length) throw new Error("the data does not belong to this page");
   return tree;
 }
 

@@ -6,10 +6,10 @@
  * a view built. Nodes without a total are skipped everywhere.
  */
 
-import { familyOf } from "./frame_kinds.js";
+import { FAMILY_KEYS, familyNumber } from "./frame_kinds.js";
 import { NO_NAME } from "./tree.js";
 
-/** @import { EventInfo, ValueType } from "./page.js" */
+/** @import { EventInfo } from "./page.js" */
 
 /**
  * Nodes in preorder; see Tree.
@@ -42,10 +42,7 @@ export class Profile {
     /** One past the last node of the subtree. */
     this.end = shape.end;
     this.event = event;
-    /** @type {ValueType[]} */
-    this.values = [{ type: event.type, unit: event.unit }];
-    /** @type {{self: Float64Array[], total: Float64Array[]}} */
-    this.own = { self: [self], total: [total] };
+    this.own = { self, total };
   }
 
   /** What each node itself costs. */
@@ -63,8 +60,7 @@ export class Profile {
    * @param {number} node
    */
   startOf(node) {
-    const { parent, end } = this;
-    const total = this.total[0];
+    const { parent, end, total } = this;
     let start = 0;
     for (const at of this.pathOf(node)) {
       for (let before = parent[at] + 1; before < at; before = end[before]) start += total[before];
@@ -74,7 +70,7 @@ export class Profile {
 
   /** The whole profile's total. */
   sum() {
-    return this.total[0][0];
+    return this.total[0];
   }
 
   /** @param {number} node */
@@ -83,11 +79,12 @@ export class Profile {
   }
 
   /**
-   * What its colour says; a key of FAMILIES.
+   * A key of FAMILIES.
    * @param {number} node
    */
   familyOf(node) {
-    return familyOf(this.names, this.name[node], this.kind[node], this.kindDepth[node], this.event.type);
+    const number = familyNumber(this.names, this.name[node], this.kind[node], this.kindDepth[node], this.event.type);
+    return FAMILY_KEYS[number];
   }
 
   /**
@@ -106,7 +103,7 @@ export class Profile {
    */
   present(node) {
     let at = node < this.count ? node : 0;
-    while (at > 0 && this.total[0][at] === 0) at = this.parent[at];
+    while (at > 0 && this.total[at] === 0) at = this.parent[at];
     return at;
   }
 }
@@ -117,8 +114,7 @@ export class Profile {
  * @param {Float64Array} self
  * @param {Float64Array} [total] is filled with them
  */
-function sumUp(shape, self, total = new Float64Array(self.length)) {
-  const { count, parent } = shape;
+function sumUp({ count, parent }, self, total = new Float64Array(self.length)) {
   total.set(self);
   for (let node = count - 1; node > 0; node--) {
     if (total[node] !== 0) total[parent[node]] += total[node]; // most scopes have nothing of most nodes
@@ -128,14 +124,14 @@ function sumUp(shape, self, total = new Float64Array(self.length)) {
 
 /**
  * Self and total of each node, and the profile they are of; null while they are filled.
- * @typedef {{profile: PooledProfile | null, self: [Float64Array], total: [Float64Array], used: number}} Buffer
+ * @typedef {{profile: PooledProfile | null, self: Float64Array, total: Float64Array, used: number}} Buffer
  */
 
 const NONE = new Float64Array(0);
 
 /**
- * Buffers for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison
- * reads one side right after the other, and needs both. Callers must not need more, or keep one of the arrays.
+ * Buffers for profiles of one shape, 16 bytes per node. The buffer used last is never reused, because a comparison
+ * reads both sides in turn. Callers must not need more than two, or keep an array.
  */
 export class BufferPool {
   /** @param {number} most how many, 2 or more */
@@ -147,17 +143,23 @@ export class BufferPool {
   }
 
   /**
-   * The profile's numbers, which are read where it has no buffer.
+   * The profile's numbers. Without a buffer they are read, into a new one or the least recently used one, if possible
+   * one that is quickly read again.
    * @param {PooledProfile} profile
    */
   of(profile) {
     let buffer = this.held(profile);
     if (!buffer) {
-      buffer = this.free(profile.count);
+      const { count } = profile;
+      if (this.buffers.length < this.most) {
+        this.buffers.push({ profile: null, self: new Float64Array(count), total: new Float64Array(count), used: 0 });
+      }
+      const free = this.buffers.sort((a, b) => a.used - b.used).slice(0, Math.max(1, this.buffers.length - 1));
+      buffer = free.find((one) => !one.profile?.long) ?? free[0];
       buffer.profile = null;
-      buffer.self[0].fill(0);
-      profile.fill(buffer.self[0]);
-      sumUp(profile, buffer.self[0], buffer.total[0]);
+      buffer.self.fill(0);
+      profile.fill(buffer.self);
+      sumUp(profile, buffer.self, buffer.total);
       buffer.profile = profile;
     }
     buffer.used = ++this.clock;
@@ -165,7 +167,7 @@ export class BufferPool {
   }
 
   /**
-   * The profile's numbers where it has them.
+   * The profile's buffer, if it has one.
    * @param {PooledProfile} profile
    */
   held(profile) {
@@ -175,21 +177,6 @@ export class BufferPool {
   /** Drops all of them: profiles read their numbers anew. */
   clear() {
     this.buffers = [];
-  }
-
-  /**
-   * A new buffer, or that of the profile that was not used for longest; rather one that is soon read again.
-   * @param {number} count of nodes
-   */
-  free(count) {
-    if (this.buffers.length < this.most) {
-      /** @type {Buffer} */
-      const buffer = { profile: null, self: [new Float64Array(count)], total: [new Float64Array(count)], used: 0 };
-      this.buffers.push(buffer);
-      return buffer;
-    }
-    const rest = this.buffers.sort((a, b) => a.used - b.used).slice(0, -1);
-    return rest.find(({ profile }) => !profile?.long) ?? rest[0];
   }
 }
 

@@ -1,16 +1,17 @@
 // @ts-check
-/** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
+/** Scopes: the cluster, its average, hosts, processes, groups of processes by label, threads. Each is a sum of weighted columns. */
 
 import { grouped, inOrder } from "./format.js";
 import { markClasses } from "./frame_kinds.js";
 import { PooledProfile, BufferPool } from "./profile.js";
 
+/** @import { Columns } from "./method_costs.js" */
 /** @import { PageInfo } from "./page.js" */
 /** @import { Profile } from "./profile.js" */
 /** @import { Tree } from "./tree.js" */
 
 /**
- * What is shown: `key` as in the URL. `run` is the index of the run that sums and groups are of.
+ * What is shown: `key` is its name in the URL, `run` the index of its run.
  * @typedef {object} Scope
  * @property {string} key
  * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread"} kind
@@ -20,10 +21,10 @@ import { PooledProfile, BufferPool } from "./profile.js";
  * @property {string} value the label's value
  * @property {string} label for people
  * @property {string} section under which it is listed
- * @property {Scope | null} of what a rest is the rest of
+ * @property {Scope | null} of the part that a rest leaves out
  */
 
-/** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
+/** How many profiles have their numbers at once. With 1,000,000 nodes each takes 16 MB. */
 const KEPT = 3;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
@@ -49,9 +50,9 @@ export class Scopes {
   }
 
   /**
-   * The scope of a key of the URL; null where this page has none of that name.
-   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or `rest:` before one for
-   * all but that; "" is sum
+   * The scope with a key; null if this page has none.
+   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or one of them
+   * after `rest:`, for everything but that; "" is sum
    * @returns {Scope | null}
    */
   parse(key) {
@@ -78,7 +79,7 @@ export class Scopes {
   }
 
   /**
-   * Everything of the run but a host, a process or those with a label; null where nothing is left.
+   * Everything of the run but a host, a process or a group; null if nothing is left.
    * @param {Scope | null} of
    * @returns {Scope | null}
    */
@@ -95,7 +96,7 @@ export class Scopes {
     return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
   }
 
-  /** What is shown before anything is chosen: of two runs the later one. */
+  /** What is shown first: the sum of the later run. */
   get whole() {
     return this.sumOfRun(this.page.runs.length - 1);
   }
@@ -106,53 +107,32 @@ export class Scopes {
   }
 
   /** @param {Scope} scope */
-  labelOf(scope) {
-    const { page } = this;
-    const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
-    switch (scope.kind) {
-      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.onlyHost(scope.run));
-      case "mean": return `${run}Cluster, average`;
-      case "host": return this.inRun(scope.run, page.hosts[scope.index].name);
-      case "rest": return `${run}All but ${scope.of?.label.startsWith(run) ? scope.of.label.slice(run.length) : scope.of?.label}`;
-      case "process": return run + this.processLabel(scope.index);
-      case "label": return run + (scope.value || "(none)");
-      case "thread": return run + page.threads[scope.index];
+  labelOf({ kind, run, index, value, of }) {
+    const { runs, hosts, processes, threads } = this.page;
+    const prefix = runs.length > 1 ? `${runs[run]}: ` : "";
+    // A file is a run whose host has the same name.
+    const hostName = (/** @type {string} */ name) => (runs[run] === name ? name : prefix + name);
+    switch (kind) {
+      case "sum": {
+        if (this.hostsOf(run) > 1) return `${prefix}Cluster, sum`;
+        return hostName(hosts.find((host) => host.run === run)?.name || "Everything");
+      }
+      case "mean": return `${prefix}Cluster, average`;
+      case "host": return hostName(hosts[index].name);
+      case "rest": return `${prefix}All but ${of?.label.startsWith(prefix) ? of.label.slice(prefix.length) : of?.label}`;
+      case "process": {
+        const { name, pid, host } = processes[index];
+        const where = hosts.length > 1 ? ` on ${hosts[host].name}` : "";
+        return prefix + (pid ? `${name || "process"} (${pid})` : name) + where;
+      }
+      case "label": return prefix + (value || "(none)");
+      case "thread": return prefix + threads[index];
     }
-  }
-
-  /**
-   * A name with its run's before it where there are two; what is a file has its run's name already.
-   * @param {number} run
-   * @param {string} name
-   */
-  inRun(run, name) {
-    const { runs } = this.page;
-    return runs.length > 1 && runs[run] !== name ? `${runs[run]}: ${name}` : name;
   }
 
   /** @param {number} run */
   hostsOf(run) {
     return this.page.hosts.filter((host) => host.run === run).length;
-  }
-
-  /** @param {number} run */
-  onlyHost(run) {
-    return this.page.hosts.find((host) => host.run === run)?.name || "Everything";
-  }
-
-  /** @param {number} process */
-  processLabel(process) {
-    const { name, pid, host } = this.page.processes[process];
-    const where = this.page.hosts.length > 1 ? ` on ${this.page.hosts[host].name}` : "";
-    return pid ? `${name || "process"} (${pid})${where}` : `${name}${where}`;
-  }
-
-  /**
-   * All that one may choose, in the order in which it is listed; threads are a choice of their own.
-   * @returns {Scope[]}
-   */
-  all() {
-    return (this.listed ??= this.list());
   }
 
   /** Whether there is anything to choose. */
@@ -161,25 +141,23 @@ export class Scopes {
     return runs.length > 1 || hosts.length > 1 || processes.length > 1;
   }
 
-  list() {
-    const { page } = this;
+  /**
+   * The scopes to choose from, in order; threads are chosen separately.
+   * @returns {Scope[]}
+   */
+  all() {
+    if (this.listed) return this.listed;
+    const { runs, hosts, processes } = this.page;
+    const prefix = (/** @type {number} */ run) => (run ? `${run}/` : "");
     const keys = [];
-    for (let run = 0; run < page.runs.length; run++) {
-      const prefix = run ? `${run}/` : "";
-      keys.push(`${prefix}sum`);
-      if (this.hostsOf(run) > 1) keys.push(`${prefix}mean`);
+    for (let run = 0; run < runs.length; run++) {
+      keys.push(`${prefix(run)}sum`);
+      if (this.hostsOf(run) > 1) keys.push(`${prefix(run)}mean`);
     }
-    if (page.hosts.length > page.runs.length) page.hosts.forEach((_, host) => keys.push(`host:${host}`));
-    keys.push(...this.labelKeys());
-    if (page.processes.length > page.hosts.length) page.processes.forEach((_, process) => keys.push(`process:${process}`));
-    return keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
-  }
-
-  /** Labels that split the processes into groups. */
-  labelKeys() {
+    if (hosts.length > runs.length) hosts.forEach((_, host) => keys.push(`host:${host}`));
     /** @type {Map<string, {values: string[], runs: Set<number>}>} */
     const labels = new Map();
-    this.page.processes.forEach((one, process) => {
+    processes.forEach((one, process) => {
       for (const [key, value] of Object.entries(one.labels)) {
         const known = labels.get(key) ?? { values: [], runs: new Set() };
         known.values.push(value);
@@ -187,15 +165,18 @@ export class Scopes {
         labels.set(key, known);
       }
     });
-    return [...labels].flatMap(([key, { values, runs }]) => {
+    for (const [key, { values, runs }] of labels) {
       const groups = [...new Set(values)].sort(inOrder);
-      if (groups.length < 2 || groups.length === values.length) return [];
-      return groups.flatMap((value) => [...runs].map((run) => `${run ? `${run}/` : ""}label:${key}=${value}`));
-    });
+      if (groups.length < 2 || groups.length === values.length) continue; // it splits no processes into groups
+      for (const value of groups) for (const run of runs) keys.push(`${prefix(run)}label:${key}=${value}`);
+    }
+    if (processes.length > hosts.length) processes.forEach((_, process) => keys.push(`process:${process}`));
+    this.listed = keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
+    return this.listed;
   }
 
   /**
-   * Threads that the event's columns know.
+   * The groups of threads in the event's columns.
    * @param {number} event
    */
   threadsOf(event) {
@@ -209,7 +190,7 @@ export class Scopes {
   }
 
   /**
-   * Whether there is one sample of an event.
+   * Whether there are samples of an event.
    * @param {number} event
    */
   hasEvent(event) {
@@ -235,86 +216,59 @@ export class Scopes {
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
-   * @returns {{column: number, weight: number}[]}
+   * @returns {Columns}
    */
   columns(scope, event, thread = -1) {
-    /** @type {{column: number, weight: number}[]} */
+    const { columns, processes, hosts } = this.page;
+    /** @type {Columns} */
     const chosen = [];
     const only = scope.kind === "thread" ? scope.index : thread;
-    this.page.columns.forEach((info, column) => {
+    columns.forEach((info, column) => {
       const meant = info.event === event && (only < 0 || info.thread === only) && this.holds(scope, info.process);
       if (meant) chosen.push({ column, weight: 1 });
     });
-    if (scope.kind === "mean") this.weigh(chosen);
-    return chosen;
-  }
-
-  /**
-   * Every host weighs the same; together they are what one host has on average.
-   * @param {{column: number, weight: number}[]} chosen
-   */
-  weigh(chosen) {
-    const hosts = new Float64Array(this.page.hosts.length);
-    const hostOf = (/** @type {number} */ column) => this.page.processes[this.page.columns[column].process].host;
-    for (const { column } of chosen) hosts[hostOf(column)] += this.sumOf(column);
-    const busy = hosts.filter((sum) => sum > 0);
+    if (scope.kind !== "mean") return chosen;
+    // Every host weighs the same; together they are the average host.
+    const sums = new Float64Array(hosts.length);
+    const hostOf = (/** @type {number} */ column) => processes[columns[column].process].host;
+    for (const { column } of chosen) sums[hostOf(column)] += this.sumOf(column);
+    const busy = sums.filter((sum) => sum > 0);
     const all = busy.reduce((sum, one) => sum + one, 0);
-    for (const one of chosen) one.weight = all / (busy.length ** 2 * (hosts[hostOf(one.column)] || 1));
+    for (const one of chosen) one.weight = all / (busy.length ** 2 * (sums[hostOf(one.column)] || 1));
+    return chosen;
   }
 
   /** @param {number} column */
   sumOf(column) {
-    if (Number.isNaN(this.sums[column])) this.sums[column] = this.tree.sumOf(column);
+    if (Number.isNaN(this.sums[column])) {
+      let sum = 0;
+      this.tree.eachEntry(column, (_, value) => (sum += value));
+      this.sums[column] = sum;
+    }
     return this.sums[column];
   }
 
   /**
-   * What a scope adds up to.
+   * The total of a scope, and how many of its hosts have samples.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} [thread] -1 for all
    */
-  amount(scope, event, thread = -1) {
+  amounts(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    const busy = new Set();
     let all = 0;
-    // To hand a number to a function makes an object of it, and lists ask this of every scope there is.
+    // A plain loop: a callback would allocate each number, and lists need this of every scope.
     for (let process = 0; process < sums.length; process++) {
-      if (sums[process] > 0 && this.holds(scope, process)) all += sums[process];
+      if (sums[process] === 0 || !this.holds(scope, process)) continue;
+      all += sums[process];
+      busy.add(this.page.processes[process].host);
     }
-    return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
+    return { amount: scope.kind === "mean" ? all / Math.max(1, busy.size) : all, hosts: busy.size };
   }
 
   /**
-   * Whether a scope has anything.
-   * @param {Scope} scope
-   * @param {number} event
-   * @param {number} thread -1 for all
-   */
-  has(scope, event, thread) {
-    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    for (let process = 0; process < sums.length; process++) {
-      if (sums[process] > 0 && this.holds(scope, process)) return true;
-    }
-    return false;
-  }
-
-  /**
-   * How many of a scope's hosts have anything.
-   * @param {Scope} scope
-   * @param {number} event
-   * @param {number} thread -1 for all
-   */
-  busyHosts(scope, event, thread) {
-    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    const hosts = new Set();
-    this.page.processes.forEach(({ host }, process) => {
-      if (sums[process] > 0 && this.holds(scope, process)) hosts.add(host);
-    });
-    return hosts.size;
-  }
-
-  /**
-   * What each process adds up to.
+   * The total of each process.
    * @param {number} event
    * @param {number} thread -1 for all
    */
@@ -331,7 +285,7 @@ export class Scopes {
   }
 
   /**
-   * The tree with the numbers of a scope: of the same scope always the same profile.
+   * The tree with the numbers of a scope; the same profile for the same scope.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
@@ -339,17 +293,8 @@ export class Scopes {
    */
   profileOf(scope, event, thread = -1) {
     const key = `${event} ${thread} ${scope.key}`;
-    const profile = this.profiles.get(key) ?? this.makeProfile(scope, event, thread);
-    this.profiles.set(key, profile);
-    return profile;
-  }
-
-  /**
-   * @param {Scope} scope
-   * @param {number} event
-   * @param {number} thread
-   */
-  makeProfile(scope, event, thread) {
+    const known = this.profiles.get(key);
+    if (known) return known;
     const info = this.page.events[event];
     const fill = (/** @type {Float64Array} */ self) => {
       if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
@@ -358,32 +303,33 @@ export class Scopes {
       }
       markClasses(this.tree.kind, self, info.type);
     };
-    return new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
+    const profile = new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
+    this.profiles.set(key, profile);
+    return profile;
   }
 
   /**
-   * A rest is all less what it is the rest of: quickly read where both have their numbers, which are whole.
+   * A rest is the sum minus the part. This is fast if both have their numbers, and exact if these are integers.
    * @param {number} run
    * @param {Scope} of
    * @param {number} event
    * @param {number} thread
    * @param {Float64Array} self is filled with the self value of each node
-   * @returns {boolean} whether it was
+   * @returns {boolean} whether it was filled
    */
   subtract(run, of, event, thread, self) {
     const [all, part] = [this.sumOfRun(run), of].map((scope) => {
       const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
       return profile ? this.pool.held(profile) : null;
     });
-    if (!all || !part || !Number.isSafeInteger(all.total[0][0])) return false;
-    const [[whole], [one]] = [all.self, part.self];
-    for (let node = 0; node < self.length; node++) self[node] = whole[node] - one[node];
+    if (!all || !part || !Number.isSafeInteger(all.total[0])) return false;
+    for (let node = 0; node < self.length; node++) self[node] = all.self[node] - part.self[node];
     return true;
   }
 }
 
 /**
- * The key of a scope, without what goes without saying.
+ * The key of a scope; that of the first run has no prefix.
  * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
  */
 export function formatScope({ kind, run, index, group, value }) {
@@ -411,7 +357,7 @@ export function coverageOf(scopes, scope, event) {
 }
 
 /**
- * The same of two scopes; once where it is the same of both.
+ * The same for two scopes; once if both are equal.
  * @param {Scopes} scopes
  * @param {Scope} one
  * @param {Scope} another

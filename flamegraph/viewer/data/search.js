@@ -1,8 +1,10 @@
 // @ts-check
 /**
  * Search: plain text, a "whole name" in quotes, or a regular expression. Names are matched first, then nodes counted.
- * Java writes java.util.regex, engines java/util/regex: unless an expression is asked for, they are the same.
+ * Java writes java.util.regex, engines java/util/regex. Both match, except in regular expressions.
  */
+
+import { once } from "./format.js";
 
 /** @import { Profile } from "./profile.js" */
 
@@ -20,16 +22,16 @@
  * @property {number} frames how many nodes match
  */
 
-/** @type {WeakMap<string[], string[]>} */
-const lowered = new WeakMap();
+/** @type {(names: string[]) => string[]} */
+const searchableOf = once((names) => names.map(searchable));
 
 /**
- * Which names a query means, or null when there is nothing to search for.
+ * The names that match a query; null without a query.
  * @param {string[]} names
  * @param {string} query
  * @param {boolean} regexp
  * @returns {Matches | null}
- * @throws {SyntaxError} when the regular expression is none
+ * @throws {SyntaxError} for a wrong regular expression
  */
 export function matchNames(names, query, regexp) {
   if (!query) return null;
@@ -55,18 +57,11 @@ function dotted(name) {
 }
 
 /**
- * A text in the form in which search compares it.
+ * A text as search compares it.
  * @param {string} text
  */
 export function searchable(text) {
   return dotted(text.toLowerCase());
-}
-
-/** @param {string[]} names */
-function searchableOf(names) {
-  let texts = lowered.get(names);
-  if (!texts) lowered.set(names, (texts = names.map(searchable)));
-  return texts;
 }
 
 /**
@@ -76,8 +71,7 @@ function searchableOf(names) {
  * @returns {Matched}
  */
 export function measureMatches(profile, { names }, view) {
-  const { name, end, count } = profile;
-  const totals = profile.total[0];
+  const { name, end, count, total: totals } = profile;
   let total = 0;
   let inView = 0;
   let frames = 0;
@@ -90,19 +84,7 @@ export function measureMatches(profile, { names }, view) {
     total += totals[node];
     if (node >= view && node < end[view]) inView += totals[node];
   }
-  if (underMatch(profile, names, view)) inView = totals[view];
+  // Everything below a match matches.
+  if (profile.pathOf(view).some((at) => names[name[at]] === 1)) inView = totals[view];
   return { total, inView, frames };
-}
-
-/**
- * Whether the node or one above it matches: then all of it does.
- * @param {Profile} profile
- * @param {Uint8Array} names
- * @param {number} node
- */
-function underMatch(profile, names, node) {
-  for (let at = node; at > 0; at = profile.parent[at]) {
-    if (names[profile.name[at]] === 1) return true;
-  }
-  return false;
 }

@@ -12,94 +12,66 @@
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
  * @property {number} zoom the node of the page's tree that fills the width; 0 is everything
- * @property {string} reversed the path of the frame that fills the width of the graph from the leaves, as in paths.js
+ * @property {string} reversed the path of the frame that fills the width of the graph from the leaves
  * @property {string} callers the same of the sandwich's upper graph
  * @property {string} callees and of its lower one
- * @property {string} query
- * @property {boolean} regexp whether `query` is a regular expression
+ * @property {string} q what is searched for
+ * @property {boolean} regexp whether that is a regular expression
  * @property {boolean} flame root at the bottom instead of the top
  * @property {string} sort what a table is sorted by; "" leaves it to the view
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
- * @property {string} folds names of the pieces of the page that fold and are not as they were made
+ * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
  * @property {"kind" | "package"} color
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
 
-/** @type {State} */
+/** What the address leaves out. @type {State} */
 export const INITIAL = {
   event: "", scope: "", thread: -1, with: "", view: "graph", method: "", zoom: 0, reversed: "", callers: "", callees: "",
-  query: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", normalize: true,
+  q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", normalize: true,
 };
 /** Nothing is zoomed, whatever the graph. */
 export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
-/** What is text in the address, and what is a switch. */
-const TEXTS = /** @type {const} */ (["event", "scope", "with", "view", "method", "reversed", "callers", "callees", "sort", "folds", "color"]);
-const SWITCHES = /** @type {const} */ (["flame", "full"]);
-/** With another one of these a table lists something else, and begins anew. */
-const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "query", "regexp", "sort", "normalize"]);
+/** A change of these shows other rows in a table. */
+const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "q", "regexp", "sort", "normalize"]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;
-/** @type {ViewName[]} */
 const VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
 
 /** @param {string} hash */
 export function parseHash(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  /** @type {State} */
-  const state = {
-    event: given.get("event") ?? "",
-    scope: given.get("scope") ?? "",
-    thread: wholeNumber(given.get("thread"), -1),
-    with: given.get("with") ?? "",
-    view: VIEWS.find((view) => view === given.get("view")) ?? INITIAL.view,
-    method: given.get("method") ?? "",
-    zoom: wholeNumber(given.get("zoom"), 0),
-    reversed: given.get("reversed") ?? "",
-    callers: given.get("callers") ?? "",
-    callees: given.get("callees") ?? "",
-    query: given.get("q") ?? "",
-    regexp: given.get("regexp") === "1",
-    flame: given.get("flame") === "1",
-    sort: given.get("sort") ?? "",
-    rows: Math.min(wholeNumber(given.get("rows"), 0), MOST_ROWS),
-    folds: given.get("folds") ?? "",
-    full: given.get("full") === "1",
-    color: given.get("color") === "package" ? "package" : "kind",
-    normalize: given.get("normalize") !== "0",
-  };
+  const state = /** @type {State & Record<string, unknown>} */ ({ ...INITIAL });
+  for (const [key, initial] of Object.entries(INITIAL)) {
+    const text = given.get(key);
+    if (!text) continue;
+    if (typeof initial === "string") state[key] = text;
+    else if (typeof initial === "boolean") state[key] = initial ? text !== "0" : text === "1";
+    else if (Number.isInteger(Number(text)) && Number(text) >= 0) state[key] = Number(text);
+  }
+  if (!VIEWS.includes(state.view)) state.view = INITIAL.view;
+  if (state.color !== "package") state.color = "kind";
+  state.rows = Math.min(state.rows, MOST_ROWS);
   return state;
-}
-
-/**
- * @param {string | null} text
- * @param {number} otherwise
- */
-function wholeNumber(text, otherwise) {
-  const number = text ? Number(text) : NaN;
-  return Number.isInteger(number) && number >= 0 ? number : otherwise;
 }
 
 /** @param {State} state */
 export function formatHash(state) {
   const out = new URLSearchParams();
-  for (const key of TEXTS) if (state[key] !== INITIAL[key]) out.set(key, state[key]);
-  if (state.thread >= 0) out.set("thread", String(state.thread));
-  if (state.zoom) out.set("zoom", String(state.zoom));
-  if (state.query) out.set("q", state.query);
-  if (state.query && state.regexp) out.set("regexp", "1");
-  for (const key of SWITCHES) if (state[key]) out.set(key, "1");
-  if (state.rows) out.set("rows", String(state.rows));
-  if (!state.normalize) out.set("normalize", "0");
+  for (const key of /** @type {(keyof State)[]} */ (Object.keys(INITIAL))) {
+    if (state[key] === INITIAL[key] || (key === "regexp" && !state.q)) continue;
+    out.set(key, typeof state[key] === "boolean" ? String(Number(state[key])) : String(state[key]));
+  }
   return `#${out.toString()}`;
 }
 
-/** The one place where the state changes; everything that draws listens to it. */
+/** The one place where the state changes; the explorer shows it. */
 export class Store {
   constructor() {
+    /** @type {(state: State, before: State) => void} */
+    this.changed = () => {};
     this.state = parseHash(location.hash);
-    /** @type {((state: State, before: State) => void)[]} */
-    this.listeners = [];
     window.addEventListener("popstate", () => this.apply(parseHash(location.hash)));
   }
 
@@ -108,25 +80,20 @@ export class Store {
     return Number(history.state?.steps ?? 0);
   }
 
-  /** @param {(state: State, before: State) => void} listener */
-  listen(listener) {
-    this.listeners.push(listener);
-  }
-
   /**
-   * A change one can go back from. Each view's table has columns of its own: another view begins unsorted. A comparison
-   * begins with all there is: what differs may be elsewhere than what was looked at. So does another method's sandwich.
+   * A change one can go back from. Another view is not sorted yet, as its table has other columns. A comparison and
+   * another method's sandwich begin without a zoom.
    * @param {Partial<State>} change
    */
   go(change) {
     const leaves = change.view !== undefined && change.view !== this.state.view;
     const other = change.method !== undefined && change.method !== this.state.method;
-    const anew = {
+    const state = this.with({
       ...(leaves ? { sort: "" } : {}),
       ...(leaves && change.view === "compare" ? { zoom: 0 } : {}),
       ...(other ? { callers: "", callees: "" } : {}),
-    };
-    const state = this.changed({ ...anew, ...change });
+      ...change,
+    });
     if (formatHash(state) === formatHash(this.state)) return;
     history.pushState({ steps: this.steps + 1 }, "", formatHash(state));
     this.apply(state);
@@ -137,13 +104,13 @@ export class Store {
    * @param {Partial<State>} change
    */
   set(change) {
-    const state = this.changed(change);
+    const state = this.with(change);
     history.replaceState({ steps: this.steps }, "", formatHash(state));
     this.apply(state);
   }
 
   /** @param {Partial<State>} change */
-  changed(change) {
+  with(change) {
     const state = { ...this.state, ...change };
     const listsOthers = LISTED_BY.some((key) => state[key] !== this.state[key]);
     return listsOthers && change.rows === undefined ? { ...state, rows: 0 } : state;
@@ -153,7 +120,7 @@ export class Store {
   apply(state) {
     const before = this.state;
     this.state = state;
-    for (const listener of this.listeners) listener(state, before);
+    this.changed(state, before);
   }
 
   back() {
@@ -164,7 +131,7 @@ export class Store {
 const BASE = 36;
 const SMALLER = "-";
 const STEP = /^(?:-|[\da-z]{1,6})$/;
-/** A deeper frame is zoomed into all the same, but not kept. */
+/** The zoom to a deeper frame is not kept in the address. */
 export const DEEPEST_KEPT = 2000;
 
 /** @param {number[]} names indexes, -1 for smaller frames */

@@ -1,8 +1,7 @@
 // @ts-check
-/** Saves what is chosen as a file: nothing leaves the browser, the file comes out of the page itself. */
+/** Saves the selection as a file. Nothing leaves the browser. */
 
 import { part } from "../controls/dom.js";
-import { makeMenu } from "../controls/menu.js";
 import { coverageOf } from "../data/scopes.js";
 import { toPprof } from "./export_pprof.js";
 import { toSvg } from "./export_svg.js";
@@ -10,28 +9,50 @@ import { toFolded, toSpeedscope } from "./export_text.js";
 
 /** @import { Context } from "../controls/context.js" */
 
-/** Of a file's name: all together are far from what file systems take. */
+/** Of each part of a file's name. */
 const LONGEST_WORD = 40;
+
+/** By the ending of its name. @type {Record<string, (context: Context) => Blob | Promise<Blob>>} */
+const FILES = {
+  svg: picture,
+  folded: ({ profile }) => toFolded(profile),
+  "pb.gz": ({ profile }) => toPprof(profile),
+  "speedscope.json": ({ profile }) => toSpeedscope(profile),
+};
 
 /**
  * @param {Context} context
  * @param {(error: unknown) => void} failed
  */
 export function startExport(context, failed) {
-  const save = (/** @type {string} */ ending, /** @type {() => Blob | Promise<Blob>} */ made, seen = false) => async () => {
-    try {
-      download(await made(), fileName(context, seen) + ending);
-    } catch (error) {
-      failed(error);
-    }
-  };
-  const offered = () => context.active?.seen ?? false;
-  makeMenu(part("save", HTMLDivElement), "Save", "Save what is shown as a file", [
-    { id: "save-svg", label: "Picture (SVG)", note: "the graph as it is seen", offered, act: save(".svg", () => picture(context), true) },
-    { id: "save-folded", label: "Folded text", note: "all stacks of what is chosen", act: save(".folded", () => toFolded(context.profile)) },
-    { id: "save-pprof", label: "pprof", note: "for go tool pprof", act: save(".pb.gz", () => toPprof(context.profile)) },
-    { id: "save-speedscope", label: "speedscope", note: "for speedscope.app", act: save(".speedscope.json", () => toSpeedscope(context.profile)) },
-  ]);
+  const menu = part("save", HTMLDetailsElement);
+  const [button, ...items] = /** @type {NodeListOf<HTMLElement>} */ (menu.querySelectorAll("summary, button"));
+  menu.addEventListener("toggle", () => {
+    if (!menu.open) return;
+    part("save-svg", HTMLButtonElement).hidden = !context.active?.seen;
+    items.find((item) => !item.hidden)?.focus();
+  });
+  menu.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node && menu.contains(relatedTarget))) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (!menu.open || event.key !== "Escape") return;
+    event.stopPropagation();
+    button.focus();
+    menu.open = false;
+  });
+  for (const item of items) {
+    item.addEventListener("click", async () => {
+      button.focus();
+      menu.open = false;
+      const ending = item.dataset.ending ?? "";
+      try {
+        download(await FILES[ending](context), `${fileName(context, ending === "svg")}.${ending}`);
+      } catch (error) {
+        failed(error);
+      }
+    });
+  }
 }
 
 /** @param {Context} context */
@@ -43,7 +64,7 @@ function picture(context) {
 }
 
 /**
- * What is in the file: the page's title, the event, the scope and threads, and of a picture the view.
+ * The page's title, the event, the scope and threads, and the view of a picture.
  * @param {Context} context
  * @param {boolean} seen whether it is a picture
  */

@@ -42,12 +42,14 @@ class Message {
   }
 
   /**
-   * @param {number} field
-   * @param {number} value
+   * Fields that are numbers, by field.
+   * @param {Record<number, number>} fields
    */
-  number(field, value) {
-    this.varint(field * 8);
-    this.varint(value);
+  numbers(fields) {
+    for (const [field, value] of Object.entries(fields)) {
+      this.varint(Number(field) * 8);
+      this.varint(value);
+    }
   }
 
   /**
@@ -63,7 +65,7 @@ class Message {
   }
 
   /**
-   * A message within: what `fill` puts into `inner`, which is used again and again.
+   * A nested message, which `fill` puts into `inner`. `inner` is reused.
    * @param {number} field
    * @param {Message} inner
    * @param {() => void} fill
@@ -79,133 +81,57 @@ class Message {
   }
 }
 
-class Strings {
-  constructor() {
-    /** @type {Map<string, number>} */
-    this.ids = new Map([["", 0]]);
-  }
-
-  /** @param {string} text */
-  id(text) {
-    const id = this.ids.get(text) ?? this.ids.size;
-    this.ids.set(text, id);
-    return id;
-  }
-}
-
-/** Modules as mappings. The first has no name, and another end than the next one's begin: pprof takes it for the program. */
-class Mappings {
-  /**
-   * @param {Strings} strings
-   * @param {Message} out
-   */
-  constructor(strings, out) {
-    this.strings = strings;
-    this.out = out;
-    /** @type {Map<string, number>} */
-    this.ids = new Map();
-  }
-
-  /** @param {string} module */
-  id(module) {
-    if (!module) return 0;
-    if (this.ids.size === 0) this.put("", 1);
-    return this.ids.get(module) ?? this.put(module, 0);
-  }
-
-  /**
-   * @param {string} module
-   * @param {number} end
-   */
-  put(module, end) {
-    const id = this.ids.size + 1;
-    this.ids.set(module, id);
-    const inner = new Message();
-    this.out.message(MAPPING, inner, () => {
-      inner.number(1, id);
-      inner.number(3, end);
-      inner.number(5, this.strings.id(module));
-      inner.number(7, 1);
-    });
-    return id;
-  }
-}
-
 /**
  * The profile with the event's value, and the second one where there is one.
  * @param {Profile} profile
  */
 export function toPprof(profile) {
-  const strings = new Strings();
-  const out = new Message();
+  const { parent, event } = profile;
+  const [out, inner, packed] = [new Message(), new Message(), new Message()];
   /** @type {Blob[]} */
   const pieces = [];
-  putTypes(profile, strings, out);
-  const numbers = putFrames(profile, strings, out);
-  putSamples(profile, numbers, out, () => {
+  const flush = () => {
     pieces.push(new Blob([out.written().slice()]));
     out.length = 0;
-  });
-  for (const text of strings.ids.keys()) out.content(STRING, UTF8_BYTES.encode(text));
-  pieces.push(new Blob([out.written().slice()]));
-  const packed = new Blob(pieces).stream().pipeThrough(new CompressionStream("gzip"));
-  return new Response(packed, { headers: { "Content-Type": "application/gzip" } }).blob();
-}
-
-/**
- * @param {Profile} profile
- * @param {Strings} strings
- * @param {Message} out
- */
-function putTypes({ event }, strings, out) {
-  const inner = new Message();
+  };
+  /** @type {Map<string, number>} */
+  const strings = new Map([["", 0]]);
+  const idOf = (/** @type {string} */ text) => {
+    const id = strings.get(text) ?? strings.size;
+    strings.set(text, id);
+    return id;
+  };
   for (const { type, unit } of event.second ? [event, event.second] : [event]) {
-    out.message(SAMPLE_TYPE, inner, () => {
-      inner.number(1, strings.id(type));
-      inner.number(2, strings.id(unit));
-    });
+    out.message(SAMPLE_TYPE, inner, () => inner.numbers({ 1: idOf(type), 2: idOf(unit) }));
   }
-  out.number(DEFAULT_SAMPLE_TYPE, strings.id(event.type));
-}
+  out.numbers({ [DEFAULT_SAMPLE_TYPE]: idOf(event.type) });
 
-/**
- * A function and a location, of the same id, for each frame.
- * @param {Profile} profile
- * @param {Strings} strings
- * @param {Message} out
- */
-function putFrames(profile, strings, out) {
+  /** Modules as mappings. @type {Map<string, number>} */
+  const mappings = new Map();
+  /** @type {(module: string) => number} */
+  const mappingOf = (module) => {
+    const known = mappings.get(module);
+    if (known) return known;
+    // The first has no name, and another end than the next one's begin: pprof takes it for the program.
+    const id = module && mappings.size === 0 ? mappingOf("") + 1 : mappings.size + 1;
+    mappings.set(module, id);
+    out.message(MAPPING, inner, () => inner.numbers({ 1: id, 3: id === 1 ? 1 : 0, 5: idOf(module), 7: 1 }));
+    return id;
+  };
+  // A function and a location, of the same id, for each frame.
   const { numbers, first } = numberFrames(profile);
-  const mappings = new Mappings(strings, out);
-  const inner = new Message();
-  const line = new Message();
   for (const [number, node] of first.entries()) {
     const id = number + 1;
     out.message(FUNCTION, inner, () => {
-      inner.number(1, id);
-      inner.number(2, strings.id(profile.nameOf(node)));
-      inner.number(3, strings.id(annotated(profile, node)));
+      inner.numbers({ 1: id, 2: idOf(profile.nameOf(node)), 3: idOf(annotated(profile, node)) });
     });
-    const mapping = mappings.id(moduleOf(profile, node));
+    const module = moduleOf(profile, node);
+    const mapping = module ? mappingOf(module) : 0;
     out.message(LOCATION, inner, () => {
-      inner.number(1, id);
-      if (mapping) inner.number(2, mapping);
-      inner.message(4, line, () => line.number(1, id));
+      inner.numbers(mapping ? { 1: id, 2: mapping } : { 1: id });
+      inner.message(4, packed, () => packed.numbers({ 1: id }));
     });
   }
-  return numbers;
-}
-
-/**
- * @param {Profile} profile
- * @param {Int32Array} numbers of the frames, by node
- * @param {Message} out
- * @param {() => void} flush is called when there is much
- */
-function putSamples(profile, numbers, out, flush) {
-  const { parent, event } = profile;
-  const inner = new Message();
-  const packed = new Message();
   let sum = 0;
   let written = 0;
   eachStack(profile, (leaf, amount) => {
@@ -224,4 +150,8 @@ function putSamples(profile, numbers, out, flush) {
     });
     if (out.length >= PIECE_BYTES) flush();
   });
+  for (const text of strings.keys()) out.content(STRING, UTF8_BYTES.encode(text));
+  flush();
+  const gzipped = new Blob(pieces).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Response(gzipped, { headers: { "Content-Type": "application/gzip" } }).blob();
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a graph shows as an SVG picture: its zoom, search and colours, with all its rows and a title for each frame. */
+/** A graph as an SVG picture: with its zoom, search and colours, all rows, and a title for each frame. */
 
 import { amounts, percent } from "../data/format.js";
 import { tooltipRows } from "../graph/frame_details.js";
@@ -7,7 +7,6 @@ import { FONT, layOut } from "../graph/layout.js";
 import { DIMMED, DIMMED_TEXT, fillOf, isDimmed, PADDING, ROW, TEXT_FROM } from "../graph/painter.js";
 import { TextFile } from "./export_text.js";
 
-/** @import { Profile } from "../data/profile.js" */
 /** @import { Graph } from "../graph/graph.js" */
 
 const HEAD = 34;
@@ -21,56 +20,43 @@ const LONGEST_TITLE = 2000;
  * @param {string} subtitle "" for none
  */
 export function toSvg(graph, title, subtitle) {
-  const { profile, painter } = graph;
+  const { profile, painter, look, matches, zoomed } = graph;
   if (!profile) throw new Error("there is no graph to save");
-  const { coloring } = painter;
+  const { coloring, ruler } = painter;
   const width = graph.sheet.width || 1200;
   const head = HEAD + (subtitle ? SECOND_LINE : 0);
-  const height = head + graph.rows * ROW + MARGIN;
+  const [whole, height] = [width + 2 * MARGIN, head + graph.rows * ROW + MARGIN];
   const file = new TextFile();
-  file.put(`<svg xmlns="http://www.w3.org/2000/svg" width="${width + 2 * MARGIN}" height="${height}" viewBox="${-MARGIN} 0 ${width + 2 * MARGIN} ${height}">\n`);
+  file.put(`<svg xmlns="http://www.w3.org/2000/svg" width="${whole}" height="${height}" viewBox="${-MARGIN} 0 ${whole} ${height}">\n`);
   file.put(`<style>text { font: ${FONT.replaceAll('"', "'")}; fill: ${coloring.text}; dominant-baseline: central } .soft { fill: ${coloring.soft} }</style>\n`);
   file.put(`<rect x="${-MARGIN}" width="100%" height="100%" fill="${coloring.edge}"/>\n`);
   file.put(`<text x="0" y="${HEAD / 2}" font-weight="600">${escaped(title)}</text>\n`);
-  if (subtitle) file.put(`<text class="soft" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed(painter.ruler.widthOf(subtitle), width)}>${escaped(subtitle)}</text>\n`);
+  // A line that is too long is set closer, not cut.
+  const squeezed = ruler.widthOf(subtitle) > width ? ` textLength="${width}" lengthAdjust="spacingAndGlyphs"` : "";
+  if (subtitle) file.put(`<text class="soft" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed}>${escaped(subtitle)}</text>\n`);
   const top = (/** @type {number} */ depth) => head + (graph.flame ? graph.rows - 1 - depth : depth) * ROW;
-  const view = { from: graph.from, to: graph.to, width, first: 0, last: graph.rows - 1 };
   layOut(
     profile,
-    view,
-    (node, x, wide) => file.put(frame(graph, profile, node, x, top(profile.depth[node]), wide)),
+    { from: graph.from, to: graph.to, width, first: 0, last: graph.rows - 1 },
+    (node, x, wide) => {
+      const y = top(profile.depth[node]);
+      const dimmed = isDimmed({ profile, matches, zoomed }, node);
+      const total = profile.total[node];
+      const cost = look.rows
+        ? tooltipRows(graph, node).map((row) => row.join(" "))
+        : [percent(total, profile.sum()), ...amounts(total, profile.event)];
+      const name = node === 0 ? look.label : profile.nameOf(node);
+      const [soft, firm] = wide < TEXT_FROM ? ["", ""] : painter.fitNode({ profile, look }, node, wide - 2 * PADDING);
+      const faint = dimmed ? ` opacity="${DIMMED_TEXT}"` : "";
+      const before = soft ? `<tspan class="soft">${escaped(soft)}</tspan>` : "";
+      const text = firm ? `<text x="${(x + PADDING).toFixed(2)}" y="${y + ROW / 2}"${faint}>${before}${escaped(firm)}</text>` : "";
+      const box = rect(x, y, wide > 2 ? wide - 0.8 : wide, fillOf({ profile, matches, look }, coloring, node), dimmed ? DIMMED : 1);
+      file.put(`<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${escaped(cost.join(", "))})</title>${box}${text}</g>\n`);
+    },
     (depth, x, wide) => file.put(rect(x, top(depth), wide, coloring.rest, 1)),
   );
   file.put("</svg>\n");
   return file.finish("image/svg+xml");
-}
-
-/**
- * @param {Graph} graph
- * @param {Profile} profile
- * @param {number} node
- * @param {number} x
- * @param {number} y
- * @param {number} width
- */
-function frame(graph, profile, node, x, y, width) {
-  const { painter, look, matches, zoomed } = graph;
-  const dimmed = isDimmed({ profile, matches, zoomed }, node);
-  const name = node === 0 ? look.label : profile.nameOf(node);
-  const box = rect(x, y, width > 2 ? width - 0.8 : width, fillOf({ profile, matches, look }, painter.coloring, node), dimmed ? DIMMED : 1);
-  const text = width < TEXT_FROM ? "" : label(painter.fitNode({ profile, look }, node, width - 2 * PADDING), x + PADDING, y + ROW / 2, dimmed);
-  return `<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${escaped(costText(graph, profile, node))})</title>${box}${text}</g>\n`;
-}
-
-/**
- * @param {Graph} graph
- * @param {Profile} profile
- * @param {number} node
- */
-function costText(graph, profile, node) {
-  if (graph.look.rows) return tooltipRows(graph, node).map((row) => row.join(" ")).join(", ");
-  const total = profile.total[0][node];
-  return [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
 }
 
 /**
@@ -83,27 +69,6 @@ function costText(graph, profile, node) {
 function rect(x, y, width, fill, opacity) {
   const faint = opacity < 1 ? ` opacity="${opacity}"` : "";
   return `<rect x="${x.toFixed(2)}" y="${y}" width="${width.toFixed(2)}" height="${ROW - 1}" fill="${fill}"${faint}/>`;
-}
-
-/**
- * @param {[string, string]} name what is soft of it, and what is firm
- * @param {number} x
- * @param {number} y
- * @param {boolean} dimmed
- */
-function label([soft, firm], x, y, dimmed) {
-  const faint = dimmed ? ` opacity="${DIMMED_TEXT}"` : "";
-  const before = soft ? `<tspan class="soft">${escaped(soft)}</tspan>` : "";
-  return `<text x="${x.toFixed(2)}" y="${y}"${faint}>${before}${escaped(firm)}</text>`;
-}
-
-/**
- * Letters that are set closer where a line has no room for them: what it says at its end counts as well.
- * @param {number} needed
- * @param {number} room
- */
-function squeezed(needed, room) {
-  return needed > room ? ` textLength="${room}" lengthAdjust="spacingAndGlyphs"` : "";
 }
 
 /**

@@ -41,13 +41,13 @@ export class TextFile {
 }
 
 /**
- * Calls `stack` for each node that has something itself. Amounts of a mean are fractions: they are rounded so that
- * their sum stays what it is.
+ * Calls `stack` for each node with a self value. The fractions of an average are rounded so that their sum stays the
+ * same.
  * @param {Profile} profile
  * @param {(node: number, amount: number) => void} stack
  */
 export function eachStack(profile, stack) {
-  const self = profile.self[0];
+  const self = profile.self;
   let sum = 0;
   let written = 0;
   for (let node = 0; node < profile.count; node++) {
@@ -69,10 +69,10 @@ export function annotated(profile, node) {
 }
 
 /**
- * Numbers the frames (name and kind) that a profile has anything of from 0, in the order in which they first appear.
+ * Numbers a profile's frames (name and kind) from 0, in the order of their first nodes.
  * @param {Profile} profile
- * @returns {{numbers: Int32Array, first: number[]}} a number a node, -1 for the root and where nothing is; the first
- * node of each frame
+ * @returns {{numbers: Int32Array, first: number[]}} a number a node, -1 without a value; the first node of each
+ * frame
  */
 export function numberFrames({ count, name, kind, names, total }) {
   const kinds = SUFFIXES.length;
@@ -81,7 +81,7 @@ export function numberFrames({ count, name, kind, names, total }) {
   /** @type {number[]} */
   const first = [];
   for (let node = 1; node < count; node++) {
-    if (total[0][node] === 0) continue;
+    if (total[node] === 0) continue;
     const frame = name[node] * kinds + kind[node];
     if (known[frame] < 0) known[frame] = first.push(node) - 1;
     numbers[node] = known[frame];

@@ -1,7 +1,7 @@
 // @ts-check
 /** Colours of frames by kind or by package, and the legend. */
 
-import { make, part } from "../controls/dom.js";
+import { filled, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
 
@@ -82,12 +82,12 @@ export class Coloring {
   }
 
   /**
-   * What each colour that is drawn stands for; what costs most by itself first.
+   * What the colours of the profile stand for; the highest self cost first.
    * @param {Profile} profile
    * @returns {Part[]}
    */
   parts(profile) {
-    const { self: [self], total: [total], end, count } = profile;
+    const { self, total, end, count } = profile;
     /** @type {{part: number, self: number, total: number, covered: number}[]} */
     const sums = [];
     for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
@@ -123,26 +123,15 @@ const MOST = 14;
 export function showLegend(profile, coloring) {
   const parts = coloring.parts(profile);
   const whole = profile.sum();
-  const items = parts.slice(0, MOST).map(({ color, label, self, total }) => {
-    const element = item(color, label, percent(self, whole));
-    element.title = `${percent(self, whole)} by itself; on ${percent(total, whole)} of all stacks`;
-    return element;
-  });
   const others = parts.slice(MOST);
-  const left = others.reduce((sum, { self }) => sum + self, 0);
-  if (others.length) items.push(item(coloring.rest, `${others.length} others`, percent(left, whole)));
-  part("legend", HTMLUListElement).replaceChildren(make("li", "", "By itself:"), ...items);
-}
-
-/**
- * @param {string} color
- * @param {string} label
- * @param {string} share
- */
-function item(color, label, share) {
-  const element = make("li");
-  const swatch = make("i");
-  swatch.style.background = color;
-  element.append(swatch, make("bdi", "", label), " ", make("b", "", share));
-  return element;
+  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1 };
+  for (const { self } of others) rest.self += self;
+  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ color, label, self, total }) => {
+    const swatch = make("i");
+    swatch.style.background = color;
+    const item = filled("li", "", swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole)));
+    if (total >= 0) item.title = `${percent(self, whole)} self; on ${percent(total, whole)} of all stacks`;
+    return item;
+  });
+  part("legend", HTMLUListElement).replaceChildren(make("li", "", "Self:"), ...items);
 }

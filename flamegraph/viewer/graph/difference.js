@@ -7,15 +7,16 @@ import { percent, quantity } from "../data/format.js";
 /** @import { Noise } from "../data/noise.js" */
 
 const STEPS = 8;
-/** The strongest of what may be chance: red and blue are still distinct. */
+/** The strongest step within noise: red and blue are still distinct. */
 const FAINT = 2;
-/** Below this part of the whole a difference is none. */
+/** A smaller part of the whole is no difference. */
 const SAME = 0.0002;
 /** The strongest colour means at least this part of the whole: 10 points. Smaller differences are paler. */
 const LEAST = 0.1;
 /** Nearly all people see red and blue as distinct; names must stay readable on both. */
 const MORE = 14;
 const LESS = 212;
+/** Lightness of the neutral and of the strongest colour, saturation of the strongest, in percent. */
 const [LIGHT, DARK] = [ramps(95, 64, 82), ramps(25, 43, 62)];
 
 /** The difference of two sides, frame by frame. */
@@ -31,54 +32,48 @@ export class Difference {
     this.normalised = normalised;
     this.hereName = hereName;
     this.thereName = thereName;
-    this.largest = this.findLargest();
+    const [one, other] = [sides.here.total, sides.there.total];
+    this.largest = 0;
+    for (let node = 1; node < sides.here.count; node++) {
+      this.largest = Math.max(this.largest, Math.abs(one[node] / sides.hereWhole - other[node] / sides.thereWhole));
+    }
     /** What the strongest colour stands for. */
-    this.scale = Math.max(this.largest, LEAST * (normalised ? 1 : Math.max(sides.here.sum(), sides.there.sum())));
-    /** What chance makes; null while unknown. @type {Noise | null} */
+    this.scale = Math.max(this.largest, LEAST * (normalised ? 1 : Math.max(one[0], other[0])));
+    /** Null while unknown. @type {Noise | null} */
     this.noise = null;
   }
 
-  findLargest() {
+  /**
+   * A frame's parts of both sides.
+   * @param {number} node
+   */
+  partsOf(node) {
     const { here, there, hereWhole, thereWhole } = this.sides;
-    const [one, other] = [here.total[0], there.total[0]];
-    let largest = 0;
-    for (let node = 1; node < here.count; node++) {
-      largest = Math.max(largest, Math.abs(one[node] / hereWhole - other[node] / thereWhole));
-    }
-    return largest;
-  }
-
-  /** @param {number} node */
-  here(node) {
-    return this.sides.here.total[0][node] / this.sides.hereWhole;
-  }
-
-  /** @param {number} node */
-  there(node) {
-    return this.sides.there.total[0][node] / this.sides.thereWhole;
+    return [here.total[node] / hereWhole, there.total[node] / thereWhole];
   }
 
   /**
-   * The frame's colour: the stronger, the larger its part in what the strongest stands for; faint within noise.
+   * The frame's colour: the stronger, the larger its change; faint within noise.
    * @param {number} node
    * @param {boolean} dark
    */
   tint(node, dark) {
-    const change = this.here(node) - this.there(node);
-    return this.shadeOf(dark ? DARK : LIGHT, change, this.isChance(node) ? FAINT : STEPS);
+    const [here, there] = this.partsOf(node);
+    return this.shadeOf(dark ? DARK : LIGHT, here - there, this.isChance(node) ? FAINT : STEPS);
   }
 
   /**
-   * Whether chance may make all of its change.
+   * Whether the frame's change is within noise.
    * @param {number} node
    */
   isChance(node) {
-    const parts = [this.here(node), this.there(node)];
-    const noise = this.noise?.ofPath(this.sides.here.name[node], parts) ?? null;
+    if (!this.noise) return false;
+    const parts = this.partsOf(node);
+    const noise = this.noise.ofPath(this.sides.here.name[node], parts);
     return noise !== null && Math.abs(parts[0] - parts[1]) <= noise;
   }
 
-  /** Whether chance may make all that changed; false where unknown. */
+  /** Whether all changes are within noise; false where unknown. */
   isAllChance() {
     const { count } = this.sides.here;
     for (let node = 1; node < count; node++) if (!this.isChance(node)) return false;
@@ -110,17 +105,13 @@ export class Difference {
    * @returns {[string, string][]} lines of a tooltip
    */
   rows(node) {
-    const [here, there] = [this.here(node), this.there(node)];
+    const [here, there] = this.partsOf(node);
+    const doubt = node > 0 && here !== there && this.isChance(node) ? "; within noise" : "";
     return [
       [this.hereName, this.part(here)],
       [this.thereName, this.part(there)],
-      ["Difference", this.words(here, there) + this.doubt(node)],
+      ["Difference", this.words(here, there) + doubt],
     ];
-  }
-
-  /** @param {number} node */
-  doubt(node) {
-    return node > 0 && this.here(node) !== this.there(node) && this.isChance(node) ? "; may be chance" : "";
   }
 
   /**
@@ -143,7 +134,7 @@ export class Difference {
   size(size) {
     if (!this.normalised) return quantity(size, this.sides.here.event);
     const points = size * 100;
-    return `${points === 0 || points >= 1 ? points.toFixed(1) : points.toFixed(2)} points`;
+    return `${points.toFixed(points === 0 || points >= 1 ? 1 : 2)} points`;
   }
 
   /**
@@ -155,26 +146,18 @@ export class Difference {
     if (here === 0) return `only in ${this.thereName}`;
     const size = this.size(Math.abs(here - there));
     if (Number.parseFloat(size) === 0) return "none";
-    return `${size} ${here > there ? "more" : "less"} in ${this.hereName}${times(here, there)}`;
+    const ratio = here / there;
+    let times = ratio >= 1.5 ? `, ${ratio.toFixed(1)} times as much` : "";
+    if (ratio <= 1 / 1.5) times = `, ${(1 / ratio).toFixed(1)} times less`;
+    return `${size} ${here > there ? "more" : "less"} in ${this.hereName}${times}`;
   }
 }
 
 /**
- * How many times as much, where that is easier to grasp.
- * @param {number} here
- * @param {number} there
- */
-function times(here, there) {
-  const ratio = here / there;
-  if (ratio >= 1.5) return `, ${ratio.toFixed(1)} times as much`;
-  return ratio <= 1 / 1.5 ? `, ${(1 / ratio).toFixed(1)} times less` : "";
-}
-
-/**
  * Colours from the neutral to the strongest.
- * @param {number} neutral lightness in percent
- * @param {number} strongest lightness in percent
- * @param {number} saturation of the strongest, in percent
+ * @param {number} neutral
+ * @param {number} strongest
+ * @param {number} saturation
  */
 function ramps(neutral, strongest, saturation) {
   const ramp = (/** @type {number} */ hue) =>

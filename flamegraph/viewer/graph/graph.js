@@ -2,8 +2,7 @@
 /** A flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
 import { make } from "../controls/dom.js";
-import { walk } from "./arrow_keys.js";
-import { deepest, nodeAt } from "./layout.js";
+import { deepest, isInside, neighbour, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 import { Sheet } from "./sheet.js";
 
@@ -31,11 +30,11 @@ const SOME_WIDTH = 1200;
  */
 
 /**
- * How a profile looks, beside its numbers.
+ * How a profile is shown, besides its numbers.
  * @typedef {object} Look
  * @property {string} label what the root's frame says
- * @property {string} [title] what the graph is of, where that is not the scope
- * @property {string} [coverage] how much of what there was it is of, where that is not the scope's
+ * @property {string} [title] what the graph shows, if that is not the scope
+ * @property {string} [coverage] if that is not the scope's
  * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
  * @property {(node: number) => TooltipRow[]} [rows] the tooltip of a frame, where it is not its total and self
  * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
@@ -50,7 +49,7 @@ export class Graph {
    */
   constructor(element, label, events) {
     this.events = events;
-    this.sheet = new Sheet(element.id, `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
+    this.sheet = new Sheet(element.id, `${label}: arrow keys move between frames, Enter zooms, Backspace goes back`);
     this.outline = make("div", "graph-outline");
     this.outline.hidden = true;
     element.classList.add("graph");
@@ -63,7 +62,7 @@ export class Graph {
     /** @type {Look} */
     this.look = { label: "" };
     this.flame = false;
-    /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
+    /** Whether the root is at the bottom, by the reader's choice for flame graphs. */
     this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
     this.from = 0;
@@ -73,10 +72,6 @@ export class Graph {
     this.selected = -1;
     this.animation = 0;
     this.pending = 0;
-    this.listen();
-  }
-
-  listen() {
     const { scroller, canvas } = this.sheet;
     new ResizeObserver(() => this.follow()).observe(scroller);
     scroller.addEventListener("scroll", () => {
@@ -91,7 +86,7 @@ export class Graph {
     canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
     let clicked = "";
     canvas.addEventListener("click", (event) => {
-      if (event.detail > 1) return; // what is under the pointer now came there by the first click
+      if (event.detail > 1) return; // the first click moved another frame under the pointer
       const node = this.nodeUnder(event);
       clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
@@ -109,11 +104,21 @@ export class Graph {
    * @returns {boolean} whether it meant something here
    */
   key(key) {
+    const { profile, flame, zoomed } = this;
+    if (!profile) return false;
     if (key === "Enter" && this.selected >= 0) {
       this.events.zoom(this.selected);
       return true;
     }
-    return walk(this, key);
+    /** @type {Record<string, "in" | "out" | "left" | "right">} */
+    const ways = { ArrowUp: flame ? "in" : "out", ArrowDown: flame ? "out" : "in", ArrowLeft: "left", ArrowRight: "right" };
+    const way = ways[key];
+    if (!way) return false;
+    const from = this.selected >= 0 ? this.selected : zoomed;
+    // The siblings of the frame that fills the width are not in view.
+    const alone = (way === "left" || way === "right") && zoomed > 0 && !isInside(profile, zoomed, from);
+    this.select(alone ? from : neighbour(profile, from, way));
+    return true;
   }
 
   /**
@@ -134,7 +139,7 @@ export class Graph {
   }
 
   /**
-   * The same with more detail, or less: what is in view stays in view.
+   * The same with more detail, or less, and the same frame in view.
    * @param {Profile} profile
    * @param {(node: number) => number} moved where a node of the profile before is now
    */
@@ -142,12 +147,13 @@ export class Graph {
     this.profile = profile;
     this.selected = this.selected >= 0 ? moved(this.selected) : -1;
     this.point(-1, 0, 0);
-    this.jump(moved(this.zoomed));
+    this.aim(profile, moved(this.zoomed));
+    this.settle();
   }
 
   /** @param {Coloring} coloring */
   recolor(coloring) {
-    this.painter.recolor(coloring);
+    this.painter.coloring = coloring;
     this.redraw();
   }
 
@@ -171,20 +177,23 @@ export class Graph {
    */
   zoom(node) {
     if (!this.profile || node === this.zoomed) return;
-    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.zoomed = node;
+    const begin = { from: this.from, to: this.to, time: performance.now() };
     this.selected = -1;
-    this.point(-1, 0, 0);
-    if (still) this.jump(node);
-    else this.glide(this.profile, node);
-    this.events.moved();
-  }
-
-  /** @param {number} node */
-  jump(node) {
-    if (!this.profile) return;
     this.aim(this.profile, node);
-    this.settle();
+    this.point(-1, 0, 0);
+    const { from, to } = this;
+    const step = (/** @type {number} */ now) => {
+      const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
+      const left = (1 - t) ** 3;
+      this.from = from + (begin.from - from) * left;
+      this.to = to + (begin.to - to) * left;
+      if (t === 1) return this.settle();
+      this.draw();
+      this.animation = requestAnimationFrame(step);
+    };
+    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) this.settle();
+    else this.animation = requestAnimationFrame(step);
+    this.events.moved();
   }
 
   /**
@@ -195,31 +204,7 @@ export class Graph {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
     this.from = profile.startOf(node);
-    this.to = this.from + profile.total[0][node];
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {number} node
-   */
-  glide(profile, node) {
-    cancelAnimationFrame(this.animation);
-    const from = profile.startOf(node);
-    const to = from + profile.total[0][node];
-    const begin = { from: this.from, to: this.to, time: performance.now() };
-    const step = (/** @type {number} */ now) => {
-      const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
-      const eased = 1 - (1 - t) ** 3;
-      this.from = begin.from + (from - begin.from) * eased;
-      this.to = begin.to + (to - begin.to) * eased;
-      if (t < 1) {
-        this.draw();
-        this.animation = requestAnimationFrame(step);
-      } else {
-        this.settle();
-      }
-    };
-    this.animation = requestAnimationFrame(step);
+    this.to = this.from + profile.total[node];
   }
 
   /** As many rows as the frame in view needs, scrolled to where it begins. */
@@ -237,7 +222,7 @@ export class Graph {
     this.sheet.reserve(this.rows * ROW);
   }
 
-  /** Fills the place for it, which may have another size than before. */
+  /** Fills its place on the page, whose size may have changed. */
   follow() {
     const shown = this.sheet.away;
     if (!this.sheet.measure()) return;
@@ -246,7 +231,7 @@ export class Graph {
     this.draw();
   }
 
-  /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
+  /** It is not on the page any more: it draws nothing, and reads no numbers. */
   leave() {
     if (this.profile) this.aim(this.profile, this.zoomed);
     cancelAnimationFrame(this.pending);
@@ -254,7 +239,7 @@ export class Graph {
     this.sheet.leave();
   }
 
-  /** It may be on the page again, and of the size that it had. */
+  /** It is on the page again, perhaps with the same size. */
   arrive() {
     if (this.sheet.away) this.follow();
   }
@@ -271,7 +256,7 @@ export class Graph {
     this.draw();
   }
 
-  /** What is not on the page is drawn when it comes back. */
+  /** A graph that is not on the page is drawn when it comes back. */
   redraw() {
     if (this.pending || this.sheet.away) return;
     this.pending = requestAnimationFrame(() => this.draw());
@@ -334,7 +319,7 @@ export class Graph {
     return this.profile && this.profile.name[node] >= 0 ? this.profile.nameOf(node) : "";
   }
 
-  /** The frame meant by a key: under the pointer, chosen by arrows, or in view; -1 without a profile. */
+  /** The frame that a key acts on: under the pointer, selected, or in view; -1 without a profile. */
   meant() {
     if (!this.profile) return -1;
     return this.hovered >= 0 ? this.hovered : this.selected >= 0 ? this.selected : this.zoomed;
@@ -372,7 +357,7 @@ export class Graph {
     const scale = this.sheet.width / (this.to - this.from);
     const start = profile.startOf(node);
     const left = Math.max(0, (start - this.from) * scale);
-    const right = Math.min(this.sheet.width, (start + profile.total[0][node] - this.from) * scale);
+    const right = Math.min(this.sheet.width, (start + profile.total[node] - this.from) * scale);
     const y = this.top(profile.depth[node]);
     return right <= left || y + ROW <= 0 || y >= this.sheet.height ? null : { x: left, y, width: right - left };
   }
@@ -389,7 +374,7 @@ export class Graph {
     if (y < 0) this.sheet.scroller.scrollTop += y;
     if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
     this.placeOutline();
-    // A frame too narrow for a box has a tooltip all the same.
+    // A frame too narrow for a box has a tooltip, too.
     const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
     const canvas = this.sheet.canvas.getBoundingClientRect();
     this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);

@@ -26,8 +26,7 @@ let edges = new Float64Array(256);
  * @param {(depth: number, x: number, width: number) => void} rest
  */
 export function layOut(profile, view, frame, rest) {
-  const { end, depth, count } = profile;
-  const total = profile.total[0];
+  const { end, depth, count, total } = profile;
   const scale = view.width / (view.to - view.from);
   let node = 0;
   let restDepth = -1;
@@ -40,7 +39,15 @@ export function layOut(profile, view, frame, rest) {
       continue;
     }
     const level = depth[node];
-    const left = (beginAt(level, total[node]) - view.from) * scale;
+    if (level + 1 >= edges.length) {
+      const wider = new Float64Array(edges.length * 2);
+      wider.set(edges);
+      edges = wider;
+    }
+    const begin = edges[level];
+    edges[level] = begin + total[node];
+    edges[level + 1] = begin; // its children begin there, too
+    const left = (begin - view.from) * scale;
     const width = total[node] * scale;
     const outside = left + width <= 0 || left >= view.width || level > view.last;
     if (!outside && width < NARROW) {
@@ -60,41 +67,18 @@ export function layOut(profile, view, frame, rest) {
 }
 
 /**
- * Where the next frame of a depth begins, which takes that much room; its children begin there too.
- * @param {number} level depth
- * @param {number} total
- */
-function beginAt(level, total) {
-  if (level + 1 >= edges.length) {
-    const wider = new Float64Array(edges.length * 2);
-    wider.set(edges);
-    edges = wider;
-  }
-  const begin = edges[level];
-  edges[level] = begin + total;
-  edges[level + 1] = begin;
-  return begin;
-}
-
-/**
  * The depth of the deepest frame one can see.
  * @param {Profile} profile
  * @param {number} root the node that fills the width
  * @param {number} width in pixels
  */
-export function deepest(profile, root, width) {
-  const { depth, end } = profile;
-  const total = profile.total[0];
+export function deepest({ depth, end, total }, root, width) {
   const least = (NARROW * total[root]) / Math.max(width, 1);
   let deep = depth[root];
-  let node = root + 1;
-  while (node < end[root]) {
-    if (total[node] < least || total[node] === 0) {
-      node = end[node];
-      continue;
-    }
-    if (depth[node] > deep) deep = depth[node];
-    node++;
+  for (let node = root + 1; node < end[root]; ) {
+    const seen = total[node] >= least && total[node] > 0;
+    if (seen) deep = Math.max(deep, depth[node]);
+    node = seen ? node + 1 : end[node];
   }
   return deep;
 }
@@ -105,9 +89,7 @@ export function deepest(profile, root, width) {
  * @param {number} position in units of the value
  * @param {number} level depth
  */
-export function nodeAt(profile, position, level) {
-  const { end, depth } = profile;
-  const total = profile.total[0];
+export function nodeAt({ end, depth, total }, position, level) {
   let node = 0;
   let start = 0;
   if (position < 0 || position >= total[0]) return -1;
@@ -120,21 +102,51 @@ export function nodeAt(profile, position, level) {
   return node;
 }
 
+/**
+ * Whether a frame stands on the one that fills the width: only such a frame is a part of what is in view.
+ * @param {Profile} profile
+ * @param {number} zoomed 0 where everything is in view
+ * @param {number} node
+ */
+export function isInside({ end }, zoomed, node) {
+  return zoomed > 0 && node > zoomed && node < end[zoomed];
+}
+
+/**
+ * The frame next to a node, as the eye sees them; the node itself where there is none.
+ * @param {Profile} profile
+ * @param {number} node
+ * @param {"in" | "out" | "left" | "right"} way in is the widest child
+ */
+export function neighbour({ parent, end, total }, node, way) {
+  const above = parent[node];
+  let found = node;
+  if (way === "in") {
+    for (let child = node + 1; child < end[node]; child = end[child]) {
+      if (total[child] > 0 && (found === node || total[child] > total[found])) found = child;
+    }
+  } else if (node === 0 || way === "out") {
+    return Math.max(0, above);
+  } else if (way === "left") {
+    for (let at = above + 1; at < node; at = end[at]) if (total[at] > 0) found = at;
+  } else {
+    for (let next = end[node]; next < end[above]; next = end[next]) if (total[next] > 0) return next;
+  }
+  return found;
+}
+
 const FONT_FAMILY = 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 export const FONT = `12px ${FONT_FAMILY}`;
-const PLAIN = 128;
 const LONGEST_MEASURED = 500;
-const MOST_KEPT = 50_000;
 const CUT = "…";
 
+/** The width of a text is the sum of its letters' widths. */
 export class Ruler {
   /** @param {CanvasRenderingContext2D} context */
   constructor(context) {
     this.context = context;
-    /** Of each plain letter; NaN until it was asked for. */
-    this.letters = new Float64Array(PLAIN).fill(NaN);
-    /** Of texts with other letters, which may join. @type {Map<string, number>} */
-    this.texts = new Map();
+    /** @type {Map<string, number>} */
+    this.letters = new Map();
   }
 
   /** A canvas forgets it with each new size. */
@@ -147,11 +159,7 @@ export class Ruler {
   widthOf(text) {
     if (text.length > LONGEST_MEASURED) return Infinity;
     let width = 0;
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      if (code >= PLAIN) return this.asked(text);
-      width += this.letterOf(code);
-    }
+    for (const letter of text) width += this.letterOf(letter);
     return width;
   }
 
@@ -162,44 +170,23 @@ export class Ruler {
    */
   fit(text, room) {
     if (this.widthOf(text) <= room) return text;
-    const least = this.lettersIn(text, room - this.asked(CUT));
-    return least < 2 ? "" : `${text.slice(0, least)}${CUT}`;
-  }
-
-  /**
-   * How many of its letters fit into the room.
-   * @param {string} text
-   * @param {number} room
-   */
-  lettersIn(text, room) {
-    let width = 0;
-    let at = 0;
-    for (; at < text.length && width <= room; at++) {
-      const code = text.charCodeAt(at);
-      width += code < PLAIN ? this.letterOf(code) : this.asked(text.slice(at, at + 1));
+    let width = this.letterOf(CUT);
+    let fitting = "";
+    for (const letter of text) {
+      width += this.letterOf(letter);
+      if (width > room) break;
+      fitting += letter;
     }
-    return width <= room ? at : at - 1;
+    return fitting.length < 2 ? "" : `${fitting}${CUT}`;
   }
 
-  /** @param {number} code of a plain letter */
-  letterOf(code) {
-    if (Number.isNaN(this.letters[code])) this.letters[code] = this.measured(String.fromCharCode(code));
-    return this.letters[code];
-  }
-
-  /** @param {string} text */
-  asked(text) {
-    let width = this.texts.get(text);
+  /** @param {string} letter */
+  letterOf(letter) {
+    let width = this.letters.get(letter);
     if (width === undefined) {
-      if (this.texts.size > MOST_KEPT) this.texts.clear();
-      this.texts.set(text, (width = this.measured(text)));
+      this.prepare();
+      this.letters.set(letter, (width = this.context.measureText(letter).width));
     }
     return width;
-  }
-
-  /** @param {string} text */
-  measured(text) {
-    this.prepare();
-    return this.context.measureText(text).width;
   }
 }

@@ -1,9 +1,9 @@
 // @ts-check
-/** A graph of a merged tree: zooming into a frame shows what was too narrow before. The address keeps its path. */
+/** A graph of a merged tree: zooming into a frame shows frames that were too narrow before. The address keeps the path. */
 
 import { amounts, percent } from "../data/format.js";
 import { DEEPEST_KEPT, formatPath, parsePath } from "../data/state.js";
-import { isInside } from "./frame_details.js";
+import { isInside } from "./layout.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Merged } from "../data/merged_tree.js" */
@@ -21,7 +21,7 @@ export class MergedGraph {
     this.key = key;
     /** Whether frames stand on what they call. */
     this.outward = key !== "callees";
-    /** The path that was last obeyed. */
+    /** The path that is shown. */
     this.path = "";
     this.graph = context.makeGraph(element, label, (node) => this.zoom(node));
     /** @type {Merged | null} */
@@ -29,7 +29,7 @@ export class MergedGraph {
   }
 
   /**
-   * Another tree, zoomed to the same path as far as it has it.
+   * Shows another tree, zoomed to the same path as far as the tree has it.
    * @param {Merged} merged
    * @param {string} label the root's
    */
@@ -42,7 +42,7 @@ export class MergedGraph {
     this.graph.show(profile, { label, outward: this.outward, rows: (node) => this.rows(node, whole) }, zoomed);
   }
 
-  /** The same tree, perhaps with another frame in view. */
+  /** The state has changed, but not the tree. */
   update() {
     const path = this.context.state[this.key];
     if (path === this.path) return;
@@ -59,11 +59,11 @@ export class MergedGraph {
     const { merged, graph } = this;
     if (!merged) return [];
     const { profile, base } = merged;
-    const total = profile.total[0][node];
+    const total = profile.total[node];
     /** @type {TooltipRow[]} */
     const rows = [["Total", [percent(total, whole), ...amounts(total, base.event)].join(" · ")]];
     if (profile.sum() < whole && node > 0) rows.push([`Of ${profile.nameOf(0)}`, percent(total, profile.sum())]);
-    if (isInside(profile, graph.zoomed, node)) rows.push(["Of view", percent(total, profile.total[0][graph.zoomed])]);
+    if (isInside(profile, graph.zoomed, node)) rows.push(["Of view", percent(total, profile.total[graph.zoomed])]);
     return rows;
   }
 

@@ -43,75 +43,41 @@ export class Painter {
     this.ruler = new Ruler(context);
   }
 
-  /** @param {Coloring} coloring */
-  recolor(coloring) {
-    this.coloring = coloring;
-  }
-
   /** @param {Picture} picture */
   paint(picture) {
-    const { context } = this;
+    const { context, coloring, ruler } = this;
+    const { profile, top } = picture;
     const ratio = this.canvas.width / picture.width;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.globalAlpha = 1;
-    context.fillStyle = this.coloring.edge;
+    context.fillStyle = coloring.edge;
     context.fillRect(0, 0, picture.width, picture.height);
-    this.ruler.prepare();
+    ruler.prepare();
     context.textBaseline = "middle";
     layOut(
-      picture.profile,
+      profile,
       picture,
-      (node, x, width) => this.frame(picture, node, x, width),
-      (depth, x, width) => this.rest(picture, depth, x, width),
+      (node, x, width) => {
+        const y = top(profile.depth[node]);
+        const dimmed = isDimmed(picture, node);
+        context.globalAlpha = dimmed ? DIMMED : 1;
+        context.fillStyle = fillOf(picture, coloring, node);
+        context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
+        if (width < TEXT_FROM) return;
+        context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
+        const [soft, firm] = this.fitNode(picture, node, width - 2 * PADDING);
+        context.fillStyle = coloring.soft;
+        if (soft) context.fillText(soft, x + PADDING, y + ROW / 2);
+        context.fillStyle = coloring.text;
+        context.fillText(firm, x + PADDING + ruler.widthOf(soft), y + ROW / 2);
+      },
+      (depth, x, width) => {
+        // What is too small to be seen apart stays visible as one grey piece.
+        context.globalAlpha = 1;
+        context.fillStyle = coloring.rest;
+        context.fillRect(x, top(depth), Math.max(width, 0.6), ROW - 1);
+      },
     );
-  }
-
-  /**
-   * @param {Picture} picture
-   * @param {number} node
-   * @param {number} x
-   * @param {number} width
-   */
-  frame(picture, node, x, width) {
-    const { context, coloring } = this;
-    const { profile } = picture;
-    const y = picture.top(profile.depth[node]);
-    const dimmed = isDimmed(picture, node);
-    context.globalAlpha = dimmed ? DIMMED : 1;
-    context.fillStyle = fillOf(picture, coloring, node);
-    context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
-    if (width < TEXT_FROM) return;
-    context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
-    this.name(this.fitNode(picture, node, width - 2 * PADDING), x + PADDING, y + ROW / 2);
-  }
-
-  /**
-   * What is too small to be seen apart stays visible as one grey piece.
-   * @param {Picture} picture
-   * @param {number} depth
-   * @param {number} x
-   * @param {number} width
-   */
-  rest(picture, depth, x, width) {
-    this.context.globalAlpha = 1;
-    this.context.fillStyle = this.coloring.rest;
-    this.context.fillRect(x, picture.top(depth), Math.max(width, 0.6), ROW - 1);
-  }
-
-  /**
-   * @param {[string, string]} name its package, which is soft, and the rest
-   * @param {number} x
-   * @param {number} y
-   */
-  name([soft, firm], x, y) {
-    const { context, coloring } = this;
-    if (soft) {
-      context.fillStyle = coloring.soft;
-      context.fillText(soft, x, y);
-      x += this.ruler.widthOf(soft);
-    }
-    context.fillStyle = coloring.text;
-    context.fillText(firm, x, y);
   }
 
   /**
@@ -122,13 +88,12 @@ export class Painter {
    * @returns {[string, string]}
    */
   fitNode({ profile, look }, node, room) {
-    if (node === 0) return ["", this.ruler.fit(look.label, room)];
+    const { ruler } = this;
+    if (node === 0) return ["", ruler.fit(look.label, room)];
     const name = profile.nameOf(node);
     const cut = packageLength(name);
-    const prefix = name.slice(0, cut);
-    const firm = name.slice(cut);
-    const both = prefix && this.ruler.widthOf(prefix) + this.ruler.widthOf(firm) <= room;
-    return [both ? prefix : "", this.ruler.fit(firm, room)];
+    const [prefix, firm] = [name.slice(0, cut), name.slice(cut)];
+    return [prefix && ruler.widthOf(name) <= room ? prefix : "", ruler.fit(firm, room)];
   }
 }
 
@@ -138,8 +103,7 @@ export class Painter {
  * @param {number} node
  */
 export function isDimmed({ profile, matches, zoomed }, node) {
-  if (profile.depth[node] < profile.depth[zoomed]) return true;
-  return matches !== null && !isMatch(profile, matches, node);
+  return profile.depth[node] < profile.depth[zoomed] || (matches !== null && !isMatch(profile, matches, node));
 }
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a graph is drawn on: as large as its place on the page, of no size while hidden, as long as it takes on paper. */
+/** The canvas of a graph: as large as its place on the page, tiny while hidden, as long as the graph on paper. */
 
 import { make } from "../controls/dom.js";
 
@@ -15,9 +15,9 @@ export class Sheet {
     /** In CSS pixels, as the height is. */
     this.width = 0;
     this.height = 0;
-    /** On paper nothing scrolls: it is as long as the picture. */
+    /** On paper nothing scrolls: it is as long as the graph. */
     this.unrolled = false;
-    /** Not on the page: what is not shown cannot be scrolled. */
+    /** Not on the page. */
     this.away = true;
     this.scroller.id = `${id}-scroller`;
     this.scroller.tabIndex = 0;
@@ -43,7 +43,7 @@ export class Sheet {
     return true;
   }
 
-  /** It is not on the page from now on. */
+  /** It is not on the page any more. */
   leave() {
     this.away = true;
     this.release();

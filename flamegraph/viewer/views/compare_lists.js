@@ -1,5 +1,5 @@
 // @ts-check
-/** The lists of a comparison: changes by method, and the paths that only one side has. */
+/** The lists of a comparison: changes by method, and paths that only one side has. */
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { grouped, shortName } from "../data/format.js";
@@ -7,8 +7,8 @@ import { methodButton, nameElement } from "../graph/frame_details.js";
 import { SortedTable } from "./table.js";
 
 /** @import { Context } from "../controls/context.js" */
-/** @import { Change, UniquePath, UniquePaths } from "../data/comparison.js" */
-/** @import { Noise, Which } from "../data/noise.js" */
+/** @import { Change, UniquePaths } from "../data/comparison.js" */
+/** @import { Which } from "../data/noise.js" */
 /** @import { State } from "../data/state.js" */
 /** @import { Difference } from "../graph/difference.js" */
 /** @typedef {import("./table.js").TableColumn<Change>} ChangeColumn */
@@ -19,62 +19,44 @@ export class ChangesTable {
     this.context = context;
     /** @type {SortedTable<Change>} */
     this.table = new SortedTable("changes", "Changes by method", (change) => context.set(change));
-    this.element = make("section", "changes");
     this.note = make("p", "soft noise-note");
-    this.element.append(make("h3", "", "Changes by method"), this.note, this.table.element);
+    this.element = filled("section", "changes", make("h3", "", "Changes by method"), this.note, this.table.element);
     /** @type {Difference | null} */
     this.difference = null;
     /** @type {Change[]} */
     this.changes = [];
-    /** What chance makes of changes; null while unknown. @type {Noise | null} */
-    this.noise = null;
-    /** What stands where the noise would. */
-    this.unknown = "";
-    /** What fills a bar. */
-    this.largest = 0;
-    /** Of this difference, with its noise; none until they are asked for. @type {ChangeColumn[] | null} */
+    /** Shown instead of an unknown noise. */
+    this.unknown = "…";
+    /** Of this difference with its noise; made when first shown. @type {ChangeColumn[] | null} */
     this.columns = null;
   }
 
   /**
-   * @param {Difference} difference
+   * @param {Difference | null} difference
    * @param {Change[]} changes
    */
   show(difference, changes) {
     this.difference = difference;
     this.changes = changes;
-    this.noise = null;
     this.unknown = "…";
     this.note.textContent = "";
     this.columns = null;
-    this.largest = changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0);
   }
 
   /**
-   * Shows what chance makes of changes, or why that is unknown.
-   * @param {Noise | null} noise
+   * Noise was estimated, or cannot be.
    * @param {string} note
    */
-  judge(noise, note) {
-    this.noise = noise;
+  judge(note) {
     this.unknown = "?";
     this.note.textContent = note;
     this.columns = null;
   }
 
-  /** Lets go of what was compared before, which may be large. */
-  forget() {
-    this.difference = null;
-    this.noise = null;
-    this.columns = null;
-    this.changes = [];
-  }
-
   /** @param {State} state */
   update(state) {
-    const { difference, changes, context } = this;
+    const { difference, changes, context: { matches } } = this;
     if (!difference) return;
-    const { matches } = context;
     const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
     this.columns ??= this.makeColumns(difference);
     this.table.show(this.columns, listed, state.sort, state.rows);
@@ -86,22 +68,34 @@ export class ChangesTable {
    */
   makeColumns(difference) {
     const { names } = difference.sides.here;
-    const noise = (/** @type {Which} */ which, /** @type {Change} */ one) => this.noise?.of(which, one.name) ?? null;
-    const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : boundText(difference, size));
-    /** @type {ChangeColumn} */
-    const chance = {
-      key: "noise", label: "Noise", title: "Sort by what chance may make of the change", className: "number own",
-      value: (one) => noise("all", one) ?? -1, cell: (one) => [make("span", "soft", bound(noise("all", one)))],
-    };
+    const largest = this.changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0) || 1;
+    const noiseOf = (/** @type {Which} */ which, /** @type {Change} */ one) => difference.noise?.of(which, one.name) ?? null;
+    const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : `±${difference.size(size)}`);
+    const changeText = (/** @type {number} */ change, /** @type {number | null} */ noise) =>
+      make("span", noise !== null && Math.abs(change) <= noise ? "soft" : "", difference.change(change));
     return [
       {
-        key: "change", label: "Change", title: "Sort by how much the method changed with all it calls", className: "change",
-        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change, this.largest, noise("all", one)),
+        key: "change", label: "Change", title: "Sort by the change of the method's total", className: "change",
+        value: (one) => Math.abs(one.change),
+        cell: (one) => {
+          const bar = make("span", one.change > 0 ? "delta more" : "delta less");
+          bar.style.setProperty("--share", String(Math.abs(one.change) / largest));
+          return [changeText(one.change, noiseOf("all", one)), bar];
+        },
       },
-      chance,
       {
-        key: "own", label: "Self", title: "Sort by how much the method itself changed", className: "number own",
-        value: (one) => Math.abs(one.selfChange), cell: (one) => [ownCell(difference, one.selfChange, noise("own", one))],
+        key: "noise", label: "Noise", title: "Sort by the noise of the change", className: "number own",
+        value: (one) => noiseOf("all", one) ?? -1, cell: (one) => [make("span", "soft", bound(noiseOf("all", one)))],
+      },
+      {
+        key: "own", label: "Self", title: "Sort by the change of the method's self cost", className: "number own",
+        value: (one) => Math.abs(one.selfChange),
+        cell: (one) => {
+          const noise = noiseOf("own", one);
+          const text = changeText(one.selfChange, noise);
+          if (noise !== null) text.title = `Noise ${bound(noise)}`;
+          return [text];
+        },
       },
       {
         key: "there", label: difference.thereName, className: "number side",
@@ -121,48 +115,7 @@ export class ChangesTable {
   }
 }
 
-/**
- * The change in words, and a bar to the right for more, to the left for less.
- * @param {Difference} difference
- * @param {number} change
- * @param {number} largest
- * @param {number | null} noise
- */
-function changeCell(difference, change, largest, noise) {
-  const bar = make("span", change > 0 ? "delta more" : "delta less");
-  bar.style.setProperty("--share", String(largest ? Math.abs(change) / largest : 0));
-  return [make("span", isChance(change, noise) ? "soft" : "", difference.change(change)), bar];
-}
-
-/**
- * @param {Difference} difference
- * @param {number} change
- * @param {number | null} noise
- */
-function ownCell(difference, change, noise) {
-  const cell = make("span", isChance(change, noise) ? "soft" : "", difference.change(change));
-  if (noise !== null) cell.title = `Chance may make ${boundText(difference, noise)} of it`;
-  return cell;
-}
-
-/**
- * @param {number} change
- * @param {number | null} noise
- */
-function isChance(change, noise) {
-  return noise !== null && Math.abs(change) <= noise;
-}
-
-/**
- * "±5.9 points".
- * @param {Difference} difference
- * @param {number} noise
- */
-function boundText(difference, noise) {
-  return `±${difference.size(noise)}`;
-}
-
-/** How many of each side are listed. */
+/** Paths that are listed for each side. */
 export const LISTED = 12;
 /** Callers that are named. */
 const CALLERS_NAMED = 2;
@@ -173,10 +126,6 @@ export class UniqueLists {
   constructor(zoom) {
     this.zoom = zoom;
     this.element = make("div", "unique");
-    this.here = make("section");
-    this.here.id = "only-here";
-    this.there = make("section");
-    this.there.id = "only-there";
   }
 
   /**
@@ -187,13 +136,15 @@ export class UniqueLists {
    */
   show(difference, appeared, vanished, later) {
     if (appeared.count + appeared.chance + vanished.count + vanished.chance === 0) {
-      this.element.replaceChildren(make("p", "soft", "Both have the same paths."));
+      this.element.replaceChildren(make("p", "soft", "Both sides have the same paths."));
       return;
     }
     const [first, second] = later ? ["Appeared: only in", "Vanished: only in"] : ["Only in", "Only in"];
-    this.here.replaceChildren(...this.list(`${first} ${difference.hereName}`, appeared, difference));
-    this.there.replaceChildren(...this.list(`${second} ${difference.thereName}`, vanished, difference));
-    if (!this.here.isConnected) this.element.replaceChildren(this.here, this.there);
+    const here = filled("section", "", ...this.list(`${first} ${difference.hereName}`, appeared, difference));
+    const there = filled("section", "", ...this.list(`${second} ${difference.thereName}`, vanished, difference));
+    here.id = "only-here";
+    there.id = "only-there";
+    this.element.replaceChildren(here, there);
   }
 
   /**
@@ -202,28 +153,21 @@ export class UniqueLists {
    * @param {Difference} difference
    */
   list(title, { paths, count, chance }, difference) {
-    const heading = make("h3");
-    const list = make("ul");
-    heading.append(make("bdi", "", title), make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`));
-    list.append(...paths.map((path) => this.path(path, difference)));
-    if (count > paths.length) list.append(make("li", "soft", `and ${grouped(count - paths.length)} thinner ones`));
-    if (chance) list.append(make("li", "soft", `${count ? "and " : ""}${grouped(chance)} within noise: may be chance`));
-    return [heading, count + chance ? list : make("p", "soft", "Nothing.")];
-  }
-
-  /**
-   * @param {UniquePath} path
-   * @param {Difference} difference
-   */
-  path({ node, part }, difference) {
     const { here } = difference.sides;
-    const callers = here.pathOf(node).slice(0, -1);
-    const button = linkButton("Zoom to it in the graph", () => this.zoom(node), nameElement(here.nameOf(node)));
-    const item = filled("li", "", make("b", "", difference.part(part)), " ", button);
-    if (callers.length === 0) return item;
-    const named = callers.slice(-CALLERS_NAMED).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
-    if (callers.length > CALLERS_NAMED) named.push("…");
-    item.append(make("span", "soft path", ` called by ${named.join(" ← ")}`));
-    return item;
+    const items = paths.map(({ node, part }) => {
+      const button = linkButton("Zoom to this path", () => this.zoom(node), nameElement(here.nameOf(node)));
+      const item = filled("li", "", make("b", "", difference.part(part)), " ", button);
+      const callers = here.pathOf(node).slice(0, -1);
+      if (callers.length === 0) return item;
+      const named = callers.slice(-CALLERS_NAMED).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
+      if (callers.length > CALLERS_NAMED) named.push("…");
+      item.append(make("span", "soft path", ` called by ${named.join(" ← ")}`));
+      return item;
+    });
+    if (count > paths.length) items.push(make("li", "soft", `and ${grouped(count - paths.length)} smaller ones`));
+    if (chance) items.push(make("li", "soft", `${count ? "and " : ""}${grouped(chance)} within noise`));
+    const counted = make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`);
+    const heading = filled("h3", "", make("bdi", "", title), counted);
+    return [heading, items.length ? filled("ul", "", ...items) : make("p", "soft", "None.")];
   }
 }

@@ -3,6 +3,7 @@
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { amounts, percent, shortName } from "../data/format.js";
+import { MethodCosts } from "../data/method_costs.js";
 import { nameElement } from "../graph/frame_details.js";
 import { linkTo } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
@@ -13,7 +14,7 @@ import { barOf, SortedTable } from "./table.js";
 /** @typedef {import("./table.js").TableColumn<HostRow>} HostColumn */
 /** @typedef {import("./table.js").TableColumn<Row>} ProcessColumn */
 
-/** Methods that are named of a host that is unlike the others. */
+/** Methods listed for an outlier. */
 const DIFFERENCES = 3;
 /** Puts all outliers before all others. */
 const OUTLIER = 1e6;
@@ -38,17 +39,18 @@ export class HostsView {
   }
 }
 
-/** Every host of an event with what it contributed and how alike it is. */
+/** The hosts of an event: their samples, and their distance from the other hosts. */
 export class HostsTable {
   /**
    * @param {PageInfo} page
    * @param {Context | null} context null where there are no views that the hosts lead to
+   * @param {string} [id] of its table
    */
-  constructor(page, context) {
+  constructor(page, context, id = "hosts") {
     this.page = page;
     this.context = context;
     /** @type {SortedTable<HostRow>} */
-    this.table = new SortedTable("hosts", "Hosts", (change) => {
+    this.table = new SortedTable(id, "Hosts", (change) => {
       if (context) context.set(change);
       else this.show(this.event, change.sort ?? "", change.rows ?? 0);
     });
@@ -94,12 +96,15 @@ export class HostsTable {
       {
         key: "host", label: "Host", title: "Sort by name", className: "host",
         value: (row) => row.name,
-        cell: (row) => [several && row.total !== null ? linkTo({ event: name, scope: `host:${row.host}` }, make("bdi", "", row.name)) : make("bdi", "", row.name)],
+        cell: (row) => {
+          const shown = make("bdi", "", row.name);
+          return [several && row.total !== null ? linkTo({ event: name, scope: `host:${row.host}` }, shown) : shown];
+        },
       },
       {
-        key: "processes", label: "Processes", title: "Sort by how many were recorded", className: "number",
+        key: "processes", label: "Processes", title: "Sort by number of recorded processes", className: "number",
         value: (row) => (row.processes ? row.recorded : -1),
-        cell: ({ recorded, processes }) => [make("span", "", processes ? (recorded < processes ? `${recorded} of ${processes}` : String(recorded)) : "")],
+        cell: ({ recorded, processes }) => [make("span", "", recorded < processes ? `${recorded} of ${processes}` : String(processes || ""))],
       },
       ...heads.map((label, at) => ({
         key: label.toLowerCase().replaceAll(" ", "-"), label, title: "Sort by this column", className: "number",
@@ -107,7 +112,7 @@ export class HostsTable {
         cell: (/** @type {HostRow} */ row) => [make("span", "", row.counts[at]?.[0] ?? "")],
       })),
       {
-        key: "share", label: "Share", title: "Sort by how much each has", className: "share total",
+        key: "share", label: "Share", title: "Sort by share", className: "share total",
         value: (row) => row.total ?? -1,
         cell: ({ total }) => (total === null ? [] : barOf(percent(total, whole), total / largest)),
       },
@@ -120,41 +125,44 @@ export class HostsTable {
     ];
     if (!compared) return columns;
     return columns.concat({
-      key: "unlike", label: "Unlike the others", title: "Sort by how unlike the others each is", className: "unlike",
+      key: "unlike", label: "Unlike the others", title: "Sort by distance from the other hosts", className: "unlike",
       value: ({ unlike }) => (unlike ? unlike.divergence + (unlike.outlier ? OUTLIER : 0) : -1),
       cell: (row) => this.unlike(row),
     });
   }
 
   /**
-   * The distance from the other hosts, marked where it is no chance; it leads to a comparison, and so does what differs.
+   * The distance from the other hosts, marked if it is an outlier, with buttons that compare the host and its methods.
    * @param {HostRow} row
    */
-  unlike(row) {
+  unlike({ host, name, unlike, taken }) {
     const { context } = this;
-    const { host, name, unlike } = row;
     if (!unlike) return [];
     const number = unlike.divergence.toFixed(4);
     const shown = unlike.outlier ? make("span", "state degraded", `unlike ${number}`) : make("span", "soft", number);
     shown.title =
       `Jensen–Shannon divergence ${unlike.divergence.toFixed(6)} bits, ${unlike.noise.toFixed(6)} by chance; ` +
       `cosine ${unlike.cosine.toFixed(4)}; ${percent(unlike.moved, 1)} of the samples are elsewhere`;
-    if (!context || host === null || row.taken === 0) return [shown];
-    const compare = (/** @type {string} */ method) => {
-      const sides = { scope: `host:${host}`, with: `rest:host:${host}`, query: method ? `"${method}"` : "" };
-      context.go({ view: "compare", ...sides, regexp: false, zoom: 0, sort: "" });
-    };
+    if (!context || host === null || taken === 0) return [shown];
+    const compare = (/** @type {string} */ method) => compareWithRest(context, `host:${host}`, method && `"${method}"`);
     const cells = [filled("span", "", shown, " ", restButton("host", name, () => compare("")))];
-    if (unlike.outlier) {
-      const differences = unlike.methods.slice(0, DIFFERENCES).map(([method, share, usual]) => {
-        const title = "Compare this host with the rest, this method marked";
-        const button = linkButton(title, () => compare(method), make("bdi", "", shortName(method)));
-        return filled("li", "", button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
-      });
-      cells.push(filled("ul", "differs", ...differences));
-    }
-    return cells;
+    if (!unlike.outlier) return cells;
+    const differences = unlike.methods.slice(0, DIFFERENCES).map(([method, share, usual]) => {
+      const title = "Compare this host with the rest, this method marked";
+      const button = linkButton(title, () => compare(method), make("bdi", "", shortName(method)));
+      return filled("li", "", button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
+    });
+    return [...cells, filled("ul", "differs", ...differences)];
   }
+}
+
+/**
+ * @param {Context} context
+ * @param {string} scope
+ * @param {string} q what is marked
+ */
+function compareWithRest(context, scope, q) {
+  context.go({ view: "compare", scope, with: `rest:${scope}`, q, regexp: false, zoom: 0 });
 }
 
 /**
@@ -170,7 +178,7 @@ function restButton(kind, name, act) {
 }
 
 /**
- * Processes unlike the others, on hosts that are not; idle hosts.
+ * Outliers among the processes, on hosts that are none; idle hosts.
  * @param {Hosts} hosts
  */
 function notesOf({ odd, more_odd, idle }) {
@@ -182,136 +190,101 @@ function notesOf({ odd, more_odd, idle }) {
   }
   if (idle.length) {
     const names = idle.flatMap((name, at) => [at ? ", " : "", make("bdi", "", name)]);
-    notes.push(filled("p", "lead", "Idle, nothing there matched: ", ...names, "."));
+    notes.push(filled("p", "lead", "Idle, without a matching process: ", ...names, "."));
   }
   return notes;
 }
 
 /**
- * A process; `method` is the one that it spends `most` in by itself, an index into the names, -1 for none.
+ * A process; `method` is the one with the largest self share, an index into the names, -1 for none.
  * @typedef {{process: number, amount: number, method: number, most: number}} Row
  */
 
+/** The processes of a page of one host. */
 class ProcessesTable {
   /** @param {Context} context */
   constructor(context) {
+    const { hosts, processes } = context.page;
     this.context = context;
     /** @type {SortedTable<Row>} */
     this.table = new SortedTable("processes", "Processes", (change) => context.set(change));
-    this.element = make("section", "processes");
-    this.element.append(make("h2", "", "Processes"), this.table.element);
-    /** Of which event and threads the rows are. */
+    this.element = filled("section", "processes", make("h2", "", "Processes"), this.table.element);
+    this.element.hidden = hosts.length > 1 || processes.length < 2;
+    /** The event and threads of the rows. */
     this.shown = "";
     /** @type {Row[]} */
     this.rows = [];
-  }
-
-  /** Whether the page has several processes, all on one host. */
-  get wanted() {
-    const { hosts, processes } = this.context.page;
-    return hosts.length === 1 && processes.length > 1;
+    /** @type {ProcessColumn[]} */
+    this.columns = [];
   }
 
   /** @param {State} state */
   update(state) {
-    this.element.hidden = !this.wanted;
-    if (!this.wanted) return;
+    if (this.element.hidden) return;
     const { event, thread } = this.context;
     const shown = `${event} ${thread}`;
-    if (shown !== this.shown) this.rows = this.collect();
+    if (shown !== this.shown) {
+      this.rows = this.collect();
+      this.columns = this.makeColumns();
+    }
     this.shown = shown;
-    this.table.show(this.columns(), this.rows, state.sort, state.rows);
+    this.table.show(this.columns, this.rows, state.sort, state.rows);
   }
 
-  /** Those that have anything of the event. */
+  /** The processes with samples of the event. */
   collect() {
-    const { page, tree, scopes, event, thread } = this.context;
-    const sums = scopes.processSums(event, thread);
-    const own = new Float64Array(tree.names.length);
+    const { tree, scopes, event, thread } = this.context;
+    const costs = new MethodCosts(tree);
     /** @type {Row[]} */
     const rows = [];
-    page.processes.forEach((_, process) => {
-      if (sums[process] > 0) rows.push({ process, amount: sums[process], ...this.hottest(process, own) });
+    scopes.processSums(event, thread).forEach((amount, process) => {
+      const scope = scopes.parse(`process:${process}`);
+      if (amount === 0 || !scope) return;
+      costs.read(this.context.columns(scope));
+      let method = -1;
+      for (const name of costs.names) if (costs.own[name] > (costs.own[method] ?? 0)) method = name;
+      rows.push({ process, amount, method, most: costs.own[method] ?? 0 });
     });
     return rows;
   }
 
-  /**
-   * @param {number} process
-   * @param {Float64Array} own a number a name, 0 before and after
-   */
-  hottest(process, own) {
-    const { context } = this;
-    const { tree } = context;
-    const scope = context.scopes.parse(`process:${process}`);
-    /** @type {number[]} */
-    const touched = [];
-    for (const { column } of scope ? context.columns(scope) : []) {
-      tree.eachEntry(column, (node, value) => {
-        if (node === 0) return;
-        touched.push(tree.name[node]);
-        own[tree.name[node]] += value;
-      });
-    }
-    let [method, most] = [-1, 0];
-    for (const name of touched) if (own[name] > most) [method, most] = [name, own[name]];
-    for (const name of touched) own[name] = 0;
-    return { method, most };
-  }
-
   /** @returns {ProcessColumn[]} */
-  columns() {
-    const { page, event } = this.context;
-    const info = page.events[event];
+  makeColumns() {
+    const { context } = this;
+    const { page, event, tree } = context;
     const whole = this.rows.reduce((sum, { amount }) => sum + amount, 0);
     const largest = this.rows.reduce((most, { amount }) => Math.max(most, amount), 1);
     const nameOf = (/** @type {Row} */ { process }) => page.processes[process].name || "process";
     return [
       {
-        key: "amount", label: "Share", title: "Sort by how much each has", className: "share total",
+        key: "amount", label: "Share", title: "Sort by share", className: "share total",
         value: ({ amount }) => amount, cell: ({ amount }) => barOf(percent(amount, whole), amount / largest),
       },
       {
-        key: "in-all", label: "Amount", title: "Sort by how much each has", className: "number",
-        value: ({ amount }) => amount, cell: ({ amount }) => [make("span", "", amounts(amount, info).join(" · "))],
+        key: "in-all", label: "Amount", title: "Sort by amount", className: "number",
+        value: ({ amount }) => amount, cell: ({ amount }) => [make("span", "", amounts(amount, page.events[event]).join(" · "))],
       },
       {
         key: "process", label: "Process", title: "Sort by name", className: "name",
-        value: nameOf, cell: (row) => [this.link(row.process, nameOf(row))],
+        value: nameOf,
+        cell: (row) => {
+          const show = () => context.go({ view: "graph", scope: `process:${row.process}`, zoom: 0 });
+          return [linkButton("The flame graph of this process", show, make("bdi", "", nameOf(row)))];
+        },
       },
       {
         key: "pid", label: "Pid", title: "Sort by process id", className: "number",
         value: ({ process }) => page.processes[process].pid, cell: ({ process }) => [make("span", "", String(page.processes[process].pid))],
       },
       {
-        key: "hottest", label: "Hottest method", title: "Sort by the part that its hottest method has", className: "hottest-method",
+        key: "hottest", label: "Hottest method", title: "Sort by the share of the hottest method", className: "hottest-method",
         value: ({ most, amount }) => most / amount,
-        cell: (row) => [...this.does(row), this.rest(row.process, nameOf(row))],
+        cell: (row) => {
+          const { process, amount, method, most } = row;
+          const hottest = method < 0 ? [] : [nameElement(tree.names[method]), make("span", "soft", ` ${percent(most, amount)} `)];
+          return [...hottest, restButton("process", nameOf(row), () => compareWithRest(context, `process:${process}`, ""))];
+        },
       },
     ];
-  }
-
-  /** @param {Row} row */
-  does({ method, most, amount }) {
-    if (method < 0) return [];
-    return [nameElement(this.context.tree.names[method]), make("span", "soft", ` ${percent(most, amount)} `)];
-  }
-
-  /**
-   * @param {number} process
-   * @param {string} name
-   */
-  link(process, name) {
-    const show = () => this.context.go({ view: "graph", scope: `process:${process}`, zoom: 0 });
-    return linkButton("The flame graph of this process", show, make("bdi", "", name));
-  }
-
-  /**
-   * @param {number} process
-   * @param {string} name
-   */
-  rest(process, name) {
-    const sides = { scope: `process:${process}`, with: `rest:process:${process}` };
-    return restButton("process", name, () => this.context.go({ view: "compare", ...sides, query: "", zoom: 0 }));
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
-/** The table of all methods of a scope: what each costs, and how alike the hosts are in it. */
+/** The table of all methods of a scope: their costs, and how these spread over hosts. */
 
-import { make } from "../controls/dom.js";
+import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
@@ -18,7 +18,7 @@ import { barOf, SortedTable } from "./table.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const STRIP = 96;
-/** The hottest host is worth a bold name where it has this many times the median's share, and this much. */
+/** The hottest host is bold if it has this many times the median's share, and at least this share. */
 const STANDS_OUT = 2;
 const WORTH_TELLING = 0.01;
 
@@ -36,7 +36,7 @@ export class MethodsView {
     this.profile = null;
     /** @type {Method[]} */
     this.methods = [];
-    /** What the shares of hosts were read for. */
+    /** The event, threads and run of the hosts' shares. */
     this.hostsKey = "";
     /** @type {HostShares | null} */
     this.hosts = null;
@@ -62,16 +62,12 @@ export class MethodsView {
     if (key === this.hostsKey) return;
     this.hostsKey = key;
     if (this.hosts) this.hosts.stopped = true;
-    this.hosts = new HostShares(context, this.methodsOfRun());
+    // The methods of all hosts, whichever scope is shown.
+    const { scopes, event, thread, scope: { run } } = context;
+    const methodsOfRun = () => collectMethods(scopes.profileOf(scopes.sumOfRun(run), event, thread), outermostOf(context.tree));
+    this.hosts = new HostShares(context, methodsOfRun);
     if (this.hosts.hosts.length < 2) this.hosts = null;
     else void this.readHosts(this.hosts);
-  }
-
-  /** The methods of all hosts, whichever scope is shown. */
-  methodsOfRun() {
-    const { tree, scopes, event, thread, scope } = this.context;
-    const all = scopes.sumOfRun(scope.run);
-    return () => collectMethods(scopes.profileOf(all, event, thread), outermostOf(tree));
   }
 
   /** @param {HostShares} hosts */
@@ -98,41 +94,37 @@ export class MethodsView {
     if (!profile) return;
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
-    this.prepareColumns(profile, /total|hosts/.test(state.sort) ? "total" : "self");
+    const of = /total|hosts/.test(state.sort) ? "total" : "self";
+    // Columns are kept while they show the same.
+    const madeFor = [profile, of, this.hosts, this.hosts?.done];
+    if (madeFor.some((one, at) => one !== this.madeFor[at])) this.columns = this.makeColumns(profile, of);
+    this.madeFor = madeFor;
     this.table.show(this.columns, listed, state.sort, state.rows);
   }
 
   /**
-   * Columns stay the same as long as they say the same.
    * @param {Profile} profile
    * @param {"self" | "total"} of which share of the hosts is shown
-   */
-  prepareColumns(profile, of) {
-    const madeFor = [profile, of, this.hosts, this.hosts?.done];
-    if (madeFor.every((one, at) => one === this.madeFor[at])) return;
-    this.madeFor = madeFor;
-    this.columns = this.makeColumns(profile, of);
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
   makeColumns(profile, of) {
     const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
     const whole = profile.sum();
+    const amountCell = (/** @type {number} */ amount, /** @type {number} */ full) => {
+      const [text, bar] = barOf(percent(amount, whole), amount / full);
+      text.title = quantity(amount, profile.event);
+      return [text, bar];
+    };
+    const kind = (/** @type {Method} */ method) => FAMILIES[profile.familyOf(method.origin)].label;
     /** @type {MethodColumn[]} */
     const columns = [
       {
-        key: "self", label: "Self", title: "Sort by what the method itself costs", className: "share self",
-        value: (method) => method.self,
-        cell: (method) => amountCell(profile, method.self, whole, longest),
+        key: "self", label: "Self", title: "Sort by self cost", className: "share self",
+        value: (method) => method.self, cell: (method) => amountCell(method.self, longest),
       },
       {
-        key: "total", label: "Total", title: "Sort by what the method costs with all it calls", className: "share total",
-        value: (method) => method.total,
-        cell: (method) => amountCell(profile, method.total, whole, whole),
+        key: "total", label: "Total", title: "Sort by total cost, with everything the method calls", className: "share total",
+        value: (method) => method.total, cell: (method) => amountCell(method.total, whole),
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
@@ -140,74 +132,52 @@ export class MethodsView {
         cell: (method) => [methodButton(this.context, profile.names[method.name])],
       },
     ];
-    return columns.concat(this.hosts ? this.hostColumns(this.hosts, of) : [kindColumn(profile)]);
+    if (this.hosts) return columns.concat(this.hostColumns(this.hosts, of));
+    return columns.concat({
+      key: "kind", label: "Kind", title: "Sort by kind", className: "kind",
+      value: kind, cell: (method) => [make("span", "", kind(method))],
+    });
   }
 
   /**
-   * @param {HostShares} hosts
+   * @param {HostShares} shares
    * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
-  hostColumns(hosts, of) {
-    const spread = (/** @type {Method} */ method) => hosts.spreadOf(method, of);
-    const name = (/** @type {Spread} */ one) => this.context.page.hosts[hosts.hosts[one.where]].name;
+  hostColumns(shares, of) {
+    const { hosts, done } = shares;
+    const spread = (/** @type {Method} */ method) => shares.spreadOf(method, of);
     return [
       {
-        key: "hosts", label: "Hosts", title: "Sort by how many hosts it shows on", className: "number",
+        key: "hosts", label: "Hosts", title: "Sort by number of hosts with this method", className: "number",
         value: (method) => spread(method)?.hosts ?? -1,
-        cell: (method) => [make("span", "", hostsText(spread(method), hosts))],
+        cell: (method) => {
+          const found = spread(method);
+          return [make("span", "", found ? `${found.hosts} of ${hosts.length}` : done < hosts.length ? "…" : "")];
+        },
       },
       {
         key: "spread", label: `Spread of ${of}`, className: "spread",
-        title: `Sort by how far hosts are apart. A line for each host's share (${of}), the thick one is the median`,
-        value: (method) => rangeOf(spread(method)),
-        cell: (method) => stripOf(spread(method), hosts.sharesOf(method, of)),
+        title: `Sort by the range of the hosts' shares. One line per host (${of} share); the thick line is the median`,
+        value: (method) => {
+          const found = spread(method);
+          return found ? found.most - found.least : -1;
+        },
+        cell: (method) => stripOf(spread(method), shares.sharesOf(method, of)),
       },
       {
         key: "most", label: "Most on", title: "Sort by the largest share of a host", className: "most",
         value: (method) => spread(method)?.most ?? -1,
-        cell: (method) => mostOn(spread(method), name),
+        cell: (method) => {
+          const found = spread(method);
+          if (!found || found.most === 0) return [];
+          const far = found.most > STANDS_OUT * found.median && found.most >= WORTH_TELLING;
+          const name = make("bdi", "", this.context.page.hosts[hosts[found.where]].name);
+          return [filled(far ? "b" : "span", far ? "" : "soft", name), make("span", far ? "" : "soft", ` ${percent(found.most, 1)}`)];
+        },
       },
     ];
   }
-}
-
-/**
- * @param {Profile} profile
- * @param {number} amount
- * @param {number} whole
- * @param {number} longest what fills the bar
- */
-function amountCell(profile, amount, whole, longest) {
-  const [text, bar] = barOf(percent(amount, whole), amount / longest);
-  text.title = quantity(amount, profile.values[0]);
-  return [text, bar];
-}
-
-/**
- * @param {Profile} profile
- * @returns {MethodColumn}
- */
-function kindColumn(profile) {
-  const kind = (/** @type {Method} */ method) => FAMILIES[profile.familyOf(method.origin)].label;
-  return {
-    key: "kind", label: "Kind", title: "Sort by kind", className: "kind",
-    value: kind, cell: (method) => [make("span", "", kind(method))],
-  };
-}
-
-/**
- * @param {Spread | null} spread
- * @param {HostShares} hosts
- */
-function hostsText(spread, hosts) {
-  if (spread) return `${spread.hosts} of ${hosts.hosts.length}`;
-  return hosts.done < hosts.hosts.length ? "…" : "";
-}
-
-/** @param {Spread | null} spread */
-function rangeOf(spread) {
-  return spread ? spread.most - spread.least : -1;
 }
 
 /**
@@ -225,36 +195,18 @@ function stripOf(spread, shares) {
   strip.setAttribute("viewBox", `0 0 ${STRIP} 14`);
   strip.setAttribute("role", "img");
   strip.setAttribute("aria-label", range);
-  strip.append(
-    linesAt("range", `M${place(least)} 7H${place(most)}`),
-    linesAt("one", Array.from(new Set(Array.from(shares, place)), (x) => `M${x} 3v8`).join("")),
-    linesAt("median", `M${place(median)} 1v12`),
-  );
-  const box = make("span", "strips");
+  const paths = {
+    range: `M${place(least)} 7H${place(most)}`,
+    one: Array.from(new Set(Array.from(shares, place)), (x) => `M${x} 3v8`).join(""),
+    median: `M${place(median)} 1v12`,
+  };
+  for (const [className, path] of Object.entries(paths)) {
+    const lines = document.createElementNS(SVG, "path");
+    lines.setAttribute("class", className);
+    lines.setAttribute("d", path);
+    strip.append(lines);
+  }
+  const box = filled("span", "strips", strip);
   box.title = range;
-  box.append(strip);
   return [box];
-}
-
-/**
- * @param {string} className
- * @param {string} path
- */
-function linesAt(className, path) {
-  const lines = document.createElementNS(SVG, "path");
-  lines.setAttribute("class", className);
-  lines.setAttribute("d", path);
-  return lines;
-}
-
-/**
- * @param {Spread | null} spread
- * @param {(spread: Spread) => string} name of its host
- */
-function mostOn(spread, name) {
-  if (!spread || spread.most === 0) return [];
-  const far = spread.most > STANDS_OUT * spread.median && spread.most >= WORTH_TELLING;
-  const host = make(far ? "b" : "span", far ? "" : "soft");
-  host.append(make("bdi", "", name(spread)));
-  return [host, make("span", far ? "" : "soft", ` ${percent(spread.most, 1)}`)];
 }

@@ -8,7 +8,7 @@ import { grouped } from "../data/format.js";
 /** @import { Folds } from "../controls/tabs.js" */
 /** @import { Ledger, LedgerLine, Run } from "../data/page.js" */
 
-/** More notes than this are folded away: they are of many processes, and say the same of each. */
+/** More notes than this are folded away: they repeat the same for many processes. */
 const NOTES_SHOWN = 20;
 
 /** @implements {View} */
@@ -46,7 +46,7 @@ export function runSection({ ledger, facts }, folds) {
 }
 
 /**
- * What went wrong and the notes in sight, the rest folded.
+ * Shows failures and notes, and folds the rest.
  * @param {Ledger} ledger
  * @param {Folds} folds
  */
@@ -54,16 +54,24 @@ function ledgerSection({ samples, all_well, fine, lines }, folds) {
   const trouble = lines.filter(({ status }) => status === "failed" || status === "degraded");
   const notes = lines.filter(({ status, reason }) => status === "ok" && reason);
   const rest = lines.filter((line) => !trouble.includes(line) && !notes.includes(line));
-  const section = filled("section", "", make("h2", "", "What happened"));
+  const section = filled("section", "", make("h2", "", "Outcomes"));
   section.id = "ledger";
   const noted = notes.length === 1 ? "1 note" : `${grouped(notes.length)} notes`;
-  if (trouble.length) section.append(ledgerTable(trouble, samples));
+  const numbers = [...(samples ? ["Expected", "Taken", "Lost"] : []), "Attached", "Sent"];
+  /** @type {[string, string][]} */
+  const heads = [
+    ...["State", "Host", "Process", "Recorded with"].map((head) => /** @type {[string, string]} */ ([head, ""])),
+    ...numbers.map((head) => /** @type {[string, string]} */ ([head, "number"])),
+    ["Details", ""],
+  ];
+  const table = (/** @type {LedgerLine[]} */ rows) => staticTable("ledger", heads, rows.map((line) => ledgerRow(line, samples)));
+  if (trouble.length) section.append(table(trouble));
   else section.append(make("p", "lead", `${all_well}${notes.length ? `, with ${noted}` : ""}.`));
   const folded = (/** @type {string} */ name, /** @type {string} */ summary, /** @type {LedgerLine[]} */ rows, open = false) => {
     if (rows.length === 0) return;
     const details = document.createElement("details");
     details.open = open;
-    details.append(make("summary", "", summary), ledgerTable(rows, samples));
+    details.append(make("summary", "", summary), table(rows));
     folds.add(name, details);
     section.append(details);
   };
@@ -74,20 +82,8 @@ function ledgerSection({ samples, all_well, fine, lines }, folds) {
 }
 
 /**
- * @param {LedgerLine[]} lines
- * @param {boolean} samples whether there are columns for expected, taken and lost ones
- */
-function ledgerTable(lines, samples) {
-  /** @type {[string, string][]} */
-  const numbers = (samples ? ["Expected", "Taken", "Lost"] : []).concat("Attached", "Sent").map((head) => [head, "number"]);
-  /** @type {[string, string][]} */
-  const heads = [["State", ""], ["Host", ""], ["Process", ""], ["Recorded with", ""], ...numbers, ["What happened", ""]];
-  return staticTable("ledger", heads, lines.map((line) => ledgerRow(line, samples)));
-}
-
-/**
  * @param {LedgerLine} line
- * @param {boolean} samples
+ * @param {boolean} samples whether there are columns for expected, taken and lost ones
  */
 function ledgerRow(line, samples) {
   const state = filled("td", "", make("span", `state ${line.status}`, line.status));
@@ -95,14 +91,13 @@ function ledgerRow(line, samples) {
   const process = make("td");
   if (line.process) process.append(make("bdi", "", line.process));
   if (line.pid !== null) process.append(" ", make("span", "soft", `pid ${line.pid}`));
-  const used = make("td");
-  line.used.forEach((one, at) => used.append(...(at ? [document.createElement("br")] : []), one));
+  const used = line.used.flatMap((one, at) => [...(at ? [document.createElement("br")] : []), one]);
   const counts = samples ? line.samples?.map(grouped) ?? ["", "", ""] : [];
   const words = make("td", "words", line.reason);
   if (line.remedy) words.append(make("div", "remedy", line.remedy));
   if (line.took) words.append(make("div", "took", line.took));
   return [
-    state, filled("td", "", make("bdi", "", line.host)), process, used,
+    state, filled("td", "", make("bdi", "", line.host)), process, filled("td", "", ...used),
     ...[...counts, line.attached, line.sent].map((text) => make("td", "number", text)), words,
   ];
 }

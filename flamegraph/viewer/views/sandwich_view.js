@@ -2,7 +2,7 @@
 /** One method, whoever calls it above and what it calls below. */
 
 import { Combobox } from "../controls/combobox.js";
-import { make } from "../controls/dom.js";
+import { filled, make } from "../controls/dom.js";
 import { percent, quantity, shortName } from "../data/format.js";
 import { mergedAround } from "../data/merged_tree.js";
 import { collectMethods, outermostOf } from "../data/methods.js";
@@ -34,36 +34,25 @@ export class SandwichView {
     this.cost = make("p", "cost");
     this.none = make("p", "none");
     this.graphs = make("div", "sandwich");
-    const head = make("div", "controls");
-    head.append(make("span", "soft", "Method"), choice, this.cost);
-    panel.replaceChildren(head, this.none, this.graphs);
-    this.box = new Combobox(choice, "Method", () => this.options(), (name) => context.openMethod(name));
-    this.callers = this.addGraph("callers", "Callers");
-    this.callees = this.addGraph("callees", "Callees");
+    panel.replaceChildren(filled("div", "controls", make("span", "soft", "Method"), choice, this.cost), this.none, this.graphs);
+    const options = () => {
+      const { names } = context.tree;
+      const whole = this.profile?.sum() ?? 0;
+      return this.methods.map(({ name, total }) => {
+        return { id: names[name], label: names[name], section: "By total", note: () => percent(total, whole) };
+      });
+    };
+    this.box = new Combobox(choice, "Method", options, (name) => context.openMethod(name));
+    const graphOf = (/** @type {"callers" | "callees"} */ id, /** @type {string} */ title) => {
+      const element = make("div");
+      element.id = id;
+      this.graphs.append(filled("section", "half", make("h3", "", title), element));
+      return new MergedGraph(context, element, id, title);
+    };
+    this.callers = graphOf("callers", "Callers");
+    this.callees = graphOf("callees", "Callees");
     this.callers.graph.turnedBy = () => true;
     this.callees.graph.turnedBy = () => false;
-  }
-
-  /**
-   * @param {"callers" | "callees"} id
-   * @param {string} title
-   */
-  addGraph(id, title) {
-    const element = make("div");
-    element.id = id;
-    const part = make("section", "half");
-    part.append(make("h3", "", title), element);
-    this.graphs.append(part);
-    return new MergedGraph(this.context, element, id, title);
-  }
-
-  options() {
-    const { profile } = this;
-    if (!profile) return [];
-    const whole = profile.sum();
-    return this.methods.map(({ name, total }) => {
-      return { id: profile.names[name], label: profile.names[name], section: "By total", note: () => percent(total, whole) };
-    });
   }
 
   /** @param {State} state */
@@ -77,16 +66,9 @@ export class SandwichView {
     if (profile !== this.profile) {
       this.methods = collectMethods(profile, outermostOf(this.context.tree)).sort((a, b) => b.total - a.total);
     }
+    const { method } = state;
     this.profile = profile;
-    this.method = state.method;
-    this.show(profile, state.method);
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {string} method
-   */
-  show(profile, method) {
+    this.method = method;
     const name = method ? profile.names.indexOf(method) : -1;
     const merged = name < 0 ? null : mergedAround(profile, outermostOf(this.context.tree), name);
     this.box.show(method, method);
@@ -97,7 +79,7 @@ export class SandwichView {
       for (const { graph } of [this.callers, this.callees]) graph.leave();
       const shown = method.length > LONGEST_NAME ? `${method.slice(0, LONGEST_NAME)}…` : method;
       this.none.textContent = shown
-        ? `${shown} is not on one stack of what is shown.`
+        ? `${shown} is on no stack of this selection.`
         : "Choose a method, or double-click a frame.";
       return;
     }

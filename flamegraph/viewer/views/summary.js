@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says of an event: the answer above the views, the hottest methods below them. */
+/** The summary of an event: findings above the views, the hottest methods below them. */
 
 import { filled, make, part, staticTable } from "../controls/dom.js";
 import { percent, shortName } from "../data/format.js";
@@ -8,13 +8,13 @@ import { nameElement } from "../graph/frame_details.js";
 import { barOf } from "./table.js";
 
 /** @import { Folds } from "../controls/tabs.js" */
-/** @import { Finding, Hottest, MethodNumbers, PageInfo, Reason, Summary } from "../data/page.js" */
+/** @import { Finding, Hottest, MethodNumbers, PageInfo } from "../data/page.js" */
 /** @import { State } from "../data/state.js" */
 
 const SHARE = /<?\d[\d.]*\u202f%/;
-/** A link with a longer name would be too long for some browsers. */
+/** Some browsers refuse longer links. */
 const LONGEST_LINK = 300;
-/** Of more hosts than this there is no cell each, and of more than the second no space between cells. */
+/** With more hosts there are no cells; with more than the second number no space between cells. */
 const MOST_CELLS = 100;
 const MOST_SPACED = 40;
 
@@ -33,7 +33,7 @@ export class Summaries {
 
   /**
    * @param {number} event
-   * @param {boolean} whole whether what is shown is what the hottest methods are of
+   * @param {boolean} whole whether the whole cluster is shown, which the hottest methods are of
    */
   show(event, whole) {
     if (!this.made.has(event)) this.made.set(event, this.make(event));
@@ -43,7 +43,7 @@ export class Summaries {
     }
   }
 
-  /** The answers of all events below each other, where nothing chooses between them. */
+  /** Shows the findings of all events, on a page where no event can be chosen. */
   showAll() {
     this.page.events.forEach((_, event) => this.show(event, true));
     for (const { head } of this.made.values()) head.hidden = false;
@@ -52,16 +52,30 @@ export class Summaries {
   /** @param {number} event */
   make(event) {
     const { page } = this;
-    const summary = page.summaries[event];
-    const name = page.events[event].name;
-    const head = make("section", "of-event");
+    const { findings, second, chips, empty, hottest } = page.summaries[event];
+    const { name } = page.events[event];
+    const [answer, ...others] = findings;
+    const header = make("header");
+    header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer));
+    if (second) header.append(make("p", "second", second));
+    if (others.length) {
+      const items = others.map((one) => {
+        const method = one.method ?? "";
+        const link = make("bdi", "method", shortName(method));
+        link.title = method;
+        return filled("li", "", ...marked(one, linkTo({ event: name, q: queryOf(method) }, link)));
+      });
+      header.append(filled("ul", "findings", ...items));
+    }
+    const facts = chips.map(({ text, partial }) => filled("li", partial ? "partial" : "", make("b", "", text)));
+    header.append(filled("ul", "chips", ...facts));
+    const head = filled("section", "of-event", header, ...(empty ? [reasonsOf(empty)] : []));
     head.dataset.event = String(event);
-    head.append(headerOf(name, summary), ...(summary.empty ? [reasonsOf(summary.empty)] : []));
-    const hottest = summary.hottest ? this.hottestOf(event, name, summary.hottest) : null;
     const explorer = part("explorer", HTMLElement);
     explorer.before(head);
-    if (hottest) explorer.after(hottest);
-    return { head, hottest };
+    const section = hottest && this.hottestOf(event, name, hottest);
+    if (section) explorer.after(section);
+    return { head, hottest: section };
   }
 
   /**
@@ -69,41 +83,35 @@ export class Summaries {
    * @param {string} name
    * @param {Hottest} hottest
    */
-  hottestOf(event, name, hottest) {
-    const section = make("section", "hottest");
-    const more = document.createElement("details");
-    more.append(make("summary", "", "Hottest by total, with all they call"), byTotal(name, hottest));
-    this.folds.add(`total${event}`, more);
-    section.append(make("h2", "", "Hottest methods"), make("p", "lead", hottest.lead), this.bySelf(name, hottest), more);
-    return section;
-  }
-
-  /**
-   * @param {string} event
-   * @param {Hottest} hottest
-   */
-  bySelf(event, { by_self, total, hosts, shares = [], stands_out = [] }) {
-    const longest = by_self[0]?.[1] ?? 0;
+  hottestOf(event, name, { lead, total, by_self, by_total, hosts, shares = [], stands_out = [] }) {
     const largest = Math.max(0, ...shares.flat());
-    const rows = by_self.map((method, at) => {
-      const cells = [...shareCells(method, total, longest), nameCell(event, method[0])];
-      if (hosts.length < 2) return cells;
-      const most = shares[at].reduce((best, share, host) => (share > shares[at][best] ? host : best), 0);
-      const share = percent(shares[at][most], 1);
-      const name = make("b");
-      name.append(make("bdi", "", this.hostName(hosts[most].host)));
-      cells.push(this.strip(event, method[0], hosts, shares[at], largest));
-      cells.push(stands_out[at] ? filled("td", "most", name, ` ${share}`) : make("td", "soft", `up to ${share}`));
-      return cells;
-    });
     /** @type {[string, string][]} */
     const heads = [["Self", "share"], ["Total", "share"], ["Method", ""]];
-    return staticTable("hottest", hosts.length > 1 ? [...heads, ["Hosts", ""], ["Most on", ""]] : heads, rows);
-  }
-
-  /** @param {number} host */
-  hostName(host) {
-    return this.page.hosts[host].name;
+    // A name leads to the method's callers and callees in the scope shown.
+    const rowsOf = (/** @type {MethodNumbers[]} */ methods) => {
+      const longest = Math.max(0, ...methods.map(([, self]) => self));
+      return methods.map(([method, self, all]) => [
+        filled("td", "share self", ...barOf(percent(self, total), longest ? self / longest : 0)),
+        filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0)),
+        filled("td", "name", linkTo({ event: name, view: "sandwich", method }, nameElement(method))),
+      ]);
+    };
+    const bySelf = rowsOf(by_self);
+    if (hosts.length > 1) {
+      heads.push(["Hosts", ""], ["Most on", ""]);
+      bySelf.forEach((cells, at) => {
+        const most = shares[at].reduce((best, share, host) => (share > shares[at][best] ? host : best), 0);
+        const share = percent(shares[at][most], 1);
+        const host = filled("b", "", make("bdi", "", this.page.hosts[hosts[most].host].name));
+        cells.push(this.strip(name, by_self[at][0], hosts, shares[at], largest));
+        cells.push(stands_out[at] ? filled("td", "most", host, ` ${share}`) : make("td", "soft", `up to ${share}`));
+      });
+    }
+    const more = document.createElement("details");
+    more.append(make("summary", "", "Hottest by total cost"), staticTable("", heads.slice(0, 3), rowsOf(by_total)));
+    this.folds.add(`total${event}`, more);
+    const table = staticTable("hottest", heads, bySelf);
+    return filled("section", "hottest", make("h2", "", "Hottest methods"), make("p", "lead", lead), table, more);
   }
 
   /**
@@ -118,8 +126,8 @@ export class Summaries {
     if (hosts.length > MOST_CELLS) return make("td", "soft", `${hosts.length} hosts`);
     const cells = hosts.map(({ host, forgot }, at) => {
       const share = shares[at] || !forgot ? percent(shares[at], 1) : `less than ${percent(forgot, 1)}`;
-      const cell = linkTo({ event, scope: `host:${host}`, query: queryOf(method) });
-      cell.title = `${this.hostName(host)}: ${share}`;
+      const cell = linkTo({ event, scope: `host:${host}`, q: queryOf(method) });
+      cell.title = `${this.page.hosts[host].name}: ${share}`;
       cell.setAttribute("aria-label", cell.title);
       cell.tabIndex = -1; // with a hundred hosts the next method would be far away
       cell.style.setProperty("--share", (largest ? shares[at] / largest : 0).toFixed(3));
@@ -127,24 +135,6 @@ export class Summaries {
     });
     return filled("td", "", filled("div", hosts.length > MOST_SPACED ? "strip dense" : "strip", ...cells));
   }
-}
-
-/**
- * The first finding is the answer.
- * @param {string} event
- * @param {Summary} summary
- */
-function headerOf(event, { findings, second, chips, empty }) {
-  const header = make("header");
-  const [answer, ...others] = findings;
-  header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer));
-  if (second) header.append(make("p", "second", second));
-  if (others.length) {
-    header.append(filled("ul", "findings", ...others.map((one) => filled("li", "", ...marked(one, linkOf(event, one))))));
-  }
-  const facts = chips.map(({ text, partial }) => filled("li", partial ? "partial" : "", make("b", "", text)));
-  header.append(filled("ul", "chips", ...facts));
-  return header;
 }
 
 /**
@@ -164,7 +154,7 @@ function answerOf(finding) {
 }
 
 /**
- * The sentence with an element for its method's name; a name that is too long for a sentence stays cut.
+ * The sentence with an element for its method's name.
  * @param {Finding} finding
  * @param {HTMLElement} name
  * @returns {(string | HTMLElement)[]}
@@ -174,64 +164,17 @@ function marked({ text, method, at }, name) {
   return [text.slice(0, at), name, text.slice(at + shortName(method).length)];
 }
 
-/**
- * @param {string} event
- * @param {Finding} finding
- */
-function linkOf(event, { method }) {
-  const name = make("bdi", "method", shortName(method ?? ""));
-  name.title = method ?? "";
-  return linkTo({ event, query: queryOf(method ?? "") }, name);
-}
-
 /** @param {import("../data/page.js").Empty} empty why there are no samples */
 function reasonsOf({ why, reasons, remedy }) {
-  const section = make("section", "empty");
-  if (why) section.append(make("p", "", why), filled("ul", "", ...reasons.map((one) => filled("li", "", ...reasonOf(one)))));
-  else section.append(...reasons.map((one) => filled("p", "", ...reasonOf(one))));
+  const lines = reasons.map(({ hosts, more, text, remedy }) => {
+    const line = filled(why ? "li" : "p", "", ...hosts.flatMap((host, at) => [at ? ", " : "", make("bdi", "", host)]));
+    line.append(hosts.length ? `${more ? ` and ${more} more` : ""}: ` : "", text);
+    if (remedy) line.append(" ", make("span", "remedy", remedy));
+    return line;
+  });
+  const section = filled("section", "empty", ...(why ? [make("p", "", why), filled("ul", "", ...lines)] : lines));
   if (remedy) section.append(make("p", "remedy", remedy));
   return section;
-}
-
-/**
- * @param {Reason} reason
- * @returns {(string | HTMLElement)[]}
- */
-function reasonOf({ hosts, more, text, remedy }) {
-  const named = hosts.flatMap((host, at) => [at ? ", " : "", make("bdi", "", host)]);
-  if (hosts.length) named.push(`${more ? ` and ${more} more` : ""}: `);
-  return [...named, text, ...(remedy ? [" ", make("span", "remedy", remedy)] : [])];
-}
-
-/**
- * @param {string} event
- * @param {Hottest} hottest
- */
-function byTotal(event, { by_total, total }) {
-  const longest = Math.max(0, ...by_total.map(([, self]) => self));
-  const rows = by_total.map((method) => [...shareCells(method, total, longest), nameCell(event, method[0])]);
-  return staticTable("", [["Self", "share"], ["Total", "share"], ["Method", ""]], rows);
-}
-
-/**
- * @param {MethodNumbers} method
- * @param {number} whole
- * @param {number} longest what fills the bar of the self share
- */
-function shareCells([, self, total], whole, longest) {
-  return [
-    filled("td", "share self", ...barOf(percent(self, whole), longest ? self / longest : 0)),
-    filled("td", "share total", ...barOf(percent(total, whole), whole ? total / whole : 0)),
-  ];
-}
-
-/**
- * A method's callers and callees, in the scope that is shown then.
- * @param {string} event
- * @param {string} method
- */
-function nameCell(event, method) {
-  return filled("td", "name", linkTo({ event, view: "sandwich", method }, nameElement(method)));
 }
 
 /**

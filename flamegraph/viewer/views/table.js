@@ -1,7 +1,7 @@
 // @ts-check
-/** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
+/** Long tables that sort by any column: rows are made a page at a time. */
 
-import { make } from "../controls/dom.js";
+import { filled, make } from "../controls/dom.js";
 import { grouped, inOrder } from "../data/format.js";
 
 /**
@@ -27,41 +27,46 @@ export class SortedTable {
    */
   constructor(id, label, changed) {
     this.changed = changed;
-    this.element = make("div", "scroll");
-    this.table = make("table", "sorted");
-    this.table.id = id;
-    this.table.setAttribute("aria-label", label);
     this.head = make("tr");
     this.body = make("tbody");
-    this.body.id = `${id}-body`;
+    this.table = filled("table", "sorted", filled("thead", "", this.head), this.body);
     this.none = make("p", "none", "Nothing here matches the search.");
     this.more = make("button", "more");
+    this.element = filled("div", "scroll", this.table, this.none, this.more);
+    this.table.id = id;
+    this.table.setAttribute("aria-label", label);
+    this.body.id = `${id}-body`;
     this.more.id = `${id}-more`;
-    const head = make("thead");
-    head.append(this.head);
-    this.table.append(head, this.body);
-    this.element.append(this.table, this.none, this.more);
     /** @type {TableColumn<Row>[]} */
     this.columns = [];
     /** Made of these columns. @type {Map<Row, HTMLElement>} */
     this.lines = new Map();
     /** @type {Row[]} */
     this.rows = [];
-    /** What is listed: with the same again the reader stays in place. @type {Row[]} */
+    /** The rows before sorting: if they stay the same the focus stays, too. @type {Row[]} */
     this.listed = [];
     /** @type {string | null} */
     this.sort = "";
     this.limit = PAGE;
     this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
-    this.body.addEventListener("keydown", (event) => this.walk(event));
     this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
+    this.body.addEventListener("keydown", (event) => {
+      // Arrow keys move from row to row.
+      const row = event.target instanceof Element ? event.target.closest("tr") : null;
+      const down = event.key === "ArrowDown";
+      if (!row || (!down && event.key !== "ArrowUp")) return;
+      const button = buttonIn(down ? row.nextElementSibling : row.previousElementSibling);
+      if (!button) return;
+      event.preventDefault();
+      button.focus();
+    });
   }
 
   /**
-   * @param {TableColumn<Row>[]} columns the same as before where cells are, too: rows that stay are not made anew then
+   * @param {TableColumn<Row>[]} columns the same array as before if the cells are the same: rows are reused then
    * @param {Row[]} rows
-   * @param {string | null} sort a column's key, with "-" before it for the other direction; the first column if it is
-   * none's; null leaves rows in their order
+   * @param {string | null} sort a column's key, with "-" before it for the other direction; else the first column is
+   * taken; null keeps the order of the rows
    * @param {number} limit how many rows are shown, at least as many as always are
    */
   show(columns, rows, sort, limit) {
@@ -69,8 +74,9 @@ export class SortedTable {
     const by = sort === null ? null : columns.find((column) => column.key === key) ?? columns[0];
     const turned = by?.key === key && Boolean(sort?.startsWith("-"));
     const same = sort === this.sort && rows.length === this.listed.length && rows.every((row, at) => row === this.listed[at]);
-    const focused = document.activeElement?.id ?? "";
-    const focusedRow = same ? this.focusedRow() : null;
+    const focused = document.activeElement;
+    const line = same && focused instanceof Element ? [...this.body.children].indexOf(focused.closest("tr") ?? this.body) : -1;
+    const focusedRow = this.rows[line];
     if (columns !== this.columns) this.lines.clear();
     this.columns = columns;
     this.listed = rows;
@@ -78,16 +84,15 @@ export class SortedTable {
     this.rows = by ? sortRows(rows, by, turned) : rows;
     this.limit = Math.max(PAGE, limit);
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
-    this.fill();
-    if (focused.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused)?.focus();
+    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
+    this.body.replaceChildren(...this.lines.values());
+    const left = this.rows.length - this.limit;
+    this.none.hidden = this.rows.length > 0;
+    this.table.hidden = this.rows.length === 0;
+    this.more.hidden = left <= 0;
+    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
+    if (focused?.id.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused.id)?.focus();
     if (focusedRow) buttonIn(this.body.children[this.rows.indexOf(focusedRow)])?.focus();
-  }
-
-  /** The row that has the focus. */
-  focusedRow() {
-    const line = document.activeElement?.closest("tr");
-    const at = line ? [...this.body.children].indexOf(line) : -1;
-    return at < 0 ? null : this.rows[at];
   }
 
   /**
@@ -96,8 +101,8 @@ export class SortedTable {
    * @param {boolean} turned
    */
   headOf(column, by, turned) {
-    const head = make("th", column.className);
     const button = make("button", "", column.label);
+    const head = filled("th", column.className, button);
     const text = this.rows.length > 0 && typeof column.value(this.rows[0]) === "string";
     head.setAttribute("scope", "col");
     head.setAttribute("aria-sort", column !== by ? "none" : text !== turned ? "ascending" : "descending");
@@ -107,48 +112,17 @@ export class SortedTable {
       this.changed({ sort: column === by && !turned ? `-${column.key}` : column.key });
       document.getElementById(button.id)?.focus();
     });
-    head.append(button);
     return head;
-  }
-
-  fill() {
-    const left = this.rows.length - this.limit;
-    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
-    this.body.replaceChildren(...this.lines.values());
-    this.none.hidden = this.rows.length > 0;
-    this.table.hidden = this.rows.length === 0;
-    this.more.hidden = left <= 0;
-    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
   }
 
   /** @param {Row} row */
   line(row) {
-    const line = make("tr");
-    for (const column of this.columns) {
-      const cell = make("td", column.className);
-      cell.append(...column.cell(row));
-      line.append(cell);
-    }
-    return line;
-  }
-
-  /**
-   * The arrows go from row to row.
-   * @param {KeyboardEvent} event
-   */
-  walk(event) {
-    const row = event.target instanceof Element ? event.target.closest("tr") : null;
-    const down = event.key === "ArrowDown";
-    if (!row || (!down && event.key !== "ArrowUp")) return;
-    const button = buttonIn(down ? row.nextElementSibling : row.previousElementSibling);
-    if (!button) return;
-    event.preventDefault();
-    button.focus();
+    return filled("tr", "", ...this.columns.map((column) => filled("td", column.className, ...column.cell(row))));
   }
 }
 
 /**
- * A click anywhere in a row does what its name does; marking text does not.
+ * A click anywhere in a row acts like a click on its name, except when text is selected.
  * @param {Element} target
  */
 export function followRow(target) {
@@ -173,16 +147,10 @@ function buttonIn(row) {
 function sortRows(rows, by, turned) {
   const way = turned ? -1 : 1;
   const keyed = rows.map((row) => ({ row, value: by.value(row) }));
-  keyed.sort((a, b) => way * inOrderOf(a.value, b.value));
+  keyed.sort(({ value: a }, { value: b }) => {
+    return way * (typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b)));
+  });
   return keyed.map(({ row }) => row);
-}
-
-/**
- * @param {number | string} a
- * @param {number | string} b
- */
-function inOrderOf(a, b) {
-  return typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b));
 }
 
 /**

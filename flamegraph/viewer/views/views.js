@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * All views in one list. CONTRIBUTING: a new view is a module, a line here, its name in data/state.js, and its tab and
- * panel in page.html; what it has of the tools (graphs, a search) stands in controls/explorer.js.
- */
+/** All views in one list; README.md says what a new one needs. */
 
 import { make, part } from "../controls/dom.js";
 import { amounts, quantity } from "../data/format.js";

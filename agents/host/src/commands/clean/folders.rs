@@ -304,10 +304,7 @@ impl<'a> Base<'a> {
             return (State::Left, format!("no session holds it{also}"));
         }
         match sweep.ended.iter().any(|session| name.contains(session)) {
-            true => (
-                State::Left,
-                format!("an agent that is left over holds it{also}"),
-            ),
+            true => (State::Left, format!("a leftover agent holds it{also}")),
             false => used("a session holds it"),
         }
     }

@@ -1,4 +1,4 @@
-"""What a view shows, read and used as a reader does; and a run of three hosts whose shares are known."""
+"""Page objects: the views and controls of the page; and a run of three hosts whose shares are known."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def sorted_by(viewer: Viewer, id: str, key: str) -> str:
     )
 
 
-def lines(viewer: Viewer, share: float, depth: int) -> list[str]:
-    """A frame's tooltip."""
-    return viewer.hover(share, depth).splitlines()
+def name_at(viewer: Viewer, share: float, depth: int) -> str:
+    """The name that a frame's tooltip has."""
+    return viewer.hover(share, depth).splitlines()[0]
 
 
-def told(viewer: Viewer, share: float, depth: int) -> dict[str, str]:
+def tooltip(viewer: Viewer, share: float, depth: int) -> dict[str, str]:
     """A frame's tooltip: its name as "", and each of its lines."""
     viewer.hover(share, depth)
     cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
@@ -94,12 +94,21 @@ def box(viewer: Viewer, id: str) -> str:
     return str(viewer.element(f"{id}-input").get_attribute("value"))
 
 
-def choose(viewer: Viewer, id: str, typed: str, down: int) -> None:
-    """Types into a box and takes what is found, that many below the first."""
+def choose(viewer: Viewer, id: str, typed: str) -> None:
+    """Type into a box what finds an option, and take the first that is listed."""
     viewer.element(f"{id}-input").click()
     viewer.element(f"{id}-input").send_keys(Keys.CONTROL, "a")
-    viewer.element(f"{id}-input").send_keys(typed)
-    viewer.press(*[Keys.ARROW_DOWN] * down, Keys.ENTER)
+    viewer.element(f"{id}-input").send_keys(typed, Keys.ENTER)
+    viewer.until("return document.getElementById(arguments[0]).hidden", f"{id}-list")
+
+
+def listed_options(viewer: Viewer, id: str) -> list[str]:
+    """The names that the open list of a box shows; it is closed again."""
+    viewer.element(f"{id}-input").click()
+    options = viewer.driver.find_elements(By.CSS_SELECTOR, f"#{id}-list .option bdi")
+    names = [option.get_attribute("textContent") or "" for option in options]
+    viewer.press(Keys.ESCAPE)
+    return names
 
 
 def is_match(color: list[int]) -> bool:
