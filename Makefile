@@ -116,7 +116,6 @@ bench: build test-prerequisites ## measure what README promises; writes build/be
 
 FUZZ_SECONDS ?= 60
 test-fuzz: build nightly-prerequisites ## nightly: fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
-	cargo test --locked --quiet --package flamegraph --test perf_data -- --ignored
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 CHAOS_RUNS ?= 200
@@ -149,22 +148,22 @@ test-wheel: dist ## nightly: the wheel in an empty environment profiles a job
 	$(PYTEST) -m nightly tests/wheel
 
 lab-up: build test-prerequisites ## bring the lab's hosts up and leave them up
-	$(BIN)/python -m tests.lab.hosts up
+	$(BIN)/python -m tests.lab hosts up
 
 lab-down: ## take the lab's hosts down
-	$(BIN)/python -m tests.lab.hosts down
+	$(BIN)/python -m tests.lab hosts down
 
 lab-yarn: build test-prerequisites ## bring up a YARN cluster on lab hosts, for people to play with
-	$(BIN)/python -m tests.lab.yarn.cluster up
+	$(BIN)/python -m tests.lab yarn up
 
 lab-yarn-down: ## take it down
-	$(BIN)/python -m tests.lab.yarn.cluster down
+	$(BIN)/python -m tests.lab yarn down
 
 lab-k8s: build test-prerequisites ## bring up a Kubernetes cluster on lab hosts; the first time builds it, some minutes
-	$(BIN)/python -m tests.lab.k8s up
+	$(BIN)/python -m tests.lab k8s up
 
 lab-k8s-down: ## take it down
-	$(BIN)/python -m tests.lab.k8s down
+	$(BIN)/python -m tests.lab k8s down
 
 clean: ## remove what was built in this checkout (the cache outside stays)
 	rm -rf $(VENV) build dist target hprofiler/_data hprofiler/_flamegraph*.so *.egg-info

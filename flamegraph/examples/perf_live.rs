@@ -1,19 +1,18 @@
-//! Folds what `perf record -o -` wrote, read as a stream: `perf_live FILE EVENT COLUMNS [PID [MAP]]`.
+//! Folds what `perf record -o -` wrote, read as a stream: `perf_live FILE EVENT COLUMNS [PID]`.
 //!
 //! Writes the stacks of the last column, annotated, and to standard error what else is known. COLUMNS is `cpu`,
-//! `count` or `off-cpu`; MAP is a map of the process's code, binary or text.
+//! `count` or `off-cpu`.
 
 use std::error::Error;
 use std::fs::File;
-use std::io::Read;
 
-use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted};
+use flamegraph::perf_data::{Counted, Finish, JitMaps, Live, LiveLimits, Wanted};
 use flamegraph::SymbolOptions;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, event, counted, rest @ ..] = &arguments[..] else {
-        return Err("usage: perf_live FILE EVENT cpu|count|off-cpu [PID [MAP]]".into());
+        return Err("usage: perf_live FILE EVENT cpu|count|off-cpu [PID]".into());
     };
     let counted = match counted.as_str() {
         "cpu" => Counted::CpuTime,
@@ -27,17 +26,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         counted,
     };
     let pid = rest.first().map(|pid| pid.parse()).transpose()?;
-    let mut jit = JitMaps::new();
-    if let (Some(pid), Some(map)) = (pid, rest.get(1)) {
-        jit.insert(pid, jit_map(map)?);
-    }
     let mut live = Live::new(vec![wanted], LiveLimits::default());
     live.read(File::open(path)?)?;
     let symbols = SymbolOptions::default();
     let finish = Finish {
         pid,
         symbols: &symbols,
-        jit: &jit,
+        jit: &JitMaps::new(),
         cpu_nanoseconds: None,
     };
     let recorded = live.finish(&finish)?;
@@ -56,14 +51,4 @@ fn main() -> Result<(), Box<dyn Error>> {
             .write_folded(&mut std::io::stdout().lock(), last, true)?;
     }
     Ok(())
-}
-
-fn jit_map(path: &str) -> Result<JitMap, Box<dyn Error>> {
-    let mut magic = [0; 8];
-    let is_binary = File::open(path)?.read(&mut magic)? == 8 && &magic == b"HPROFMAP";
-    let file = File::open(path)?;
-    Ok(match is_binary {
-        true => JitMap::binary(file)?,
-        false => JitMap::text(file)?,
-    })
 }

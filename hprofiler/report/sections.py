@@ -1,6 +1,6 @@
 """What the page says beside its pictures, ready for JSON: summaries of events, the run's ledger and facts.
 
-`flamegraph/viewer/FORMAT.md` describes the members; the viewer builds the page of them.
+`flamegraph/viewer/data/page.js` describes the members; the viewer builds the page from them.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def ledger_record(facts: RunFacts, problems: Sequence[Outcome]) -> Record:
     return {
         "samples": "cpu" in facts.events,
         "all_well": lead,
-        "fine": "hosts that were searched" if searched else "recordings without problems",
+        "fine": "hosts that were searched" if searched else "hosts and processes without problems",
         "lines": [_line_record(line) for line in lines],
     }
 

@@ -10,30 +10,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
-from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, viewer, yarn
+from tests.bench import clusters, core, one_jvm, viewer
 from tests.bench.commands import BenchError
-from tests.bench.table import Row, markdown, without_verdict
+from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
 
 BENCHES: dict[str, Callable[[], list[Row]]] = {
-    "help": start_up.rows,
-    "three-hosts": many_hosts.three_hosts,
-    "fifty-hosts": many_hosts.fifty_hosts,
-    "yarn": yarn.rows,
-    "kubernetes": kubernetes.rows,
+    "help": clusters.start_up,
+    "three-hosts": clusters.three_hosts,
+    "fifty-hosts": clusters.fifty_hosts,
+    "yarn": clusters.on_yarn,
+    "kubernetes": clusters.on_kubernetes,
     "agreement": one_jvm.agreement,
-    "engine-overhead": engines.overhead,
-    "engine-agent": engines.agent_cost,
-    "engine-latency": engines.latency,
-    "engine-unknown": engines.unknown_frames,
+    "engine-overhead": one_jvm.overhead,
+    "engine-agent": one_jvm.agent_cost,
+    "engine-latency": one_jvm.latency,
+    "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,
     "core-merge-many": core.merge_many,
     "core-folded": core.folded,
     "core-svg": core.svg,
     "core-wire": core.wire,
-    "core-perf-script": core_readers.perf_script,
-    "core-perf-data": core_readers.perf_data,
-    "core-jfr": core_readers.jfr,
+    "core-perf-script": core.perf_script,
+    "core-perf-data": core.perf_data,
+    "core-jfr": core.jfr,
     "viewer": viewer.rows,
 }
 
@@ -61,7 +61,7 @@ def main() -> int:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(table, encoding="utf-8")
     print(table)
-    untold = without_verdict(rows)
+    untold = [row.what for row in rows if row.promised and row.holds is None]
     if untold:
         print(f"without a verdict (not measured, or too noisy to tell): {', '.join(untold)}")
     return 0 if all(row.holds is not False for row in rows) else 1

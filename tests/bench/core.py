@@ -1,7 +1,8 @@
-"""The profile core beside its peers: merging a cluster, folded text, one picture, the size on the wire.
+"""The profile core beside its peers: merging a cluster, folded text, one picture, the wire, and readers.
 
 Sizes are those of the promises; HPROFILER_BENCH_HOSTS (20) and HPROFILER_BENCH_ROUNDS (3) make it smaller or
-more certain. Times are of whole commands, start-up included; memory is the largest process's peak.
+more certain. Times are of whole commands, start-up included; memory is the largest process's peak. "Core" is
+the work alone, inside a process that runs already: ours in Python's, jfr-converter in a JVM that has done it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import shlex
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.bench import core_cluster
-from tests.bench.commands import COMMAND, Measured, measure
+from hprofiler._flamegraph import Profile
+from tests.bench import core_cluster, core_recordings
+from tests.bench.commands import COMMAND, Measured, in_turns
 from tests.bench.core_cluster import STACKS
 from tests.bench.table import Row
+from tests.exact import jfr_recordings
 from tests.exact.peers import inferno
 
 HOSTS = int(os.environ.get("HPROFILER_BENCH_HOSTS", "20"))
@@ -27,24 +30,37 @@ MANY = 5
 NANOSECONDS_A_SAMPLE = 10_012_345.678
 FLAMEGRAPH_PL = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 PROGRAM = [COMMAND[0], "-m", "tests.bench.core_program"]
+WARM_UPS = 10
+Command = Sequence[str]
+
+
+def compare(
+    what: str, ours: Command, peers: Mapping[str, tuple[Command, float]]
+) -> tuple[Row, Measured, list[Measured]]:
+    """A row: ours beside peers, each of which must take at least so many times as long."""
+    commands = {"ours": ours, **{name: command for name, (command, _) in peers.items()}}
+    runs = in_turns(commands, ROUNDS)
+    mine, theirs = runs.pop("ours"), list(runs.values())
+    ratios = {name: run.seconds / mine.seconds for name, run in runs.items()}
+    parts = [
+        f"{name} {run.seconds:.2f} s: {ratios[name]:.1f} × "
+        f"({run.cpu_seconds / mine.cpu_seconds:.1f} × the CPU time)"
+        for name, run in runs.items()
+    ]
+    promised = ", ".join(f"{least:g} × faster than {name}" for name, (_, least) in peers.items())
+    holds = all(ratios[name] >= least for name, (_, least) in peers.items())
+    return Row(what, f"{mine.seconds:.2f} s; {', '.join(parts)}", promised, holds), mine, theirs
 
 
 def merge() -> list[Row]:
     """Hosts' pprof files to a cluster's picture, profile and page, beside their text through inferno."""
     profiles, texts = core_cluster.messages(HOSTS), core_cluster.texts(HOSTS)
+    what = f"{HOSTS} hosts' pprof → cluster SVG + pprof + viewer data"
     with tempfile.TemporaryDirectory() as folder:
-        runs = in_turns({"ours": [*PROGRAM, folder, *map(str, profiles)], "inferno": _piped(texts)})
-    ours, peer = runs["ours"], runs["inferno"]
+        peers = {"cat and inferno-flamegraph": (_piped(texts), 10)}
+        row, ours, (peer,) = compare(what, [*PROGRAM, "report", folder, *map(str, profiles)], peers)
     memory = ours.peak_bytes / peer.peak_bytes
-    return [
-        Row(
-            f"{HOSTS} hosts' pprof → cluster SVG + pprof + viewer data",
-            beside(ours, {"cat and inferno-flamegraph": peer}),
-            "10 × faster",
-            peer.seconds / ours.seconds >= 10,
-        ),
-        Row("the same: memory", f"{memory:.2f} × inferno's", "a quarter", memory <= 0.25),
-    ]
+    return [row, Row("the same: memory", f"{memory:.2f} × inferno's", "a quarter", memory <= 0.25)]
 
 
 def merge_many() -> list[Row]:
@@ -52,20 +68,16 @@ def merge_many() -> list[Row]:
     counts = [HOSTS, MANY * HOSTS]
     profiles = core_cluster.messages(counts[-1])
     with tempfile.TemporaryDirectory() as folder:
-        runs = in_turns({str(n): [*PROGRAM, folder, *map(str, profiles[:n])] for n in counts})
-    few, many = (runs[str(count)] for count in counts)
+        commands = {str(n): [*PROGRAM, "report", folder, *map(str, profiles[:n])] for n in counts}
+        few, many = in_turns(commands, ROUNDS).values()
     stacks = [STACKS // 2 * (1 + count) for count in counts]
     growth, distinct = many.seconds / few.seconds, stacks[1] / stacks[0]
     measured = f"{many.seconds:.2f} s, {growth:.1f} × the time of {HOSTS} for {distinct:.1f} × the stacks"
     memory = f"{many.peak_bytes / 2**20:.0f} MiB ({HOSTS} hosts: {few.peak_bytes / 2**20:.0f} MiB)"
+    what = f"{counts[1]} hosts, the same"
     return [
-        Row(
-            f"{counts[1]} hosts, the same: time",
-            measured,
-            "grows with distinct stacks",
-            growth < 1.25 * distinct,
-        ),
-        Row(f"{counts[1]} hosts, the same: memory", memory, "under 1 GB", many.peak_bytes < 10**9),
+        Row(f"{what}: time", measured, "grows with distinct stacks", growth < 1.25 * distinct),
+        Row(f"{what}: memory", memory, "under 1 GB", many.peak_bytes < 10**9),
     ]
 
 
@@ -73,103 +85,101 @@ def folded() -> list[Row]:
     """Hosts' folded text to one picture."""
     texts = core_cluster.texts(HOSTS)
     size = sum(path.stat().st_size for path in texts)
-    runs = in_turns({"ours": _convert(texts), "inferno": _piped(texts)})
-    return [
-        Row(
-            f"{HOSTS} hosts' folded text ({size / 1e9:.1f} GB) → cluster SVG",
-            beside(runs["ours"], {"cat and inferno-flamegraph": runs["inferno"]}),
-            "2 × faster",
-            runs["inferno"].seconds / runs["ours"].seconds >= 2,
-        )
-    ]
+    what = f"{HOSTS} hosts' folded text ({size / 1e9:.1f} GB) → cluster SVG"
+    peers = {"cat and inferno-flamegraph": (_piped(texts), 2)}
+    return [compare(what, _convert(texts, "picture.svg"), peers)[0]]
 
 
 def svg() -> list[Row]:
-    """One large text to one picture, its lines in order and shuffled."""
+    """One large text to one picture."""
     text = core_cluster.texts(1, 2 * STACKS)[0]
-    size = text.stat().st_size
-    commands = {
-        "ours": _convert([text]),
-        "inferno": [str(inferno("inferno-flamegraph")), str(text)],
-        "perl": ["perl", str(FLAMEGRAPH_PL), str(text)],
+    peers: dict[str, tuple[Command, float]] = {
+        "inferno-flamegraph": ([str(inferno("inferno-flamegraph")), str(text)], 1.5),
+        "flamegraph.pl": (["perl", str(FLAMEGRAPH_PL), str(text)], 15),
     }
-    runs = in_turns(commands)
-    ours, peers = runs["ours"], {"inferno-flamegraph": runs["inferno"], "flamegraph.pl": runs["perl"]}
-    faster = [peer.seconds / ours.seconds for peer in peers.values()]
-    return [
-        Row(
-            f"one folded file ({size / 1e6:.0f} MB) → SVG",
-            beside(ours, peers),
-            "1.5 × faster than inferno, 15 × than flamegraph.pl",
-            faster[0] >= 1.5 and faster[1] >= 15,
-        )
-    ]
+    return [compare(f"one folded file ({_megabytes(text)}) → SVG", _convert([text], "picture.svg"), peers)[0]]
 
 
 def wire() -> list[Row]:
     """What crosses the network for one host, beside its folded text compressed."""
     text, pprof = core_cluster.texts(1)[0], core_cluster.messages(1)[0].stat().st_size
-    sent = len(_as_sent(text))
-    zstd = {level: _zstd(text, level) for level in (3, 19)}
+
+    def two_counts(line: bytes) -> bytes:
+        """Samples, and nanoseconds scaled to measured CPU time, as the agent does after a timer."""
+        stack, _, count = line.rpartition(b" ")
+        return b"%s %d %d" % (stack, int(count), round(int(count) * NANOSECONDS_A_SAMPLE))
+
+    profile = Profile.from_bytes(b"\n".join(map(two_counts, text.read_bytes().splitlines())))
+    out = io.BytesIO()
+    labels = {"host": "worker-001.example.com", "pid": "12345", "process": "executor 1"}
+    profile.with_labels(labels).write(out, "compact")
+    sent = len(out.getvalue())
+    zstd = {}
+    for level in (3, 19):
+        command = ["zstd", f"-{level}", "-c", str(text)]
+        zstd[level] = len(subprocess.run(command, check=True, capture_output=True).stdout)
     what = f"compact profile as sent ({STACKS:,} stacks, samples and CPU time), beside folded text (samples)"
     measured = f"{sent / 1e3:.0f} kB, " + ", ".join(
         f"{sent / size:.3f} × zstd -{level} ({size / 1e3:.0f} kB)" for level, size in zstd.items()
     )
-    ratio = f"{pprof / 1e3:.0f} kB, {pprof / zstd[3]:.3f} × zstd -3"
     return [
         Row(what, measured, "under a fifth of zstd", sent / zstd[3] < 0.2),
-        Row("pprof of the samples", ratio, "", None),
+        Row("pprof of the samples", f"{pprof / 1e3:.0f} kB, {pprof / zstd[3]:.3f} × zstd -3", "", None),
     ]
 
 
-def _as_sent(text: Path) -> bytes:
-    """The bytes the agent sends of these stacks: samples, and what they stand for in nanoseconds.
-
-    The second column is scaled to measured CPU time, as the agent does where a timer took the samples.
-    """
-    from hprofiler._flamegraph import Profile
-
-    def two_counts(line: bytes) -> bytes:
-        stack, _, count = line.rpartition(b" ")
-        return b"%s %d %d" % (stack, int(count), round(int(count) * NANOSECONDS_A_SAMPLE))
-
-    lines = text.read_bytes().splitlines()
-    profile = Profile.from_bytes(b"\n".join(map(two_counts, lines)))
-    labels = {"host": "worker-001.example.com", "pid": "12345", "process": "executor 1"}
-    out = io.BytesIO()
-    profile.with_labels(labels).write(out, "compact")
-    return out.getvalue()
-
-
-def _zstd(text: Path, level: int) -> int:
-    command = ["zstd", f"-{level}", "-c", str(text)]
-    return len(subprocess.run(command, check=True, capture_output=True).stdout)
-
-
-def in_turns(commands: dict[str, Sequence[str]]) -> dict[str, Measured]:
-    """Runs commands in turns, once to warm up; the median of each figure."""
-    runs: dict[str, list[Measured]] = {name: [] for name in commands}
-    for turn in range(ROUNDS + 1):
-        for name, command in commands.items():
-            measured = measure(command)
-            if turn:
-                runs[name].append(measured)
-    return {name: _median(measured) for name, measured in runs.items()}
-
-
-def _median(runs: Sequence[Measured]) -> Measured:
-    def middle(figure: Callable[[Measured], float]) -> float:
-        return statistics.median(map(figure, runs))
-
-    return Measured(
-        middle(lambda run: run.seconds),
-        int(middle(lambda run: run.peak_bytes)),
-        middle(lambda run: run.cpu_seconds),
+def perf_script() -> list[Row]:
+    """The text that `perf script` prints of a recording."""
+    script = core_recordings.perf_script(core_recordings.perf_data())
+    collapse = ["sh", "-c", f"{inferno('inferno-collapse-perf')} --all {script} > stacks.folded"]
+    what, ours = (
+        f"perf script text ({_megabytes(script)}) → folded",
+        _convert([script], "stacks.folded", "--all"),
     )
+    return [compare(what, ours, {"inferno-collapse-perf": (collapse, 1)})[0]]
 
 
-def _convert(texts: Sequence[Path]) -> list[str]:
-    return [*COMMAND, "convert", *map(str, texts), "-o", "picture.svg"]
+def perf_data() -> list[Row]:
+    """A perf.data file, which the peers can only read as text; what is inlined is looked for, too."""
+    recording = core_recordings.perf_data()
+    text = core_recordings.perf_script(recording)
+    peers = (
+        f"perf script -i {recording} 2>/dev/null | {inferno('inferno-collapse-perf')} --all > stacks.folded"
+    )
+    with text.open("rb") as lines:
+        samples = sum(line == b"\n" for line in lines)  # an empty line stands behind each
+    what = f"perf.data ({samples:,} Java samples, {_megabytes(recording)}) → folded, command"
+    ours, name = (
+        _convert([recording], "stacks.folded", "--all"),
+        f"perf script ({_megabytes(text)}) and inferno",
+    )
+    with core_recordings.perf_map(recording):
+        row, _, (peer,) = compare(what, ours, {name: (["sh", "-c", peers], 5)})
+        core = _inside([*PROGRAM, "read", str(ROUNDS), str(recording), "kernel", "jit"])
+    faster = peer.seconds / core
+    return [row, Row("the same, core", f"{core:.3f} s: {faster:.1f} ×", "10 × faster", faster >= 10)]
+
+
+def jfr() -> list[Row]:
+    """async-profiler's recording; its converter with a JVM's start, and warm."""
+    recording = core_recordings.jfr()
+    jar = jfr_recordings.artifact(jfr_recordings.CONVERTER)
+    options = ["--cpu", "-o", "collapsed", str(recording)]
+    theirs = ["java", "-jar", str(jar), *options, "stacks.folded"]
+    what = f"JFR ({_megabytes(recording)}) → folded, cpu, command"
+    ours = _convert([recording], "stacks.folded", "--value", "samples")
+    row, _, _ = compare(what, ours, {"jfr-converter 4.2": (theirs, 3)})
+    core = _inside([*PROGRAM, "read", str(ROUNDS), str(recording)])
+    places, rounds = f"{jar}:{core_recordings.classes()}", [str(WARM_UPS), str(ROUNDS)]
+    warm = _inside(["java", "-cp", places, "ConvertTimes", *rounds, *options, "/dev/null"])
+    measured = (
+        f"{core:.3f} s; jfr-converter in a JVM warmed up {WARM_UPS} × {warm:.3f} s: {warm / core:.1f} ×"
+    )
+    return [row, Row("the same, core", measured, "1.5 × faster", warm / core >= 1.5)]
+
+
+def _convert(sources: Sequence[Path], output: str, *options: str) -> list[str]:
+    return [*COMMAND, "convert", *map(str, sources), *options, "-o", output]
 
 
 def _piped(texts: Sequence[Path]) -> list[str]:
@@ -178,11 +188,11 @@ def _piped(texts: Sequence[Path]) -> list[str]:
     return ["sh", "-c", f"cat {files} | {inferno('inferno-flamegraph')} > picture.svg"]
 
 
-def beside(ours: Measured, peers: dict[str, Measured]) -> str:
-    """Ours, and for each peer how much longer it takes; by CPU time in brackets."""
-    parts = [
-        f"{name} {peer.seconds:.2f} s: {peer.seconds / ours.seconds:.1f} × "
-        f"({peer.cpu_seconds / ours.cpu_seconds:.1f} × the CPU time)"
-        for name, peer in peers.items()
-    ]
-    return f"{ours.seconds:.2f} s; {', '.join(parts)}"
+def _inside(command: Command) -> float:
+    """The median of the seconds that a program prints."""
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return statistics.median(map(float, printed.split()))
+
+
+def _megabytes(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.0f} MB"

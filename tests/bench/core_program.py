@@ -1,11 +1,14 @@
-"""What a report does with the core, as a program to measure: profiles → cluster SVG, pprof, viewer data.
+"""What the core does, as programs to measure.
 
-python -m tests.bench.core_program FOLDER PROFILE...
+python -m tests.bench.core_program report FOLDER PROFILE...      profiles → cluster SVG, pprof, viewer data
+python -m tests.bench.core_program read ROUNDS FILE [OPTION...]  prints each round's seconds
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +17,7 @@ from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.cli import memory
 
 
-def main(folder: Path, profiles: list[str]) -> None:
+def report(folder: Path, profiles: list[str]) -> None:
     memory.keep()  # as every command does
     merged = Profile.open(profiles)
 
@@ -33,5 +36,15 @@ def main(folder: Path, profiles: list[str]) -> None:
             done.result()
 
 
+def read(rounds: int, path: str, options: list[str]) -> None:
+    """Read a file and write folded text to nowhere, once to warm up."""
+    for turn in range(rounds + 1):
+        begin = time.perf_counter()
+        Profile.open(path, **dict.fromkeys(options, True)).write(os.devnull, format="folded")
+        if turn:
+            print(time.perf_counter() - begin)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    verb, first, *rest = sys.argv[1:]
+    report(Path(first), rest) if verb == "report" else read(int(first), rest[0], rest[1:])

@@ -1,30 +1,62 @@
-"""What profiling costs one busy JVM, and whether it tells the truth: beside async-profiler by hand."""
+"""What profiling costs one busy JVM and its host, and whether it agrees with async-profiler by hand."""
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.commands import COMMAND, BenchError, measure, start
+from hprofiler import Profile
+from tests.bench.commands import COMMAND, Run, running
 from tests.bench.cost import percent_lost, verdict
-from tests.bench.table import Row
-from tests.burners.burner import Burner
+from tests.bench.table import Row, under
+from tests.burners.burner import Burner, Program
+from tests.burners.counting import Truth
 from tests.lab import attach, procs
 
+ENGINES = ("async-profiler", "perf")
 FREQUENCY = 300
+FRAME_POINTER = "-XX:+PreserveFramePointer"
+THREADS = 8
 WINDOW = 2.0
 PAIRS = 32
 """Even: as many begin with the profiler as without."""
 TRUTH_SECONDS = 10
 TRUTH_ROUNDS = 3
 HOTTEST = 5
+
+
+@contextmanager
+def recording(
+    jvm: Program, seconds: float, options: Sequence[str] = (), frequency: int = FREQUENCY
+) -> Iterator[tuple[Run, Path]]:
+    """A run on this machine that records already, and its folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "run"
+        words = f"-f {frequency} -t {seconds} -j pid:{jvm.outer.pid} -o {folder}".split()
+        with running([*COMMAND, *words, *options]) as run:
+            run.wait_until_recording()
+            yield run, folder
+
+
+@contextmanager
+def ended(jvm: Program) -> Iterator[Program]:
+    """It ends with the block."""
+    try:
+        yield jvm
+    finally:
+        jvm.kill()
+
+
+# What a busy JVM loses
 
 
 @dataclass(frozen=True)
@@ -35,23 +67,29 @@ class Rate:
     by_cpu: float
 
 
-Pair = tuple[Rate, Rate]
+Pairs = list[tuple[Rate, Rate]]
 
 
-def throughput_lost(
-    what: str, promised: float, options: Sequence[str] = (), flags: Sequence[str] = ()
-) -> Row:
-    """Rounds with the profiler on and off in many short pairs, each the other way round than the one before.
+def overhead() -> list[Row]:
+    """Rounds with the profiler on and off in many short pairs, each in the opposite order."""
+    what = f"at {FREQUENCY} Hz"
+    return [
+        _lost(f"throughput lost to cpu {what}", 2),
+        _lost(f"throughput lost to cpu, alloc and lock {what}", 4, ["-e", "cpu,alloc,lock"]),
+        _lost(f"throughput lost to perf {what}", 2, ["--engine", "perf"], [FRAME_POINTER]),
+    ]
 
-    `options` are hprofiler's, `flags` the JVM's, `promised` is in percent.
 
-    Whoever else runs on the machine moves the wall-clock figure by far more than 2 %. So the verdict is on
-    what is ours for sure: work done for each second of CPU time the JVM got, and the CPU time that hprofiler
-    itself took away. Two windows without the profiler follow each other between pairs: what they seem to
-    lose is how far the comparison itself can be trusted.
+def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequence[str] = ()) -> Row:
+    """`options` are hprofiler's, `flags` the JVM's, `promised` is in percent.
+
+    Others on the machine move the wall-clock figure by far more than 2 %. So the verdict is on what is ours
+    for sure: work done for each second of CPU time the JVM got, and the CPU time that hprofiler took. Two
+    windows without the profiler follow each other between pairs: what they seem to lose shows how far the
+    comparison can be trusted.
     """
     own: list[float] = []
-    with _busy_jvm(flags) as jvm:
+    with ended(Burner("mixed", options=flags)) as jvm:
         _profiled_rate(jvm, own, options)
         own.clear()
         pairs, beside = _pairs(jvm, own, options)
@@ -64,14 +102,14 @@ def throughput_lost(
         f"{lost} of a CPU second's rounds (off beside off: {noise}) and {taken:.1f} % of a CPU "
         f"for hprofiler itself; by wall clock {lost_wall}; {len(pairs)} pairs"
     )
-    told = measured if holds is not None else f"too noisy to tell: {measured}"
-    return Row(what, told, f"under {promised:g} %", holds)
+    words = measured if holds is not None else f"too noisy to tell: {measured}"
+    return Row(what, words, f"under {promised:g} %", holds)
 
 
-def _pairs(jvm: Burner, own: list[float], options: Sequence[str]) -> tuple[list[Pair], list[Pair]]:
+def _pairs(jvm: Burner, own: list[float], options: Sequence[str]) -> tuple[Pairs, Pairs]:
     """Pairs of off and on: off, on, on, off, …; and those of off and off where one pair follows another."""
-    pairs: list[Pair] = []
-    beside: list[Pair] = []
+    pairs: Pairs = []
+    beside: Pairs = []
     for turn in range(PAIRS):
         if turn % 2:
             on = _profiled_rate(jvm, own, options)
@@ -83,32 +121,6 @@ def _pairs(jvm: Burner, own: list[float], options: Sequence[str]) -> tuple[list[
             on = _profiled_rate(jvm, own, options)
         pairs.append((off, on))
     return pairs, beside
-
-
-def agreement() -> list[Row]:
-    """Shares of the five methods async-profiler by hand finds hottest, beside those of the run folder."""
-    with _busy_jvm() as jvm:
-        ours: Counter[str] = Counter()
-        by_hand: Counter[str] = Counter()
-        for _ in range(TRUTH_ROUNDS):
-            ours.update(_by_hprofiler(jvm))
-            by_hand.update(_by_hand(jvm))
-    pairs = [
-        (method, _share(ours, method), _share(by_hand, method)) for method, _ in by_hand.most_common(HOTTEST)
-    ]
-    worst = max(abs(mine - other) for _, mine, other in pairs)
-    listed = ", ".join(f"{method} {mine:.1f}/{other:.1f}" for method, mine, other in pairs)
-    measured = f"{worst:.1f} points at most ({listed} %)"
-    return [Row("five hottest methods beside async-profiler by hand", measured, "3 points", worst <= 3)]
-
-
-@contextmanager
-def _busy_jvm(flags: Sequence[str] = ()) -> Iterator[Burner]:
-    burner = Burner("mixed", options=flags)
-    try:
-        yield burner
-    finally:
-        burner.kill()
 
 
 def _rate(jvm: Burner) -> Rate:
@@ -124,51 +136,42 @@ def _nanos_of(pid: int) -> int:
     return sum(int(thread.read_text().split()[0]) for thread in threads)
 
 
-def _profiled_rate(jvm: Burner, own: list[float], options: Sequence[str] = ()) -> Rate:
-    """The same while hprofiler records, from the moment it says so; its own CPU share is added to `own`."""
-    with _recording(jvm, WINDOW + 1, options) as (run, pid):
-        procs.wait_for("the recording to begin", lambda: b": recording" in (run / "said").read_bytes(), 30)
-        before, begin = _cpu_of(pid), time.monotonic()
+def _profiled_rate(jvm: Burner, own: list[float], options: Sequence[str]) -> Rate:
+    """The same while hprofiler records; its own CPU share is added to `own`."""
+    with recording(jvm, WINDOW + 1, options) as (run, _):
+        before, begin = run.cpu(), time.monotonic()
         rate = _rate(jvm)
-        own.append((_cpu_of(pid) - before) / (time.monotonic() - begin))
+        own.append((run.cpu() - before) / (time.monotonic() - begin))
+        run.result()
         return rate
 
 
-def _cpu_of(pid: int) -> float:
-    return sum(map(procs.cpu_seconds, procs.family(pid)))
+# Whether it tells the truth
 
 
-@contextmanager
-def _recording(jvm: Burner, seconds: float, extra: Sequence[str] = ()) -> Iterator[tuple[Path, int]]:
-    """A run on this machine under way, waited for at the end of the block. Yields its folder and pid."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        options = [
-            "-f",
-            str(FREQUENCY),
-            "-t",
-            str(seconds),
-            "-j",
-            f"pid:{jvm.pid}",
-            "-o",
-            str(folder / "run"),
-            *extra,
-        ]
-        with (folder / "said").open("wb") as said:
-            process = start([*COMMAND, *options], folder, said)
-        yield folder, process.pid
-        if process.wait(60):
-            raise BenchError(f"the run failed: {(folder / 'said').read_text()[-2000:]}")
+def agreement() -> list[Row]:
+    """Shares of the five methods async-profiler by hand finds hottest, beside those of the run folder."""
+    ours: Counter[str] = Counter()
+    by_hand: Counter[str] = Counter()
+    with ended(Burner("mixed")) as jvm:
+        for _ in range(TRUTH_ROUNDS):
+            with recording(jvm, TRUTH_SECONDS) as (run, folder):
+                run.result()
+                ours += _self_counts((folder / "cluster/cpu.folded").read_text())
+            by_hand += _by_hand(jvm)
+
+    def share(counts: Counter[str], method: str) -> float:
+        return 100 * counts[method] / max(1, counts.total())
+
+    hottest = [method for method, _ in by_hand.most_common(HOTTEST)]
+    pairs = [(method, share(ours, method), share(by_hand, method)) for method in hottest]
+    worst = max(abs(mine - other) for _, mine, other in pairs)
+    listed = ", ".join(f"{method} {mine:.1f}/{other:.1f}" for method, mine, other in pairs)
+    measured = f"{worst:.1f} points at most ({listed} %)"
+    return [Row("five hottest methods beside async-profiler by hand", measured, "3 points", worst <= 3)]
 
 
-def _by_hprofiler(jvm: Burner) -> dict[str, int]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "run"
-        measure([*COMMAND, *f"-f {FREQUENCY} -t {TRUTH_SECONDS} -j pid:{jvm.pid} -o {folder}".split()])
-        return _self_counts((folder / "cluster/cpu.folded").read_text())
-
-
-def _by_hand(jvm: Burner) -> dict[str, int]:
+def _by_hand(jvm: Program) -> Counter[str]:
     """Through the library hprofiler left mapped: a second copy would be a second profiler in the JVM."""
     (library,) = attach.profiler_libraries(jvm.outer.pid)
     attach.execute(jvm.outer.pid, "load", library, "true", f"start,event=cpu,interval={10**9 // FREQUENCY}")
@@ -178,7 +181,7 @@ def _by_hand(jvm: Burner) -> dict[str, int]:
         return _self_counts(Path(folded.name).read_text())
 
 
-def _self_counts(folded: str) -> dict[str, int]:
+def _self_counts(folded: str) -> Counter[str]:
     """Samples by leaf method; names as `java.util.HashMap.put`, without tier."""
     counts: Counter[str] = Counter()
     for line in folded.splitlines():
@@ -188,5 +191,103 @@ def _self_counts(folded: str) -> dict[str, int]:
     return counts
 
 
-def _share(counts: Counter[str], method: str) -> float:
-    return 100 * counts[method] / max(1, sum(counts.values()))
+# What the agent takes, and how long a profile takes
+
+
+class Peaks:
+    """The peak memory, in bytes, of the agent and the perf of a run, while it is watched."""
+
+    def __init__(self, run: Run) -> None:
+        self.of: Counter[str] = Counter()
+        self._run = run
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.02):
+            for pid in procs.family(self._run.process.pid)[1:]:
+                with suppress(OSError, KeyError):  # it has ended
+                    program = Path(f"/proc/{pid}/exe").readlink().name
+                    kind = "agent" if "agent" in program else program.partition("_")[0]
+                    self.of[kind] = max(self.of[kind], 1024 * int(procs.status(pid)["VmHWM"][0]))
+
+
+@contextmanager
+def _busy(engine: str, frequency: int, seconds: int) -> Iterator[tuple[Run, Path, Peaks]]:
+    """A recording of a JVM with busy threads."""
+    with (
+        ended(Truth(f"busy={THREADS}", options=[FRAME_POINTER])) as jvm,
+        recording(jvm, seconds, ["--engine", engine], frequency) as (run, folder),
+    ):
+        peaks = Peaks(run)
+        try:
+            yield run, folder, peaks
+        finally:
+            peaks.end()
+
+
+def agent_cost() -> list[Row]:
+    """The agent, and the perf it runs, while busy threads are sampled."""
+    return [row for engine in ENGINES for row in _agent_cost(engine, 20)]
+
+
+def _agent_cost(engine: str, seconds: int) -> list[Row]:
+    with _busy(engine, FREQUENCY, seconds) as (run, _, peaks):
+        before, begin = run.cpu(1), time.monotonic()
+        time.sleep(seconds - 2)  # what is measured is sampling, not its begin and end
+        percent = 100 * (run.cpu(1) - before) / (time.monotonic() - begin)
+        run.result()
+    memory = ", ".join(
+        f"{name} {peaks.of[name] / 1e6:.0f} MB" for name in ("agent", "perf") if peaks.of[name]
+    )
+    what = f"{THREADS} threads at {FREQUENCY} Hz by {engine}"
+    small = peaks.of["agent"] < 100e6
+    return [
+        Row(f"agent's memory, {what}", f"{memory} at most", "agent under 100 MB", small),
+        Row(f"agent's CPU time, {what}", f"{percent:.2f} % of a core", "under 3 %", percent < 3),
+    ]
+
+
+def latency() -> list[Row]:
+    """From the end of sampling until the profile is in the run folder."""
+    return [_latency(engine, 60) for engine in ENGINES]
+
+
+def _latency(engine: str, lasts: int) -> Row:
+    """As many samples as 8 threads on 8 CPUs have, whatever this machine has."""
+    raised = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
+    with _busy(engine, raised, lasts) as (run, folder, peaks):
+        time.sleep(lasts)
+        end = time.monotonic()
+        path = procs.wait_for("the profile", lambda: next(folder.glob("hosts/*/*/cpu.pb.gz"), None))
+        seconds = time.monotonic() - end
+        run.result()
+        profile = Profile.open(path)
+    more = (
+        f"for {profile.total('samples'):,} samples of {len(profile.paths()):,} stacks, "
+        f"agent's peak {peaks.of['agent'] / 1e6:.0f} MB"
+    )
+    what = f"end of sampling to profile, {lasts} s × {FREQUENCY} Hz × {THREADS} threads by {engine}"
+    return under(1, what, seconds, more)
+
+
+def unknown_frames() -> list[Row]:
+    """perf's frames without a name in a JVM that keeps frame pointers; each as often as it was seen.
+
+    That is `[unknown]` and what has no more than its file's name, `[libz.so.1]`.
+    """
+    with _busy("perf", FREQUENCY, 15) as (run, folder, _):
+        run.result()
+        profile = Profile.open(next(folder.glob("hosts/*/*/cpu.pb.gz")))
+    seen: Counter[bool] = Counter()
+    for stack in profile.paths(annotate=False):
+        for frame in stack.frames:
+            seen[frame.startswith("[")] += stack.values[0]
+    percent = 100 * seen[True] / max(1, seen.total())
+    measured = f"{percent:.2f} % of {seen.total():,} frames"
+    return [Row(f"unknown frames of perf with {FRAME_POINTER}", measured, "under 2 %", percent < 2)]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import Agent, at, leftovers, of_pid
-from tests.contract.conftest import OTHER_USER, as_user, is_profiled, perf_at_work, still
+from tests.contract.conftest import OTHER_USER, as_user, is_profiled, still
 from tests.lab import procs
 from tests.lab.procs import wait_for
 
@@ -94,13 +94,6 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, new_agent,
     wait_for("nothing of it", lambda: not leftovers())
 
 
-def test_an_agent_that_lives_goes_on(another_version, agent):
-    other = another_version(lease=30)
-    assert of_pid(agent.leftovers(), other.process.pid)["agent"]["state"] == "used"
-    assert other.process.pid not in agent.clean()["ended"]
-    assert other.bye() == 0
-
-
 def test_jvms_that_a_user_may_not_look_into_are_counted(new_agent, burn):
     burn()
     cleaner = new_agent(user=OTHER_USER)
@@ -159,20 +152,6 @@ def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(new_agent):
         assert cleaner.clean()["ended"] == [orphan.pid]
         orphan.wait(procs.PATIENCE)
         assert somebodys.poll() is None
-
-
-@pytest.mark.nightly
-def test_a_perf_ends_with_its_agent_even_if_it_was_stopped(new_agent, agent, burn):
-    """Told by the kernel: there is nothing for `clean` to do."""
-    killed = new_agent()
-    killed.begin(burn(), engine="perf", duration=60)
-    perf = perf_at_work(killed)
-    family = [one for pid in (perf.pid, *procs.family(perf.pid)) if (one := procs.Identity.of(pid))]
-    perf.suspend()
-    assert not of_pid(agent.leftovers(), perf.pid), "what an agent that lives runs is its own"
-    killed.kill()
-    wait_for("the end of all of them", lambda: not any(one.alive() for one in family))
-    assert not agent.clean()["failed"] and not own_folders(agent.leftovers(), killed)
 
 
 # An agent that is killed while the JVM, which stands still, has yet to answer the start command.

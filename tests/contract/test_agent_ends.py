@@ -101,20 +101,6 @@ def test_a_broken_request_ends_the_session_cleanly(agent, burn):
     assert nothing_of_it(burner)
 
 
-def test_an_agent_that_is_killed_leaves_what_the_next_one_cleans(new_agent, burn):
-    burners, killed = [burn(), burn(user=OTHER_USER)], new_agent()
-    begin(killed, *burners)
-    killed.kill()
-    assert len(killed.folders()) == 2
-    cleaner = new_agent()
-    ready, refused = cleaner.prepare(*burners)
-    assert not ready and all("cleanup" in outcome["remedy"] for outcome in refused.values())
-    assert cleaner.bye() == 0
-    cleaned = new_agent().clean()
-    assert set(cleaned["stopped"]) >= {burner.outer.pid for burner in burners} and not cleaned["failed"]
-    assert nothing_of_it(*burners)
-
-
 def test_cleaning_lets_a_live_session_be(agent, new_agent, burn):
     burner = burn()
     begin(agent, burner)

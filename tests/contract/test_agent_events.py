@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.contract.agent_driver import as_burnt, good
 from tests.contract.conftest import OTHER_USER
-from tests.lab import attach
-from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -92,12 +88,6 @@ def test_intervals_that_were_asked_for(agent, burn, alloc, lock, wall):
     assert profile.total(1) == pytest.approx(intervals["wall"] * profile.total(0), rel=0.001)
 
 
-def test_one_event_that_counts_beside_others(agent, burn):
-    done = agent.record(burn(role="alloc"), events=["page-faults", "alloc"])
-    assert done.profile("page-faults").values == [("page-faults", "count")]
-    assert done.head("page-faults")["interval"] == 0 and good(done.outcome)
-
-
 def test_a_java_method(agent, burn):
     method = "Burner.warm"
     done = agent.record(burn(), events=[method, "wall"])
@@ -123,13 +113,6 @@ def test_what_jdk_8_cannot_do_is_left_out(agent, burn):
         assert "install the JDK's debug symbols" in done.outcome["remedy"]
 
 
-@pytest.mark.nightly
-def test_nothing_is_loaded_where_no_event_is_left(agent, burn):
-    burner = burn(jdk=8)
-    assert "live needs JDK 11" in agent.refuse(burner, events=["live"])["reason"]
-    assert not attach.profiler_libraries(burner.outer.pid)
-
-
 def test_the_recording_itself_is_sent_where_it_is_asked_for(agent, burn):
     burner = burn()
     done = agent.record(burner, keep_raw=True)
@@ -137,21 +120,6 @@ def test_the_recording_itself_is_sent_where_it_is_asked_for(agent, burn):
     assert (head["name"], head["size"], recording[:4]) == ("recording.jfr", len(recording), b"FLR\0")
     assert Profile.from_bytes(recording).total(0) == done.profile().total(0) > 0
     assert agent.record(burner, duration=0.5).result.raws == {}
-
-
-@pytest.mark.nightly
-def test_of_a_killed_jvm_the_finished_parts_are_read(agent, burn):
-    """One whose every allocation is recorded fills a part of 8 MiB in no time."""
-    burner = burn(role="alloc")
-    agent.begin(burner, duration=300, events=["alloc"], alloc_interval=4096)
-    (folder,) = agent.folders()
-    wait_for("two parts", lambda: sum(file.stat().st_size for file in Path(folder).iterdir()) > 20 * MIB)
-    burner.outer.kill(signal.SIGKILL)
-    result = agent.collect()
-    outcome = result.of(burner).outcome
-    assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
-    assert "a damaged recording" in outcome["reason"]
-    assert result.of(burner).head("alloc")["samples"]["taken"] > 10_000 and result.left == []
 
 
 def test_timers_give_the_cpu_time_of_the_process(agent, burn):

@@ -127,30 +127,6 @@ def test_a_folder_that_is_never_let_go(agent, burn):
 
 
 @pytest.mark.nightly
-def test_a_frozen_jvm_does_not_hold_up_the_others(agent, burn):
-    """As `docker pause` does it: it looks alive and never answers."""
-    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    cgroups = next((Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"), None)
-    if cgroups is None:
-        pytest.skip("no cgroup v2 is mounted")
-    group = cgroups / f"hprofiler-contract-{os.getpid()}"
-    group.mkdir()
-    frozen, other = burn(), burn(role="beta")
-    try:
-        (group / "cgroup.procs").write_text(str(frozen.outer.pid))
-        (group / "cgroup.freeze").write_text("1")
-        procs.wait_for("the freezing", lambda: "frozen 1" in (group / "cgroup.events").read_text())
-        ready, refused = agent.prepare(frozen, other)
-        assert ready == [other.outer.pid] and "SIGQUIT" in refused[frozen.outer.pid]["reason"]
-        agent.start()
-        assert good(agent.collect().of(other).outcome)
-    finally:
-        (group / "cgroup.freeze").write_text("0")
-        frozen.kill()
-        group.rmdir()
-
-
-@pytest.mark.nightly
 def test_jvms_of_one_number_in_one_tmp(agent, burn_contained, tmp_path):
     """Each is the same number in its own pid namespace; only one can have that number's attach socket."""
     tmp_path.chmod(0o1777)
@@ -179,4 +155,4 @@ def test_clocks_of_another_time_namespace(new_agent, burn):
     if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
         pytest.skip("time namespaces cannot be made here")
     head = new_agent(by=enter).record(burn(), duration=2).head()
-    assert 1.9 <= head["seconds"] < 30 and len(head["timeline"]) <= head["seconds"] + 1
+    assert 1.9 <= head["seconds"] < 30 and len(head["timeline"]) <= head["seconds"] + 2

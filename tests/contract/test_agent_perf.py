@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import FREQUENCY, LEAST, good
-from tests.contract.conftest import OTHER_USER, perf_at_work, perf_of
-from tests.lab import procs
+from tests.contract.agent_driver import FREQUENCY, good
+from tests.contract.conftest import OTHER_USER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users, kernel frames")
 
@@ -88,11 +85,6 @@ def test_a_jvm_of_another_user(new_agent, burn, user):
     assert done.share("Burner", among=BURNING) > 0.9
 
 
-def test_another_users_jvm_is_refused_to_a_user(new_agent, untouched):
-    outcome = new_agent(user=OTHER_USER).refuse(untouched, engine="perf")
-    assert "belongs to" in outcome["reason"] and "sudo" in outcome["remedy"]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("where", [{}, {"user": OTHER_USER}, {"user": OTHER_USER, "mapped": True}], ids=str)
 @pytest.mark.parametrize("option", ["-XX:+UseTLAB", NO_LOADING])
@@ -104,100 +96,6 @@ def test_a_jvm_in_namespaces_of_its_own(agent, burn_contained, where, option):
     assert good(done.outcome)
     assert done.share("Burner", among=BURNING) > 0.9 and done.share("[unknown") < 0.02
     assert not [name for name in left if name.startswith((".hprofiler", "perf-"))]
-
-
-def test_several_events_in_one_recording(agent, burn):
-    events = ["cpu", "page-faults", "context-switches"]
-    done = agent.record(burn(role="alloc", options=[FRAME_POINTERS]), engine="perf", events=events)
-    assert set(done.events) == set(events)
-    assert done.profile("page-faults").values == [("page-faults", "count")]
-    assert done.profile("context-switches").total(0) > 0
-    assert done.head("page-faults")["interval"] == 0
-
-
-@pytest.mark.usefixtures("tracepoints")
-def test_beside_a_tracepoint_other_events_have_the_frequency_asked_for(agent, burn):
-    events = ["sched:sched_switch", "task-clock", "cpu-clock"]
-    done = agent.record(burn(), engine="perf", events=events)
-    assert set(done.events) == set(events)
-    for event in ("task-clock", "cpu-clock"):
-        head = done.head(event)
-        assert 0 < head["samples"]["taken"] < 2 * FREQUENCY * head["cpu_seconds"], head
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
-    ending, other = burn(options=[FRAME_POINTERS]), burn(role="beta", options=[FRAME_POINTERS])
-    agent.begin(ending, other, engine="perf", duration=4)
-    time.sleep(1.5)  # recorded
-    ending.outer.kill(how)
-    result = agent.collect()
-    done = result.of(ending)
-    assert done.outcome["status"] == "degraded"
-    assert "ended after" in done.outcome["reason"] and "have no names" in done.outcome["reason"]
-    assert done.head()["samples"]["taken"] > LEAST
-    assert good(result.of(other).outcome) and result.left == []
-
-
-def test_stopping_early_keeps_what_was_recorded(agent, burn):
-    burner = burn(options=[FRAME_POINTERS])
-    agent.begin(burner, engine="perf", duration=60)
-    time.sleep(1)  # recorded
-    head = agent.stop().of(burner).head()
-    assert 1 <= head["seconds"] < 50 and head["samples"]["taken"] > LEAST
-
-
-def family_of(agent):
-    """The perf at work, what limits its time, and what ends with the agent."""
-    perf = perf_at_work(agent)
-
-    def all_of_them():
-        family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
-        return family if len(family) == 3 else None
-
-    return procs.wait_for("perf, and what limits its time", all_of_them)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("load", [0.0, 1.0])
-def test_a_killed_agent_leaves_no_perf(agent, burn, load):
-    """Neither beside a JVM that runs nor beside one that is idle, so that perf has nothing to write."""
-    burner = burn(load=load)
-    agent.begin(burner, engine="perf", duration=60)
-    family = family_of(agent)
-    agent.process.kill()
-    procs.wait_for("the end of all of them", lambda: not any(one.alive() for one in family))
-    assert burner.outer.alive()
-
-
-@pytest.mark.nightly
-def test_a_killed_perf_is_reported_and_leaves_nothing(agent, burn):
-    """As the kernel kills it where memory runs out; what it had not written yet is lost, which may be all."""
-    burner = burn(options=[FRAME_POINTERS])
-    agent.begin(burner, engine="perf", duration=60)
-    family = family_of(agent)
-    os.kill(family[0].pid, signal.SIGKILL)
-    result = agent.stop()
-    procs.wait_for("the end of all of them", lambda: not any(one.alive() for one in family))
-    outcome = result.of(burner).outcome
-    assert outcome["status"] in ("degraded", "failed") and "perf was killed by signal 9" in outcome["reason"]
-    assert burner.outer.alive() and result.left == []
-
-
-@pytest.mark.nightly
-def test_perf_limits_its_own_time(agent, burn):
-    agent.begin(burn(), engine="perf", duration=7)
-    words = Path(f"/proc/{perf_at_work(agent).pid}/cmdline").read_bytes().split(b"\0")
-    assert [Path(word.decode()).name for word in words[-4:-1]] == ["timeout", "37", "cat"]
-    agent.stop()
-    assert perf_of(agent) is None
-
-
-def test_auto_takes_perf_where_no_profiler_can_be_loaded(agent, burn):
-    done = agent.record(burn(options=[FRAME_POINTERS, NO_ATTACH]), engine="auto")
-    reason = done.outcome["reason"]
-    assert done.head()["engine"] == "perf" and "not by async-profiler" in reason
-    assert reason.count(NO_ATTACH) == 1 and f"restart the JVM without {NO_ATTACH}" in done.outcome["remedy"]
 
 
 def test_off_cpu_of_a_jvm_that_cannot_be_attached_lacks_java_frames(agent, burn):

@@ -58,17 +58,6 @@ def test_shares_are_those_that_were_burnt_and_frames_have_names(agent, native, l
         assert (modules["ksys_read"], modules["hot"]) == ("[kernel.kallsyms]", build.native("c").name)
 
 
-def test_off_cpu_tells_waits_apart(agent, native):
-    """By frames below the thread's group; threads of the program sleep and wait for a lock."""
-    done = agent.record(native("c"), engine="perf", events=["cpu", "offcpu"], duration=2)
-    assert done.profile("offcpu").values == [("offcpu_samples", "count"), ("offcpu", "nanoseconds")]
-    assert done.head("offcpu")["source"] == "offcpu"
-    waits = {(stack[0], stack[1]) for stack, _ in done.stacks("offcpu")}
-    assert {("[c-sleeper]", "[sleep]"), ("[c-locker]", "[lock]")} <= waits, waits
-    asleep = sum(value for stack, value in done.stacks("offcpu", 1) if stack[0] == "[c-sleeper]")
-    assert asleep == pytest.approx(1e9 * done.head()["seconds"], rel=0.15)
-
-
 FAULTS = """
 import mmap
 print("ready", flush=True)

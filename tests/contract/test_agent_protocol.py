@@ -43,17 +43,6 @@ def test_binaries_are_static_and_small(arch):
     assert "INTERP" not in described and "NEEDED" not in described
 
 
-@pytest.mark.skipif(not shutil.which("qemu-aarch64-static"), reason="needs qemu-aarch64-static")
-def test_the_arm64_binary_greets(tmp_path):
-    binary = shutil.copy(built_agent("aarch64"), tmp_path / "agent")
-    agent = Agent(["qemu-aarch64-static", binary])
-    try:
-        assert agent.hello()["host"]["arch"] == "aarch64"
-        assert agent.bye() == 0
-    finally:
-        agent.end()
-
-
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
@@ -152,23 +141,6 @@ def test_list_masks_secrets_and_leaves_the_session_out(agent):
         assert os.getpid() not in listed and agent.process.pid not in listed
 
 
-@pytest.mark.parametrize(
-    ("selector", "matches"),
-    [
-        ({"kind": "text", "text": "token=h"}, False),
-        ({"kind": "rule", "any": [{"options": "db.password=h"}]}, False),
-        ({"kind": "regex", "regex": "token=[*].*secret.:[*]"}, True),
-    ],
-)
-def test_no_selector_can_be_used_to_guess_a_secret(agent, burn, tmp_path, selector, matches):
-    """What it looks at has the same masks as what is told, that of a file of arguments as well."""
-    file = tmp_path / "arguments"
-    file.write_text("-Ddb.password=hunter4")
-    burner = burn(options=["-Dapi.token=hunter2", '-Djson={"secret":"hunter3"}', f"@{file}"])
-    found = [process["pid"] for process in agent.find(**selector)["processes"]]
-    assert (burner.outer.pid in found) == matches
-
-
 def test_the_coordinators_own_processes_never_match(new_agent, untouched):
     pids, host = [untouched.outer.pid], new_agent().greeting["host"]
     here = {"boot_id": host["boot_id"], "pid_namespace": host["pid_namespace"]}
@@ -180,44 +152,6 @@ def test_the_coordinators_own_processes_never_match(new_agent, untouched):
         answer = new_agent(**exclude).find(kind="pids", pids=pids)
         assert len(answer["processes"]) == expected
         assert len(answer["ignored"]) == 1 - expected
-
-
-def test_selectors(agent, burn):
-    env = {"CONTAINER": "c_01", "DB_PASSWORD": "hunter2"}
-    pid = burn(jdk=17, env=env, options=["-Dapp=orders"], extra=["--id", "task 7"]).outer.pid
-    rule = {
-        "kind": "rule",
-        "any": [{"main_class": ["Burn*"], "options": "-Dapp=orders", "environment": {"CONTAINER": "^c_"}}],
-        "labels": {
-            "task": {"from": "arguments", "regex": r"--id task (\d+)"},
-            "container": {"from": "environment", "name": "CONTAINER", "regex": "(.*)"},
-        },
-        "process_label": "task {task}",
-    }
-    for selector, matches in [
-        ({"kind": "text", "text": "-Dapp=orders"}, True),
-        ({"kind": "text", "text": "-Dapp=Orders"}, False),
-        ({"kind": "regex", "regex": r"-Dapp=\w+ .*Burner"}, True),
-        (rule, True),
-        ({**rule, "any": [{"main_class": ["Burn"]}]}, False),
-        ({**rule, "any": [{"user": ["nobody-here"]}]}, False),
-        ({**rule, "any": [{"environment": {"DB_PASSWORD": "^h"}}]}, False),
-        ({**rule, "any": [{"environment": {"DB_PASSWORD": "."}}]}, True),
-    ]:
-        processes = {p["pid"]: p for p in agent.find(**selector)["processes"]}
-        assert (pid in processes) is matches, selector
-    (process,) = [p for p in agent.find(**rule)["processes"] if p["pid"] == pid]
-    assert (process["label"], process["labels"]) == ("task 7", {"task": "7", "container": "c_01"})
-    assert process["main_class"] == "Burner" and process["jvm"]["version"].startswith("17.")
-
-
-def test_a_shell_with_the_jvms_arguments_is_no_jvm(agent, burn):
-    word = "application_1700000000000_0042"
-    burner = burn(extra=[word])
-    with ready(["sh", "-c", "echo ready; read x; true", "java", "Burner", word]):
-        answer = agent.find(kind="text", text=word)
-    assert [process["pid"] for process in answer["processes"]] == [burner.outer.pid]
-    assert answer["searched"] > 1
 
 
 def test_processes_that_are_no_jvms(agent, untouched):

@@ -124,28 +124,6 @@ def test_a_jvm_of_another_user_without_being_root(new_agent, burn):
     assert f"user {OTHER_USER}" in outcome["reason"] and "--become sudo" in outcome["remedy"]
 
 
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [
-        ("events", ["cpu,file=/etc/passwd"]),
-        ("events", []),
-        ("events", ["cpu", "alloc", "cpu"]),
-        ("events", ["itimer"]),
-        ("alloc_interval", 4095),
-        ("wall_interval", 999_999),
-        ("lock_threshold", (1 << 40) + 1),
-        ("frequency", 0),
-        ("duration", -1),
-        ("engine", "magic"),
-    ],
-)
-def test_a_sampling_that_makes_no_sense(agent, untouched, member, value):
-    outcome = agent.refuse(untouched, **{member: value})
-    if member.endswith(("interval", "threshold")):
-        assert outcome["reason"].startswith(str(value)) and outcome["remedy"], outcome
-    assert not attach.profiler_libraries(untouched.outer.pid)
-
-
 READER = 23456
 """A user who wants root to read for him."""
 

@@ -40,75 +40,58 @@ class Kdc:
         self.folder = folder
         self.port = free_port()
         self.environment = {
-            "KRB5_CONFIG": str(folder / "krb5.conf"),
-            "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
+            "KRB5_CONFIG": f"{folder}/krb5.conf",
+            "KRB5_KDC_PROFILE": f"{folder}/kdc.conf",
             "KRB5_KTNAME": f"FILE:{folder}/keytab",
             "KRB5CCNAME": f"FILE:{folder}/tickets",
             "KRB5RCACHENAME": f"file2:{folder}/replays",
         }
-        self._process = None
-
-    def start(self) -> Kdc:
-        self._configure()
+        (folder / "krb5.conf").write_text(
+            f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
+            " rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
+            f"[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{self.port}\n }}\n"
+            f"[logging]\n kdc = FILE:{folder}/kdc.log\n"
+        )
+        (folder / "kdc.conf").write_text(
+            f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{self.port}\n kdc_tcp_listen = 127.0.0.1:{self.port}\n"
+            f"[realms]\n {REALM} = {{\n  database_name = {folder}/principals\n"
+            f"  key_stash_file = {folder}/stash\n  acl_file = {folder}/acl\n }}\n"
+        )
         self.run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
         self.run("kadmin.local", "addprinc", "-pw", PASSWORD, USER)
         self.run("kadmin.local", "addprinc", "-randkey", SERVICE)
         self.new_keys()
-        with (self.folder / "kdc.out").open("wb") as out:
-            self._process = subprocess.Popen(
-                [shutil.which("krb5kdc", path=PATH), "-n", "-P", str(self.folder / "pid")],
-                env={**self.environment, "PATH": PATH},
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+        self.process = subprocess.Popen(
+            [shutil.which("krb5kdc", path=PATH), "-n", "-P", str(folder / "pid")],
+            env={**self.environment, "PATH": PATH},
+            start_new_session=True,
+        )
         procs.wait_for("the KDC listening", self._listens)
-        return self
-
-    def stop(self) -> None:
-        if self._process:
-            self._process.terminate()
-            self._process.wait(procs.PATIENCE)
 
     def new_keys(self) -> None:
         """Give the service keys that no earlier ticket was made for."""
         (self.folder / "keytab").unlink(missing_ok=True)
         self.run("kadmin.local", "ktadd", "-k", str(self.folder / "keytab"), SERVICE)
 
-    def log_in(self, *options: str) -> None:
-        self.run("kinit", *options, USER, words=PASSWORD)
+    def log_in(self) -> None:
+        self.run("kinit", USER, words=PASSWORD)
 
     def run(self, program: str, *arguments: str, words: str = "") -> None:
         done = subprocess.run(
             [shutil.which(program, path=PATH), *arguments],
             env={**self.environment, "PATH": PATH},
             input=f"{words}\n",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
             timeout=procs.PATIENCE,
         )
-        assert done.returncode == 0, f"{program}: {done.stdout}"
+        assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
 
     def _listens(self) -> bool:
-        assert self._process and self._process.poll() is None, (self.folder / "kdc.out").read_text()
+        assert self.process.poll() is None
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False
-
-    def _configure(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "krb5.conf").write_text(
-            f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
-            " rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
-            f"[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{self.port}\n }}\n"
-            f"[logging]\n kdc = FILE:{self.folder}/kdc.log\n"
-        )
-        (self.folder / "kdc.conf").write_text(
-            f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{self.port}\n kdc_tcp_listen = 127.0.0.1:{self.port}\n"
-            f"[realms]\n {REALM} = {{\n  database_name = {self.folder}/principals\n"
-            f"  key_stash_file = {self.folder}/stash\n  acl_file = {self.folder}/acl\n }}\n"
-        )
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +102,9 @@ def started(tmp_path_factory):
         "requests_gssapi", reason="no requests-gssapi here: pip install 'hprofiler[kerberos]'"
     )
     kdc = Kdc(tmp_path_factory.mktemp("kdc"))
-    try:
-        yield kdc.start()
-    finally:
-        kdc.stop()
+    yield kdc
+    kdc.process.terminate()
+    kdc.process.wait(procs.PATIENCE)
 
 
 @pytest.fixture

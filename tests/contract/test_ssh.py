@@ -5,20 +5,17 @@ Which keys a known_hosts file makes known, and what ssh_config means, is tested 
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.model import Host
-from tests.contract.agent_driver import ready
-from tests.contract.sshd import SSHD, connect_together, connected, free_port, make_key, refused, ssh_agent
+from tests.contract.sshd import SSHD, connect_together, connected, make_key, refused, ssh_agent
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
@@ -88,13 +85,6 @@ def test_a_changed_key_is_always_refused(site, how):
     error = refused(site, changed, accept_new_host_keys=how == "option")
     assert "CHANGED" in error.reason and "known_hosts:1" in error.reason and "ssh-keygen -R" in error.remedy
     assert site.known_hosts.read_text() == before
-
-
-def test_a_revoked_key_is_refused(site, tmp_path):
-    server, revoked = site.server(), tmp_path / "revoked"
-    revoked.write_text(server.host_key.with_name("host_key.pub").read_text())
-    site.config.write_text(f"RevokedHostKeys {revoked}\n")
-    assert f"is revoked ({revoked})" in refused(site, server).reason
 
 
 def test_of_several_host_keys_the_known_one_is_asked_for(site, tmp_path):
@@ -249,21 +239,6 @@ def test_a_refused_banner_is_tried_again(site, stays):
             assert turned_away()
 
 
-def test_nobody_listens(site):
-    host = Host("a", "127.0.0.1", None, free_port())
-    with pytest.raises(HostError, match=r"connection refused by 127\.0\.0\.1 port"):
-        site.connector().transport(host).connect()
-
-
-def test_a_name_that_is_not_known(site):
-    unknown, unanswered = (
-        r"the name nowhere\.invalid is not known",
-        r"the name lookup failed for nowhere\.invalid",
-    )
-    with pytest.raises(HostError, match=f"{unknown}|{unanswered}"):
-        site.connector().transport(Host("a", "nowhere.invalid")).connect()
-
-
 @pytest.mark.parametrize(
     ("says", "reason"), [(b"", r"timed out after 0\.5 s"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", ".")]
 )
@@ -280,48 +255,3 @@ def test_a_peer_that_is_no_sshd(site, says, reason):
         host = Host("a", "127.0.0.1", None, peer.getsockname()[1])
         with pytest.raises(HostError, match=reason):
             site.connector(timeout=0.5).transport(host).connect()
-
-
-def test_close_ends_a_connect_that_waits(site):
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        host = Host("a", "127.0.0.1", None, mute.getsockname()[1])
-        transport = site.connector(timeout=60.0).transport(host)
-        threading.Timer(0.3, transport.close).start()
-        began = time.monotonic()
-        with pytest.raises(HostError):
-            transport.connect()
-        assert time.monotonic() - began < 50
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root, iproute2"
-)
-def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site):
-    """The kernel itself gives up after a quarter of an hour."""
-    name = f"hpt{os.getpid() % 100000}"
-    # other sessions of these tests may have such networks too
-    net, base = f"198.18.{os.getpid() // 64 % 256}", os.getpid() % 64 * 4
-    with ready(["unshare", "--net", "sh", "-c", "echo ready; exec cat"]) as holder:
-        inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
-        for command in (
-            ["ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", str(holder.pid)],
-            ["ip", "address", "add", f"{net}.{base + 1}/30", "dev", name],
-            ["ip", "link", "set", name, "up"],
-            [*inside, "ip", "address", "add", f"{net}.{base + 2}/30", "dev", "far"],
-            [*inside, "ip", "link", "set", "far", "up"],
-        ):
-            subprocess.run(command, check=True)
-        server = site.server("far", address=f"{net}.{base + 2}", wrap=inside)
-        channel = connected(site, server, timeout=10.0).open("cat")
-        channel.write(b"hello")
-        assert channel.read(100) == b"hello"
-        subprocess.run([*inside, "ip", "address", "flush", "dev", "far"], check=True)
-        began = time.monotonic()
-        channel.write(b"anybody there?")
-        assert channel.read(100) == b"" and channel.exit_status(0) is None
-        assert 1 < time.monotonic() - began < 100
-        error = refused(site, server, timeout=1.0)
-        assert "timed out after 1 s" in error.reason or "no route" in error.reason
-        server.kill_sessions()  # nobody tells them that their client has gone
-        subprocess.run(["ip", "link", "delete", name], check=True)

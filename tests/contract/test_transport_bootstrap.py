@@ -241,12 +241,6 @@ def test_sudo_that_refuses(machine, text, reason):
     assert "NOPASSWD" in caught.value.remedy
 
 
-def test_a_host_without_sudo(machine):
-    with pytest.raises(HostError, match=r"sudo refused to run the agent: .*sudo: not found") as caught:
-        machine.start(path=machine.few_tools(), become="sudo")
-    assert "--become" in caught.value.remedy
-
-
 @pytest.mark.parametrize("ends", ["gone", signal.SIGHUP, signal.SIGTERM])
 def test_a_push_that_breaks_off_leaves_no_half_of_an_agent(tmp_path, ends):
     """Where nobody reads what the shell says any more, and where the end of the connection ends the shell."""

@@ -7,14 +7,13 @@ import re
 import shutil
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
-from hprofiler.collect import Reach, Stop, collect, find_only, reconnect
+from hprofiler.collect import Reach, Stop, collect, find_only
 from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
@@ -105,45 +104,12 @@ def test_over_ssh_with_one_host_down_and_one_idle(site, burner):
     assert line.status is Status.IDLE and "searched" in line.reason
 
 
-def test_a_machine_under_two_names_is_recorded_once(site, burner):
-    server = site.server()
-    line = server.known_hosts_line()
-    site.known_hosts.write_text(line + line.replace(server.address, "localhost"))
-    hosts = [site.host(server, "address"), replace(site.host(server, "name"), address="localhost")]
-    run = Run(hosts, site.connector().transport)
-    results = run.results()
-    (first,), (other,) = (
-        [name for name in results if (name in run.sink.kept) is has] for has in (True, False)
-    )
-    assert_good(results[first], burner)
-    note, idle = results[other].outcomes
-    assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
-    assert note.reason == f"1 process is recorded as {first}, which is the same machine"
-
-
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
 def test_a_pipe_is_run_on_the_host(site, burner, text):
     pipe = Selector(text, "pipe", {"kind": "pipe", "pipe": text})
     reach = Reach(site.connector().transport, real.binaries())
     (result,) = find_only([site.host(site.server())], pipe, reach)
     assert [process.pid for process in result.processes] == [burner.pid], result
-
-
-@pytest.mark.nightly
-def test_many_hosts_on_one_sshd(site, burner):
-    """Idle sessions, more than MaxStartups likes: all get through."""
-    server = site.server(extra="MaxStartups 10:30:40\nMaxSessions 10")
-    hosts = [replace(site.host(server), name=f"h{number}") for number in range(24)]
-    results = Run(hosts, site.connector().transport, word="no-such-job").results()
-    assert [of_host(result)[0].status for result in results.values()] == [Status.IDLE] * 24, results
-
-
-def test_ctrl_c_keeps_what_was_recorded(site, burner):
-    run = Run([site.host(site.server())], site.connector().transport, seconds=LONG)
-    run.burn_a_while(burner)
-    run.stop.request()
-    assert_good(run.result(), burner)
-    assert 0.5 < run.result().recordings[0].seconds < LONG / 2 and run.sink.kept["a"]
 
 
 # Connections that break
@@ -189,17 +155,6 @@ def test_the_session_is_killed(interrupted, burner, become):
 
 
 @pytest.mark.nightly
-def test_the_host_is_away_for_a_while(interrupted, burner):
-    server, agents, run = interrupted()
-    server.kill_sessions(and_stop=True)
-    assert run.lost.wait(60)
-    wait_for("a JVM that is let go", lambda: not is_profiled(burner.pid))
-    server.start()
-    assert_fetched(run, burner)
-    assert agents_ended(agents)
-
-
-@pytest.mark.nightly
 def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(interrupted, burner, new_agent):
     _, agents, run = interrupted()
     for agent in agents:
@@ -212,15 +167,6 @@ def test_a_killed_agent_is_reported_and_cleanup_removes_what_it_left(interrupted
     assert "dmesg" in line.remedy and "hprofiler cleanup" in line.remedy
     assert [one.lost for one in of_processes(run.result())] == [True]
     assert burner.pid in new_agent().clean()["stopped"]
-
-
-def test_a_host_that_stays_away_is_given_up(interrupted, monkeypatch):
-    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 2)
-    server, _, run = interrupted()
-    server.kill_sessions(and_stop=True)
-    (line,) = of_host(run.result())
-    assert line.status is Status.FAILED and "refused" in line.reason
-    assert re.search(r"could not be restored within \d+ s: ", line.reason), line
 
 
 @pytest.mark.nightly

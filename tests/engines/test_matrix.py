@@ -161,4 +161,5 @@ def test_allocated_bytes_at_the_interval_chosen(unasked: Run, jvms: dict[int, Tr
 def test_the_timeline_has_every_sample(run: Run, jvm: Truth) -> None:
     recording = run.recording(jvm)
     assert sum(recording["timeline"]) == recording["samples"]["taken"]
-    assert 5 <= len(recording["timeline"]) <= 9
+    # the profiler begins before its answer to that is read
+    assert 5 <= len(recording["timeline"]) <= recording["seconds"] + 2

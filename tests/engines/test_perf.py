@@ -8,8 +8,6 @@ from tests.burners.counting import Native, Truth
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner, Stacks, near
 
-pytestmark = pytest.mark.nightly
-
 JDKS = (8, 17, 25)
 FRAME_POINTER = "-XX:+PreserveFramePointer"
 
@@ -25,6 +23,7 @@ def runs(record: Runner, jvms: dict[int, Truth]) -> dict[str, Run]:
     return {engine: record(programs, "--engine", engine, seconds=4) for engine in ("async-profiler", "perf")}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("jdk", JDKS)
 def test_inlined_frames_are_unfolded(runs: dict[str, Run], jvms: dict[int, Truth], jdk: int) -> None:
     """Stacks are as deep as async-profiler's, which asks the JVM itself."""
@@ -48,6 +47,7 @@ def faulting(zoo: Zoo) -> Truth:
     return zoo.jvm("live=8", options=[FRAME_POINTER, "-XX:ActiveProcessorCount=2"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
     """As many as the kernel counts."""
@@ -86,6 +86,7 @@ def test_off_cpu(off_cpu: Run, program: Native, thread: str, method: str, kind: 
     assert waited.of(thread, method, kind) > part * waited.of(thread)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize("event", ["context-switches", "sched:sched_switch"])
 def test_switches_are_as_many_as_the_kernel_counts(record: Runner, program: Native, event: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.exact.peers import inferno, needs
+from tests.exact.peers import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -149,11 +149,11 @@ def our_script(recording: Path) -> str:
 
 
 def live(
-    recording: Path, event: str, columns: str, pid: int | None = None, perf_map: Path | None = None
+    recording: Path, event: str, columns: str, pid: int | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
     """What the streaming reader makes of it: stacks with the last value, and the numbers told beside."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
-    arguments = [str(recording), event, columns, *(str(more) for more in (pid, perf_map) if more is not None)]
+    arguments = [str(recording), event, columns, *([str(pid)] if pid else [])]
     run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
     said = {name: int(number) for name, number in re.findall(r"(\w+):? (\d+)", run.stderr)}
     return folded(run.stdout), said
@@ -175,13 +175,6 @@ def parsed(script: str) -> list[Sample]:
             frames = [single] if single else []
             samples.append(Sample(*fields, frames))
     return samples
-
-
-def inferno_folded(script: str) -> dict[str, int]:
-    """A script's text as inferno folds it, kernel and JIT frames annotated."""
-    command = [str(inferno("inferno-collapse-perf")), "--all"]
-    run = subprocess.run(command, input=script, check=True, capture_output=True, text=True, errors="replace")
-    return folded(run.stdout)
 
 
 def folded(text: str) -> dict[str, int]:

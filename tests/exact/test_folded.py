@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import subprocess
 from pathlib import Path
 
@@ -26,11 +25,6 @@ def test_a_differential_file_of_inferno(tmp_path: Path) -> None:
     assert profile.values == [("before", "count"), ("after", "count")]
     assert lines(profile.to_folded(value=0)) == lines(BEFORE)
     assert lines(profile.to_folded(value=1)) == lines(AFTER)
-
-
-def test_gzip_in_several_parts() -> None:
-    whole = gzip.compress(BEFORE) + gzip.compress(BEFORE)
-    assert Profile.from_bytes(whole).total() == 16
 
 
 @pytest.mark.parametrize("level", ["-1", "--stream-size=5000000"])

@@ -23,14 +23,12 @@ from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 from tests.exact.tiers import shown
 from tests.lab import jdks
-from tests.lab.procs import wait_for
 from tests.needed import lacking
 
 pytestmark = pytest.mark.nightly
 
 EVENTS = "event=cpu,interval=1ms,alloc=64k,live,lock=10us,nativemem=16k"
 CPU, WALL = ("--cpu", "samples"), ("--wall", "wall_samples")
-TIMES = {"cpu": ("samples", 1_000_000), "wall": ("wall_samples", 10_000_000)}
 OTHERS = [
     ("--alloc", "alloc_objects"),
     ("--alloc --total", "alloc_space"),
@@ -174,17 +172,6 @@ def test_every_stack_is_as_the_converter_has_it(
         assert theirs or value.startswith("contentions") or name.startswith("jdk"), f"no {value} in {name}"
 
 
-@pytest.mark.parametrize("name", ["4.2 17", "4.2 25"])
-def test_time_is_samples_times_the_interval(recordings: dict[str, Path], name: str) -> None:
-    profile = Profile.open(recordings[name])
-    for time, (samples, interval) in TIMES.items():
-        assert profile.total(time) == profile.total(samples) * interval
-    assert [value for value, _ in profile.values] == [
-        *("samples", "cpu", "wall_samples", "wall", "alloc_objects", "alloc_space"),
-        *("inuse_objects", "inuse_space", "contentions", "delay", "native_allocs", "native_space"),
-    ]
-
-
 def test_wall_clock_samples_of_the_newest_version(recordings: dict[str, Path]) -> None:
     """By the JDK's own tool: the converter cannot read them."""
     tool = Path(jdks.java(25)).with_name("jfr")
@@ -216,40 +203,3 @@ def test_cpu_time_samples_are_the_cpu_samples(recordings: dict[str, Path]) -> No
     assert sampled(profile) == jfr.converted(recording)
     assert has(profile, "execution_samples") and not has(profile, "execution")
     assert profile.total("cpu") >= profile.total("samples") * 5_000_000
-
-
-@pytest.mark.parametrize("name", ["4.4 25", "jdk 25"])
-def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: dict[str, Path], name: str) -> None:
-    recording = recordings[name]
-    flags = ["--cpu"] if name.startswith("4") else []
-    theirs = jfr.converted(recording, *flags, "--from", "1000", "--to", "2500")
-    mine = sampled(Profile.open(recording, time=(1.0, 2.5)))
-    assert 0 < sum(mine.values()) < Profile.open(recording).total("samples")
-    assert mine == theirs
-
-
-def test_jdk_killed_within_a_chunk(tmp_path: Path) -> None:
-    """Its recorder writes names along with the events, every second."""
-    repository = tmp_path / "repository"
-    flags = [
-        f"-XX:FlightRecorderOptions:repository={repository}",
-        "-XX:StartFlightRecording:settings=profile",
-    ]
-    jvm = jfr.start(25, tmp_path / "unused", seconds=120, flags=flags)
-    try:
-        wait_for(
-            "ten samples", lambda: any(readable_samples(path) > 10 for path in repository.glob("*/*.jfr"))
-        )
-    finally:
-        jvm.kill()
-        jvm.communicate()
-    (recording,) = repository.glob("*/*.jfr")
-    assert Profile.open(recording).total("samples") > 10
-
-
-def readable_samples(recording: Path) -> int:
-    """How many samples there are with what is flushed by now; none before the first names are written."""
-    try:
-        return Profile.open(recording).total("samples")
-    except ValueError:
-        return 0

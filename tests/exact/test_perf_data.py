@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,35 +62,6 @@ def test_each_sample_is_perf_scripts(case):
     assert not wrong, f"{len(wrong)} of {len(ours)} samples differ (perf | ours), first:\n{wrong[0]}"
 
 
-def test_the_whole_machine(tmp_path):
-    program = recordings.compiled(tmp_path, GCC, "burn.c")
-    recording = recordings.record(tmp_path / "all.data", ["-a", *CLOCK], [str(program)])
-    # What else runs here is not the test's.
-    known = {"burn", "dd", "swapper"}
-    theirs = [
-        sample for sample in recordings.parsed(recordings.perf_script(recording)) if sample.comm in known
-    ]
-    ours = [sample for sample in recordings.parsed(recordings.our_script(recording)) if sample.comm in known]
-    assert len(theirs) > 100
-    assert ours == theirs
-
-
-def test_folded_it_is_what_inferno_makes_of_the_script(case):
-    profile = Profile.open(str(case.recording), kernel=True, jit=True)
-    events = list(dict.fromkeys(sample.event for sample in case.samples))
-    single = len(profile.values) == 2
-    names = [name for name, _ in profile.values]
-    assert set(names[::2]) == ({"samples"} if single else set(events))
-    assert names[1::2] == (["period"] if single else [f"{name}_period" for name in names[::2]])
-    for value, name in list(enumerate(names))[::2]:
-        script = case.script if name == "samples" else only(case.samples, name)
-        expected = recordings.inferno_folded(script)
-        text = Profile.from_bytes(script.encode(), "perf-script", kernel=True, jit=True)
-        for folded in (profile.to_folded(value), text.to_folded()):
-            assert without_hidden(recordings.folded(folded.decode())) == expected
-    assert sum(profile.total(value) for value in range(0, len(names), 2)) == len(case.samples)
-
-
 def test_modules_are_those_that_perf_prints(case):
     ours = Profile.open(str(case.recording)).modules()
     # As text a symbol in brackets is passed over.
@@ -110,27 +79,6 @@ def test_periods_add_up_to_what_perf_prints(case):
         assert unit == ("nanoseconds" if name in ("period", "cpu-clock_period") else "count")
 
 
-def only(samples: list[Sample], event: str) -> str:
-    """The script of one event's samples: inferno takes the first event it sees."""
-    lines = []
-    for sample in samples:
-        if sample.event == event:
-            lines.append(f"{sample.comm} {sample.pid}/{sample.tid} {sample.time}: {event}: ")
-            lines += [f"\t{frame}" for frame in sample.frames] + [""]
-    return "\n".join(lines) + "\n"
-
-
-def without_hidden(stacks: dict[str, int]) -> dict[str, int]:
-    """As inferno has it: it takes frames of an anonymous namespace for names of processes, and drops them;
-    samples without any frame it does not count."""
-    kept: dict[str, int] = {}
-    for stack, count in stacks.items():
-        frames = [frame for frame in stack.split(";") if not frame.startswith("(")]
-        if len(frames) > 1:
-            kept[";".join(frames)] = kept.get(";".join(frames), 0) + count
-    return kept
-
-
 def test_the_unknown_is_counted_as_perf_prints_it(case):
     unknown = Profile.open(str(case.recording)).unknown
     frames = [frame for sample in case.samples for frame in sample.frames]
@@ -142,14 +90,31 @@ def test_the_unknown_is_counted_as_perf_prints_it(case):
     assert unknown["leaf_samples"] == sum("[unknown] (" in leaf for leaf in leaves)
 
 
-def test_convert_tells_what_is_unknown(tmp_path):
-    program = recordings.compiled(tmp_path, [*GCC, "-s"], "burn.c")
-    recording = recordings.record(tmp_path / "stripped.data", CLOCK, [str(program)])
-    run = subprocess.run(
-        [sys.executable, "-m", "hprofiler", "convert", str(recording), "-o", str(tmp_path / "out.folded")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "of samples end in an unknown function" in run.stderr
-    assert "[burn]" in (tmp_path / "out.folded").read_text()
+OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events", "-m", "8M"]
+"""With room for all events of a busy machine that gives perf no time to write."""
+
+
+def test_waits_are_as_long_as_the_program_says(tmp_path):
+    program = recordings.compiled(tmp_path, [*GCC, "-pthread"], "waits.c")
+    told = tmp_path / "told"
+    recording = recordings.record(tmp_path / "data", OFF_CPU, [str(program), str(told)], piped=True)
+    truth = {name: int(nanoseconds) for name, nanoseconds in map(str.split, told.read_text().splitlines())}
+    stacks, said = recordings.live(recording, "context-switches", "off-cpu")
+    assert said["lost"] == 0
+    measured = {
+        "sleeps": waited(stacks, "[sleep]", "sleeps"),
+        "contends": waited(stacks, "[lock]"),
+        "receives": waited(stacks, "[network]"),
+    }
+    for name, nanoseconds in truth.items():
+        assert measured[name] == pytest.approx(nanoseconds, rel=0.1), (name, measured, truth)
+
+
+def waited(stacks: dict[str, int], kind: str, function: str | None = None) -> int:
+    """Nanoseconds of one kind of wait, in stacks with a function."""
+    total = 0
+    for stack, nanoseconds in stacks.items():
+        frames = stack.split(";")
+        if frames[1] == kind and (function is None or function in frames):
+            total += nanoseconds
+    return total

@@ -58,50 +58,6 @@ CASES = [
         ["a;f 237"],
     ),
     Case(
-        "swapper and the idle loop stay",
-        KERNEL,
-        [
-            "java;Interpreter;java/io/PrintStream:::print 1",
-            "swapper;start_kernel;native_safe_halt 1",
-        ],
-    ),
-    Case(
-        "--kernel",
-        KERNEL,
-        [
-            "java;Interpreter;java/io/PrintStream:::print 1",
-            "swapper;start_kernel_[k];native_safe_halt_[k] 1",
-        ],
-        {"kernel": True},
-    ),
-    Case(
-        "--jit",
-        KERNEL,
-        [
-            "java;Interpreter_[j];java/io/PrintStream:::print_[j] 1",
-            "swapper;start_kernel;native_safe_halt 1",
-        ],
-        {"jit": True},
-    ),
-    Case(
-        "--pid",
-        KERNEL,
-        [
-            "java-24636;Interpreter;java/io/PrintStream:::print 1",
-            "swapper-?;start_kernel;native_safe_halt 1",
-        ],
-        {"pid": True},
-    ),
-    Case(
-        "threads at the root",
-        KERNEL,
-        [
-            "[java tid=25607];java;Interpreter;java/io/PrintStream:::print 1",
-            "[swapper tid=0];swapper;start_kernel;native_safe_halt 1",
-        ],
-        {"threads": True},
-    ),
-    Case(
         "spaces of a command are underscores, its numbers its own",
         """
         V8 WorkerThread 24636/25607 [000] 94564.109216: 100 cycles:
@@ -191,6 +147,33 @@ CASES = [
         ["sh;main;schedule 1"],
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("options", "java", "swapper"),
+    [
+        ({}, "java;Interpreter;java/io/PrintStream:::print", "swapper;start_kernel;native_safe_halt"),
+        (
+            {"kernel": True, "jit": True},
+            "java;Interpreter_[j];java/io/PrintStream:::print_[j]",
+            "swapper;start_kernel_[k];native_safe_halt_[k]",
+        ),
+        (
+            {"pid": True},
+            "java-24636;Interpreter;java/io/PrintStream:::print",
+            "swapper-?;start_kernel;native_safe_halt",
+        ),
+        (
+            {"threads": True},
+            "[java tid=25607];java;Interpreter;java/io/PrintStream:::print",
+            "[swapper tid=0];swapper;start_kernel;native_safe_halt",
+        ),
+    ],
+    ids=str,
+)
+def test_options(options: dict[str, Any], java: str, swapper: str) -> None:
+    profile = Profile.from_bytes(dedent(KERNEL).lstrip("\n").encode(), **options)
+    assert profile.to_folded().decode().splitlines() == [f"{java} 1", f"{swapper} 1"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.desc for case in CASES])

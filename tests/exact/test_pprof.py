@@ -30,14 +30,6 @@ def go_pprof(file: Path, *options: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
-def test_top(file: Path) -> None:
-    top = go_pprof(file, "-top")
-    assert "Showing nodes accounting for 14, 100% of 14 total" in top
-    rows = {row[-1]: (row[0], row[3]) for row in map(str.split, top.splitlines()[3:])}
-    assert rows["a.B.c"] == ("4", "7"), "tiers are one function"
-    assert rows["x"] == ("5", "5"), "recursion counts once"
-
-
 def test_raw_has_every_stack_and_label(file: Path) -> None:
     raw = go_pprof(file, "-raw")
     samples, rest = raw.split("Samples:\n")[1].split("Locations\n")

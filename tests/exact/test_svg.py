@@ -69,20 +69,6 @@ def test_hashed_colours_equal_flamegraph_pl(palette: str) -> None:
     assert {name for name in mine if mine[name] != theirs[name]} <= GREY_IN_LATER_EDITIONS
 
 
-@pytest.mark.parametrize("tiers", ["", "01ij"], ids=["one tier", "four tiers"])
-@pytest.mark.parametrize("option", ["", "inverted", "reverse"])
-def test_paths_equal_inferno(tiers: str, option: str) -> None:
-    folded = made_up(1, tiers=tiers)
-    mine = ours(folded, **({option: True} if option else {}))
-    theirs = by_inferno(folded, *([f"--{option}"] if option else []))
-    assert mine.paths() == theirs.paths()
-    assert len(mine.paths()) == len(mine.bars), "every frame is in one piece"
-    whole = mine.bars[0].amount
-    for bar in mine.bars:
-        assert bar.drawn[1] == pytest.approx(bar.amount / whole, abs=1e-5)
-        assert bar.percent == pytest.approx(100 * bar.amount / whole, abs=0.0051)
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_flame_chart_equals_inferno(tmp_path: Path, reverse: bool) -> None:
     folded = made_up(5, stacks=200)

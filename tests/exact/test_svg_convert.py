@@ -32,14 +32,6 @@ def picture(folder: Path, *words: str) -> Picture:
     return parse((folder / "out.svg").read_bytes())
 
 
-def test_words_stand_in_the_picture(folder: Path) -> None:
-    words = ["--subtitle=under it", "--nametype=Method:", "--bgcolors=#102030"]
-    assert "under it" in picture(folder, *words).text
-    text = (folder / "out.svg").read_text()
-    assert 'data-name-type="Method:"' in text
-    assert 'fill="#102030"' in text
-
-
 def test_shades(folder: Path) -> None:
     usual, again = picture(folder, "--colors=hot"), picture(folder, "--colors=hot")
     assert usual == again

@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz SECONDS [TARGET…]`: each target for so much CPU time, one a processor at once.
+"""`python -m tests.fuzz SECONDS [TARGET…]`: runs each target for that much CPU time, one per processor.
 
-`keep` in place of the seconds adds to the corpora in git. Inputs grow in the cache; what breaks a
-target is in build/fuzz, and the exit code is 1.
+Inputs grow in the cache. What breaks a target is in build/fuzz, and the exit code is 1: fix it, and add
+the input to the target's file in `corpus/` as one more line.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from tests.fuzz import kept
 from tests.fuzz.crates import CHECKOUT
-from tests.fuzz.keeping import keep
 from tests.fuzz.running import Target, fuzz
-from tests.fuzz.seeds import plant
-from tests.fuzz.targets import all_targets, corpora
+from tests.fuzz.targets import all_targets, corpora, inputs_of
 
 
 def main(words: Sequence[str]) -> int:
@@ -24,11 +23,11 @@ def main(words: Sequence[str]) -> int:
     found = CHECKOUT / "build/fuzz"
     found.mkdir(parents=True, exist_ok=True)
     targets = _chosen(all_targets(cache, found), words[1:])
-    if words[0] == "keep":
-        for target in targets:
-            print(f"{target.name}: {keep(target, cache)} inputs kept")
-        return 0
-    plant(cache / "fuzz-corpus", corpora())
+    for name, corpus in corpora().items():
+        folder = inputs_of(name, cache)
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, data in enumerate(kept.read(corpus, name)):
+            (folder / f"kept-{number}").write_bytes(data)
     return _fuzzed(targets, float(words[0]), found)
 
 

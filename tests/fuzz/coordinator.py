@@ -27,8 +27,8 @@ from hprofiler.resolve.yarn import site
 from hprofiler.runfolder import safe_name
 from hprofiler.selectors.rule_file import read_selector_file
 from hprofiler.transport.base import Channel, Transport
+from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
 from tests.fuzz.invariants import check_text, check_texts, of_file, ours
-from tests.fuzz.ssh_files import known_hosts
 from tests.fuzz.told import outcomes, run_file
 from tests.fuzz.yarn_servers import yarn
 
@@ -36,6 +36,8 @@ BETWEEN = b"\xff\xff"
 """What two commands of one host say."""
 _LONGEST_REFUSAL = 1000
 _LONGEST_ADDRESS = 30_000
+_SOME_KEY = b"\0" * 32
+_NAMES = ("host", "[host]:2222")
 
 
 class _Said:
@@ -182,6 +184,23 @@ def _check_hosts(text: str) -> None:
     for host in found:
         assert not host.address.startswith("-") and safe_name(host.name) not in ("", ".", "..")
         assert "/" not in safe_name(host.name)
+
+
+def known_hosts(data: bytes) -> None:
+    """The keys of hosts, and those that are revoked."""
+
+    def check(path: Path) -> None:
+        before = [KnownHosts().check([path], name, _SOME_KEY)[0] for name in _NAMES]
+        known = KnownHosts()
+        for name in _NAMES:
+            known.kinds([path], name)
+        ours(lambda: known.revoked([path], _SOME_KEY))
+        known.add(path, "another", "ssh-rsa", _SOME_KEY)
+        now = KnownHosts()
+        assert now.check([path], "another", _SOME_KEY)[0] in (Verdict.KNOWN, Verdict.REVOKED)
+        assert before == [now.check([path], name, _SOME_KEY)[0] for name in _NAMES]
+
+    of_file(data, check)
 
 
 def _json(data: bytes) -> Any:

@@ -57,9 +57,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
 @pytest.fixture(scope="session")
 def coordinator(lab: Lab, workshop: Path) -> Coordinator:
     """Runs hprofiler from the coordinator's network."""
-    folder = workshop / "runs"
-    folder.mkdir()
-    return Coordinator(lab, folder)
+    return Coordinator(lab, workshop / "runs")
 
 
 @pytest.fixture(scope="session")

@@ -135,6 +135,7 @@ class Coordinator:
     def __init__(self, lab: Lab, folder: Path) -> None:
         self.lab = lab
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         self._runs = 0
 
     def start(

@@ -2,9 +2,7 @@
 
 Each host has its own network, pid, mount, UTS and IPC namespaces, a copy-on-write root, /tmp, /data
 and sshd. Nothing is made outside the lab's folder and the namespaces; killing a host's PID 1 makes
-the kernel take the rest away. The command line keeps a lab up between test runs:
-
-    python -m tests.lab.hosts up | down | status | enter HOST CMD... | coord CMD...
+the kernel take the rest away.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import os
 import select
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -129,6 +126,9 @@ class Lab:
         self.tied = tied
         self.show = [cache.folder("jdks"), cache.folder("burners"), *show]
         self.shared = shared
+        if shared:
+            shared.mkdir(parents=True, exist_ok=True)
+            shared.chmod(0o1777)
         self.hosts: dict[str, Host] = {}
         self._launchers: list[subprocess.Popen[bytes]] = []
         if (folder / "state.json").exists():
@@ -174,6 +174,11 @@ class Lab:
         names = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(self.keys / "hosts")]
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
         return [*network, *names, *become, *argv]
+
+    def curl(self, url: str, *options: str) -> str:
+        """The answer to a request from the coordinator's network; empty where there is none."""
+        command = self.coordinator(["curl", "-sSL", "-m", "30", *options, url])
+        return subprocess.run(command, capture_output=True, text=True).stdout
 
     def home(self, uid: int = 0) -> Path:
         """A fresh home for a user at the coordinator, who can reach every host as any of its users."""
@@ -310,32 +315,3 @@ def _device(path: str) -> int:
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
-
-
-def main(arguments: Sequence[str]) -> int:
-    """The command line of the module's docstring."""
-    verb, rest = (arguments[0] if arguments else "status"), list(arguments[1:])
-    lab = Lab(cache.folder("hosts"), default_plans())
-    if verb == "up":
-        lab.up()
-    elif verb == "down":
-        lab.down()
-    elif verb == "enter" and len(rest) > 1:
-        command = lab.hosts[rest[0]].command(rest[1:])
-        os.execvp(command[0], command)
-    elif verb == "coord" and rest:
-        os.environ["HOME"] = str(lab.home())
-        command = lab.coordinator(rest)
-        os.execvp(command[0], command)
-    elif verb != "status":
-        print(__doc__, file=sys.stderr)
-        return 2
-    for plan in lab.plans:
-        host = lab.hosts.get(plan.name)
-        print(f"{plan.name} {plan.address} {f'up, pid {host.init.pid}' if host else 'down'}")
-    return 0
-
-
-if __name__ == "__main__":
-    reason = why_not()
-    sys.exit(reason or main(sys.argv[1:]))

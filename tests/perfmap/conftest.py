@@ -10,7 +10,7 @@ import pytest
 from tests.lab import jdks
 from tests.needed import lacking
 from tests.perfmap import library, map_file
-from tests.perfmap.program import Program
+from tests.perfmap.program import JavaProgram
 
 
 @pytest.fixture(params=jdks.VERSIONS)
@@ -33,12 +33,12 @@ def _launcher(version: int) -> str:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Program]]:
-    """Starts a Program."""
-    started: list[Program] = []
+def start() -> Iterator[Callable[..., JavaProgram]]:
+    """Starts a JavaProgram."""
+    started: list[JavaProgram] = []
 
-    def begin(*arguments: object, **how: object) -> Program:
-        started.append(Program(*arguments, **how))  # type: ignore[arg-type]
+    def begin(*arguments: object, **how: object) -> JavaProgram:
+        started.append(JavaProgram(*arguments, **how))  # type: ignore[arg-type]
         return started[-1]
 
     yield begin

@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from hprofiler.base import resources
 from tests.lab import attach, procs
 from tests.perfmap import library, map_file
-from tests.perfmap.program import Holdings, Program
+from tests.perfmap.program import Holdings, JavaProgram
 
 INLINING = [
     "-XX:CompileCommand=quiet",
@@ -35,17 +36,18 @@ def test_samples_fall_on_the_methods_that_burn(java, compiler, start, take, tmp_
     """perf's addresses, looked up in the map, give the shares that the program is known for."""
     program = start(java, "Inlined", [*INLINING, *DEBUG, *compiler])
     wait_until_compiled(program, take)
-    sampled = sample(program.pid, tmp_path / "perf.data")
+    sampled: list[int] = []
+    while len(sampled) < 150:  # a busy machine gives it little time
+        sampled += sample(program.pid, tmp_path / "perf.data")
     found = take(program.pid)
     stacks = Counter(found.at(address) for address in sampled)
     burning = stacks[LEFT] + stacks[RIGHT]
-    assert len(sampled) > 100
     assert burning > 0.9 * len(sampled), stacks
     chance = 4.5 * (0.7 * 0.3 / burning) ** 0.5
     assert stacks[LEFT] / burning == pytest.approx(0.7, abs=0.03 + chance), stacks
 
 
-def wait_until_compiled(program: Program, take) -> None:
+def wait_until_compiled(program: JavaProgram, take) -> None:
     def compiled() -> bool:
         stacks = take(program.pid).stacks()
         return LEFT in stacks and RIGHT in stacks
@@ -98,26 +100,30 @@ def lambdas(names: set[str]) -> list[str]:
     return [name for name in names if re.fullmatch(r"Lambdas\$\$Lambda\S+\.applyAsLong", name)]
 
 
-@pytest.mark.nightly
-def test_a_jvm_that_compiles_everything(java, start, take):
-    program = start(java, "Inlined", ["-Xcomp"])
-    assert len(take(program.pid).codes) > 2000
-    assert program.finish()[0] == 0
+ROOM = ["-Xmx256m", "-XX:CICompilerCount=2", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m"]
 
 
 @pytest.mark.nightly
-def test_the_jvm_holds_no_more_after_fifty_maps(java, start, take):
-    program = start(java, "Inlined", ["-XX:CICompilerCount=2"])
+def test_fifty_maps_while_classes_come_and_go(java, start, take):
+    """Every map is whole, and the JVM holds no more than before."""
+    program = start(java, "Storm", ROOM)
+
+    def loaded():
+        return int(program.ask("loaded").split()[1])
+
     for _ in range(5):
         take(program.pid)
-    before = Holdings.of(program.pid)
-    for _ in range(50):
-        take(program.pid)
+    before, classes = Holdings.of(program.pid), loaded()
+    maps, named, unloaded, end = 0, 0, 0, time.monotonic() + 240
+    while maps < 50 or not (named and unloaded and loaded() > classes + 50):
+        assert time.monotonic() < end, (maps, named, unloaded, loaded() - classes)
+        found = take(program.pid)
+        maps, unloaded = maps + 1, unloaded + len(found.unloads)
+        named += len(found.methods("Storm$Leaf.twice"))
     after = Holdings.of(program.pid)
-    assert after.threads <= before.threads and after.files == before.files
+    assert after.threads <= before.threads and after.files <= before.files
     assert after.library_pieces == before.library_pieces > 0
-    assert after.address_space <= before.address_space + (1 << 20)
-    assert program.finish()[0] == 0
+    assert program.finish() == 0
 
 
 @pytest.fixture
@@ -131,8 +137,8 @@ def open_folder():
 def test_another_users_jvm(java17, start, open_folder):
     shutil.copytree(library.java_classes(), open_folder / "classes")
     agent = Path(shutil.copy(library.path(), open_folder))
-    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    program = start(java17, "Inlined", classes=open_folder / "classes", **nobody)
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    program = start(java17, "Inlined", classes=open_folder / "classes", prefix=nobody)
     path = open_folder / "map"
     path.touch(mode=0o600)
     assert library.load(program.pid, str(path), agent) == 102
@@ -165,17 +171,10 @@ def test_failures_leave_the_jvm_as_it_was(java, start, take, tmp_path, small):
     assert "file system is full" in (small / "map").read_text()
     subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
     assert library.load(program.pid, f"{small}/map") == 102
-    assert Holdings.of(program.pid).files == before.files
-    take(program.pid)
-    assert program.finish()[0] == 0
-
-
-def test_a_limit_of_file_sizes_is_a_failure_not_a_signal(java, start, take, tmp_path):
-    program = start(java, "Inlined")
     unlimited = resource.prlimit(program.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(program.pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))
-    (tmp_path / "map").touch()
-    assert library.load(program.pid, str(tmp_path / "map")) == 110
+    assert library.load(program.pid, str(tmp_path / "target")) == 110, "not a signal"
     resource.prlimit(program.pid, resource.RLIMIT_FSIZE, unlimited)
+    assert Holdings.of(program.pid).files == before.files
     take(program.pid)
-    assert program.finish()[0] == 0
+    assert program.finish() == 0

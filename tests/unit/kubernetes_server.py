@@ -80,9 +80,6 @@ class ApiServer:
     def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
         self.pods: list[dict[str, Any]] = []
         self.replies: dict[str, Callable[[Query], Reply]] = {}
-        self.headers: dict[str, str] = {}
-        self.guid = _GUID
-        self.protocols: Sequence[str] = (V5, V4)
         self.environment: dict[str, str] | None = None
         self.refuse_exec: Reply | None = None
         self.exec_status: dict[str, Any] | None = None
@@ -164,8 +161,6 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
-            for name, value in api.headers.items():
-                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 
@@ -176,8 +171,8 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
                 return
             self.close_connection = True
             offered = [word.strip() for word in self.headers["Sec-WebSocket-Protocol"].split(",")]
-            chosen = next(word for word in offered if word in api.protocols)
-            key = self.headers["Sec-WebSocket-Key"] + api.guid
+            chosen = next(word for word in offered if word in (V5, V4))
+            key = self.headers["Sec-WebSocket-Key"] + _GUID
             self.send_response(101)
             self.send_header("Upgrade", "websocket")
             self.send_header("Connection", "Upgrade")

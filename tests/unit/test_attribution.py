@@ -106,14 +106,6 @@ def test_who_calls_the_method_that_is_counted(event: str) -> None:
     assert told(event, *stacks) == {"com/acme/Job.load": 7, "com/acme/Job.check": 2, "com/acme/Row.parse": 1}
 
 
-def test_who_calls_the_function_and_who_passes_the_tracepoint() -> None:
-    assert told("malloc", "main;load;__libc_malloc 3", "main;malloc 2") == {"load": 3, "main": 2}
-    switches = [f"Shop.sell_[j];{PARK} 5", "Shop.run_[j];entry_SYSCALL_64_[k];schedule_[k] 2"]
-    assert told("sched:sched_switch", *switches) == {"Shop.sell": 5, "Shop.run": 2}
-    kept = "Shop.run_[j];do_syscall_64_[k] 2"
-    assert told("cycles:u", kept) == told("cycles", kept) == {"do_syscall_64": 2}
-
-
 HANDLER = (
     "__restore_rt;WallClock::signalHandler(int, siginfo_t*, void*);Profiler::recordSample;StackWalker::walkVM"
 )

@@ -9,12 +9,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.base.background import TooLate, in_order, within
+from hprofiler.base.background import TooLate, within
 from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
 from tests.needed import lacking
@@ -31,29 +30,6 @@ def test_what_is_done_in_time_or_not() -> None:
     with pytest.raises(TooLate):
         within(0.05, lambda: go_on.wait(PATIENCE))
     go_on.set()
-
-
-def test_in_order_a_few_are_begun_before_the_first_is_taken() -> None:
-    begun: SimpleQueue[int] = SimpleQueue()
-    go_on = threading.Event()
-
-    def work(item: int) -> int:
-        begun.put(item)
-        assert go_on.wait(PATIENCE)
-        return item * 2
-
-    found = in_order(work, range(100), 3)
-    first = threading.Thread(target=lambda: taken.append(next(found)))
-    taken: list[int] = []
-    first.start()
-    assert sorted(begun.get(timeout=PATIENCE) for _ in range(3)) == [0, 1, 2]
-    go_on.set()
-    first.join()
-    ahead = []
-    for number in found:
-        taken.append(number)
-        ahead.append(3 + begun.qsize() - len(taken))
-    assert taken == list(range(0, 200, 2)) and max(ahead) <= 3
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -205,28 +201,3 @@ def completions(tmp_path):
 )
 def test_completion(line, values, completions):
     assert completions(f"hprofiler {line}") == values
-
-
-@pytest.mark.parametrize(
-    ("shell", "line"),
-    [
-        ("bash", "COMP_LINE='hprofiler sel' COMP_POINT=13; _python_argcomplete hprofiler; echo $COMPREPLY"),
-        ("fish", "complete -C 'hprofiler sel'"),
-    ],
-)
-def test_the_script_of_a_shell(shell, line, tmp_path):
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed: its completion is not tried here")
-    wrapper = tmp_path / "hprofiler"
-    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m hprofiler "$@"\n')
-    wrapper.chmod(0o755)
-    script = tmp_path / "script"
-    script.write_text(hprofiler("completion", shell).stdout)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [shell, "-c", f"source {script}; {line}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": path},
-    )
-    assert (done.stderr, done.stdout.strip()) == ("", "selectors")

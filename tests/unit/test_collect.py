@@ -1,4 +1,4 @@
-"""Many hosts at once: the phases, the ledger, and what one bad host does to the others (nothing)."""
+"""Many hosts at once: the phases, the ledger, and that one bad host costs the others nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.base.errors import RunFolderError
-from hprofiler.collect import Reach, find_only, reconnect
+from hprofiler.collect import find_only, reconnect
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING
+from tests.viewer.made_run import coverage_of
 
 GOOD = """
 hello(); found(7); prepared(7); recording(7)
@@ -283,48 +284,47 @@ read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a he
     assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
 
 
-def test_few_connect_at_once(fleet):
-    hosts = fleet(**{f"h{number}": GOOD for number in range(12)})
-    busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
-
-    def transport(host):
-        made = hosts.transport(host)
-
-        def connect():
-            nonlocal busy, most
-            with lock:
-                busy += 1
-                most = max(most, busy)
-                if busy == 3:
-                    enough.set()
-            enough.wait(60)
-            time.sleep(0.02)  # room for a fourth, which must not come
-            with lock:
-                busy -= 1
-
-        made.connect = connect
-        return made
-
-    hosts.reach = Reach(transport, hosts.reach.binaries, parallel=3, timeout=60.0)
-    results = hosts.collect()
-    assert all(line(result, 7)[0] is Status.OK for result in results.values())
-    assert most == 3
+ASKED = """
+def asked():
+    while (request := read())["type"] == "put":
+        say("stored", sha256=LIBRARY)
+    return request
+"""
+RECORD = """
+request = asked()
+if request["type"] == "prepare":
+    say("ready", processes=[{"pid": 7}]); recording(7)
+    profile(7, b"p"); outcome(7); say("done", left=[]); read()
+"""
+NODE = f"""{ASKED}
+hello(host={{**HOST, "boot_id": "b"}}, session="70-1"); found(7){RECORD}"""
 
 
-def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
-    hosts = fleet(one=GOOD, two=GOOD)
+def test_a_machine_with_two_names_is_recorded_once(fleet):
+    results = fleet(a=NODE, b=NODE).collect()
+    first, other = sorted(results.values(), key=lambda result: not result.recordings)
+    assert len(first.recordings) == 1 and [one.status for one in first.outcomes] == [Status.OK]
+    note, idle = other.outcomes
+    assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE) and not other.recordings
+    assert note.reason == f"1 process is recorded as {first.host.name}, which is the same machine"
+    assert f"{first.host.name} is the same machine and records it" in idle.reason
+    coverage = coverage_of(*results.values())
+    assert coverage.complete and (coverage.hosts.idle, coverage.processes.found) == (1, 1)
 
-    class Broken:
-        become, bytes_sent, bytes_received = None, 0, 0
 
-        def connect(self):
-            raise ZeroDivisionError("oops")
-
-        def close(self):
-            pass
-
-    make = hosts.reach.transport_for
-    hosts.reach = Reach(lambda host: Broken() if host.name == "one" else make(host), hosts.reach.binaries)
-    results = hosts.collect()
-    assert "unexpected ZeroDivisionError: oops" in line(results["one"])[2]
-    assert line(results["two"], 7)[0] is Status.OK
+@pytest.mark.parametrize(
+    "other",
+    [
+        NODE.replace('"b"}', '"another boot"}'),
+        NODE.replace('"b"}', '"b", "pid_namespace": "a container"}'),
+        NODE.replace('"b"}', '"b", "name": "a copy of the machine"}'),
+        NODE.replace(
+            "found(7)",
+            'read(); say("found", searched=9, processes=[process(7, start_time=2)], ignored=[])',
+        ),
+    ],
+    ids=["boot", "namespace", "copy", "pid that was used again"],
+)
+def test_equal_pids_elsewhere_are_other_processes(fleet, other):
+    results = fleet(a=NODE, b=other).collect()
+    assert [len(result.recordings) for result in results.values()] == [1, 1]

@@ -39,17 +39,6 @@ def test_stacks_are_chosen_and_shaped(job, words, expected):
     assert convert(job, *words) == expected
 
 
-def test_in_a_mean_every_input_weighs_the_same(job):
-    counts = {stack: int(count) for stack, count in (line.rsplit(" ", 1) for line in mean_of(job))}
-    assert sum(counts.values()) == 88, "the mean of 16 and 160"
-    assert abs(counts["main"] - 88 * (1 / 16 + 1) / 2) <= 1
-    assert abs(counts["idle;wait"] - 88 * (7 / 16) / 2) <= 1
-
-
-def mean_of(job):
-    return convert(job, "-", "--mean", stdin="main 160\n")
-
-
 def test_a_difference_is_of_shares_or_of_counts(job):
     after = "main;read 6\nmain;write 26\n"
     assert convert("-", "--diff", job, stdin=after) == [
@@ -153,28 +142,6 @@ def test_a_stream_that_cannot_be_used_is_an_error(job, line, says):
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == f"hprofiler: {says}"
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
-
-
-def test_an_expression_without_a_match_is_an_error_that_lists_what_there_is(job, tmp_path):
-    done = hprofiler("convert", job, job, "--include", "no where", "-o", tmp_path / "x.svg")
-    assert (done.returncode, done.stderr.splitlines()) == (
-        4,
-        [
-            f"hprofiler: no samples of {job} and 1 more are left: no stack matches --include 'no where'",
-            "  it had samples 16, most of it in wait, match, read, main",
-        ],
-    )
-    done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
-    assert done.stderr == "hprofiler: --trim nowhere matches no frame: nothing was trimmed\n"
-
-
-def test_an_event_that_is_not_there_is_an_error_that_lists_the_others(tmp_path):
-    perf = "java 1 2.5: 10 cycles:u:\n\tff f (/x)\n\njava 1 2.6: 10 faults:\n\tff f (/x)\n\n"
-    done = hprofiler("convert", "-", "--event-filter", "cpu", "-o", tmp_path / "x.svg", stdin=perf)
-    assert done.returncode == 2
-    assert 'stdin: no event "cpu" in this recording; there are: cycles:u, faults' in done.stderr
-    assert convert("-", "--event-filter", "faults", stdin=perf) == ["java;f 10"]
 
 
 SEVERAL = """java 1 [000] 1.0: 7 page-faults:

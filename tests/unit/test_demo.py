@@ -16,8 +16,6 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.app.demo import DemoJob, running_job
 from hprofiler.app.demo.demo import HOT_METHODS
-from hprofiler.app.demo.jdk import find_jdk
-from hprofiler.base.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,12 +103,3 @@ def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
         # An end of process makes its pidfd readable.
         assert select.select([pidfd], [], [], 60)[0]
         os.close(pidfd)
-
-
-def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("hprofiler.app.demo.jdk.JVM_FOLDER", tmp_path / "jvm")
-    with pytest.raises(UsageError, match="no JDK was found") as caught:
-        find_jdk()
-    assert "default-jdk-headless" in caught.value.remedy

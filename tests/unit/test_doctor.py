@@ -1,4 +1,4 @@
-"""`doctor` without a JVM: what agents tell is checked, counted, sorted and told."""
+"""doctor without a JVM, and what is known of events by their names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, Finding
+from hprofiler.agent import CheckedProcess
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
+from hprofiler.model.event_names import OWN, doubt_of, known_as
+from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 FINDING = {"severity": "info", "about": "perf", "text": "perf 6.1", "remedy": ""}
@@ -129,21 +131,6 @@ def shown(*hosts: HostChecked, out: Any = None) -> str:
     return str(out.getvalue())
 
 
-def test_the_worst_comes_first_and_alike_findings_are_one():
-    fine = Finding("ok", "load", "load 0.1 on 2 processors")
-    text = shown(
-        host("calm", Status.OK, findings=[fine]),
-        host("bad", *[Status.OK, *[Status.FAILED] * 5], findings=[fine]),
-    )
-    lines = text.splitlines()
-    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not"
-    first = "executor 11 (pid 11), executor 12 (pid 12), executor 13 (pid 13) and 2 more"
-    assert lines[1].split(None, 2) == ["error", "run", f"{first}: the process was started with -XX:+X"]
-    assert lines[2].split() == ["→", "restart", "it"]
-    assert lines[3].split()[0] == "ok" and "cpu (ctimer) by async-profiler" in lines[3]
-    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not"
-
-
 def test_the_json_has_the_documented_shape():
     record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")], False)))
     assert record["canary"] == {"asked": False, "kinds": []}  # these are no JVMs
@@ -151,3 +138,35 @@ def test_the_json_has_the_documented_shape():
     first, second = record["hosts"]
     assert first["processes"][1]["verdict"] == "degraded" and first["processes"][1]["remedy"] == "restart it"
     assert second["outcomes"][0]["reason"] == "refused" and second["kernel"] == ""
+
+
+KNOWN = [*OWN, "cycles", "page-faults", "sched:sched_switch", "mem:0x10/8:w", "cpu/cache-misses/u", "r1a8"]
+KNOWN += ["java.util.HashMap.get", "a.B.*", "G1CollectedHeap::allocate", "mem_load_retired.l3_miss"]
+
+
+@pytest.mark.parametrize("event", KNOWN)
+def test_no_doubt_about_an_event_known_by_its_name_or_form(event):
+    assert doubt_of(event) is None
+
+
+def test_a_run_says_it_before_it_connects(tmp_path):
+    words = ["-t", "0.1", "-j", "pid:1", "-e", "aloc,cpu,a.B.c", "-h", "127.0.0.1", "--port", "1", "-o"]
+    said = hprofiler(*words, tmp_path / "run").stderr
+    assert said.index("note: aloc is not a known event") < said.index("127.0.0.1"), said
+    assert said.index("note: to count a.B.c, async-profiler changes its class") < said.index("127.0.0.1"), (
+        said
+    )
+    assert said.count("note:") == 2, said
+
+
+@pytest.mark.parametrize(
+    ("shown", "event"),
+    [
+        ("java/util/HashMap.merge", "java.util.HashMap.merge"),
+        ("a/B$1.<init>", "a.B$1.<init>"),
+        ("heap", "alloc"),
+        ("cpu/cache-misses/u", "cpu/cache-misses/u"),
+    ],
+)
+def test_a_method_may_be_named_as_it_is_shown(shown, event):
+    assert known_as(shown) == known_as(event) == event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hprofiler.report import make_report
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_folded, spark_run
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
 GC_THREAD = "start_thread;GangWorker::run_task(WorkData);G1ParScanThreadState::trim_queue()"
@@ -62,13 +62,6 @@ def test_the_answer_is_what_the_hottest_own_method_does(tmp_path):
     ], "the hottest method takes more by itself than all that the other calls"
 
 
-def test_what_a_library_calls_back_is_not_the_librarys(tmp_path):
-    """A reader of JSON that calls the job's own code: that time is the job's."""
-    reader = f"{JOB};com/fasterxml/jackson/databind/ObjectMapper.readValue_[j]"
-    text = f"{reader};com/acme/Row.set_[j] 600\n{reader};java/util/HashMap.put_[j] 50\n{JOB} 350\n"
-    assert texts(of(run_of(tmp_path, text))) == ["60.0 % of CPU time is spent in Row.set."]
-
-
 @pytest.mark.parametrize(("gc", "told"), [(200, True), (100, False), (0, False)])
 def test_garbage_collection_is_a_finding_from_a_tenth_on(tmp_path, gc, told):
     found = texts(of(run_of(tmp_path, f"{JOB} {1000 - gc}\n{GC_THREAD} {max(gc, 1)}\n")))
@@ -84,17 +77,6 @@ def test_compilers_and_kernel_code(tmp_path):
         "Kernel code takes 60.0 % of CPU time, most of it called by __libc_read.",
     ]
     assert found[2].method == "__libc_read"
-
-
-def test_an_odd_host_has_its_garbage_collection_as_the_reason(tmp_path):
-    hosts = [MadeHost(f"host{n}", {n: spark_folded(300, gc=100)}) for n in range(1, 7)]
-    hosts.append(MadeHost("host7", {7: spark_folded(300, gc=600)}))
-    found = of(make_run(tmp_path / "run", hosts))
-    odd = next(one for one in found if one.host)
-    assert odd.text.replace("\u202f", " ") == (
-        "host7 spends 4.2 times the others’ share in GC: 35.1 % against 8.3 %."
-    )
-    assert odd.host == "host7"
 
 
 def test_few_samples_are_a_finding(tmp_path):

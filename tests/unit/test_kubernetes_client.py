@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
 import stat
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -145,41 +141,6 @@ def test_a_list_has_bounds_as_a_whole(
         cluster.list(PATH, {}, PODS)
 
 
-@pytest.fixture(params=["headers", "body"])
-def dripping(request: pytest.FixtureRequest) -> Iterator[int]:
-    """The port of a server that goes on and on with the headers, or the body, of its answer."""
-    begin = b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if request.param == "body" else b"")
-    over = threading.Event()
-
-    def drip(connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            connection.sendall(begin)
-            while not over.wait(0.05):
-                connection.sendall(b"X-More: %s\r\n" % (b"x" * 200))
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=drip, args=(listening.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=serve, daemon=True).start()
-        yield listening.getsockname()[1]
-        over.set()
-        with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-
-
-def test_answers_without_end(dripping: int, server: ApiServer, tmp_path: Path) -> None:
-    """Each piece comes in time; all of them never do."""
-    config = server.kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{dripping}"})
-    made = connect(Access(config, timeout=0.5))
-    with pytest.raises(KubernetesError, match=r"did not answer within 0\.5 s"):
-        made.list(PATH, {}, PODS)
-    with pytest.raises(KubernetesError, match=r"did not answer within 0\.5 s"):
-        made.websocket(PATH, [], PODS)
-
-
 def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     with serving(make_certificate(tmp_path)) as server:
         with pytest.raises(KubernetesError, match=r"TLS: .*certificate") as caught:
@@ -210,23 +171,17 @@ def test_addresses_that_are_none(
     assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
 
 
+def exited(code: str) -> Any:
+    causes = [{"reason": "ExitCode", "message": code}]
+    return {"reason": "NonZeroExitCode", "details": {"causes": causes}}
+
+
 @pytest.mark.parametrize(
     ("said", "code", "begun"),
     [
         ({"status": "Success"}, 0, True),
-        (
-            {"reason": "NonZeroExitCode", "details": {"causes": [{"reason": "ExitCode", "message": "7"}]}},
-            7,
-            True,
-        ),
-        (
-            {
-                "reason": "NonZeroExitCode",
-                "details": {"causes": [{"reason": "ExitCode", "message": "9" * 99}]},
-            },
-            255,
-            True,
-        ),
+        (exited("7"), 7, True),
+        (exited("9" * 99), 255, True),
         ({"status": "Failure", "reason": "InternalError", "message": "no sh"}, None, False),
         ([], None, False),
     ],

@@ -81,15 +81,6 @@ def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
     assert (known["role"], known["executor"], known["process"]) == ("driver", "driver", "driver")
 
 
-def test_sidecars_among_the_init_containers(server: ApiServer, locate: Locate) -> None:
-    made = pod("a")
-    running = {"state": {"running": {}}, "containerID": "cri-o://" + "a" * 64}
-    made["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "copy"}]
-    made["status"]["initContainerStatuses"] = [{"name": "proxy", **running}, {"name": "copy", **running}]
-    server.pods = [made]
-    assert [host.name for host in locate().hosts] == ["a/main", "a/proxy"]
-
-
 def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("a", node="n1"), pod("b", node="n2", hostIP="10.0.0.2"), pod("c", node="n1")]
     hosts = locate(via="ssh", host_map={"n2": HostEntry("second", "me", 2222)}).hosts
@@ -254,35 +245,6 @@ def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: s
     alien["metadata"]["labels"] = {"pod-template-hash": "5d8f"}
     server.pods = [*made, pod("of-nobody"), alien]
     assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
-
-
-def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
-    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
-    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
-    (host,) = locate(via="ssh").hosts
-    names = [labels["process"] for labels in host.containers.values()]
-    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
-    server.pods = [pod("a"), pod("a", namespace="other")]
-    (host,) = locate(via="ssh", all_namespaces=True).hosts
-    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
-
-
-def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
-    """Whoever runs, waits, comes and goes in which namespace."""
-    down = pod("down", namespace="b", states={"main": waiting("ErrImagePull")})
-    server.pods = [pod("web", namespace="a"), down]
-    found = locate(all_namespaces=True)
-    assert [found.hosts[0].name, found.absent[0].host] == ["a/web", "b/down"]
-    server.pods = [pod("web", namespace="a")]
-    found = locate(all_namespaces=True)
-    assert found.hosts[0].name == "web"
-    server.pods = [pod("new", namespace="a"), pod("web", namespace="c")]
-    lines = [(line.host, line.reason) for line in found.new_processes()]
-    assert lines == [
-        ("web", "the pod was deleted during the recording"),
-        ("new", "new started during the recording and is not in it"),
-        ("c/web", "c/web started during the recording and is not in it"),
-    ]
 
 
 @pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])

@@ -9,13 +9,11 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.agent import MAX_RECORDED
-from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, fetching
-from hprofiler.collect.limits import refuse_busy
-from hprofiler.model import HostFacts, HostResult, Outcome, Status
+from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
@@ -97,23 +95,6 @@ def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch,
 
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
-
-
-def facts(load: float, free: int) -> HostFacts:
-    return HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root", load=load, memory_available=free)
-
-
-def test_a_host_without_time_or_room_is_left_alone():
-    refuse_busy(facts(800.0, 1 << 30))
-    refuse_busy(HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root"))
-    for busy, words, remedy in (
-        (facts(801.0, 1 << 30), "load 801", "wait until it has less to do"),
-        (facts(1.0, 9 << 20), "9 MiB", "free some of its memory"),
-    ):
-        with pytest.raises(HostError) as refused:
-            refuse_busy(busy)
-        assert words in refused.value.reason
-        assert refused.value.remedy == f"{remedy}, or record anyway with --force-busy"
 
 
 @pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])

@@ -17,7 +17,6 @@ from hprofiler.report import make_report
 from hprofiler.report.text import outliers_table
 from hprofiler.runfolder import Coverage
 from tests.unit.command import hprofiler
-from tests.viewer.block import summaries, words
 from tests.viewer.made_run import MadeHost, make_run
 
 METHODS = 30
@@ -73,27 +72,6 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
         assert 0.05 < odd.distance.methods[0].share - odd.distance.methods[0].usual < 0.1
         assert odd.distance.divergence > odd.distance.noise
         assert [one.pid for one in compared.odd_processes] == [104]
-
-
-def test_a_process_is_found_among_alike_hosts(tmp_path):
-    dice = random.Random(5)
-    hosts = [
-        MadeHost(name, {pid: sampled(dice, USUAL, 4000) for pid in range(first, first + 5)})
-        for name, first in (("left", 101), ("right", 201))
-    ]
-    hosts[1].processes[203] = sampled(dice, [1.0], 4000)
-    report = make_report(make_run(tmp_path / "run", hosts).path)
-    summary = summaries(report.page)["cpu"]
-    compared = report.events[0].compared
-    assert not compared.odd_hosts, "two hosts are no crowd"
-    assert [(one.host, one.pid, one.label) for one in compared.odd_processes] == [
-        ("right", 203, "executor 3")
-    ]
-    assert "executor 3 on right is unlike the other processes: Job.m0 100 % here" in words(summary)
-    assert words(summary["hosts"]["odd"]).startswith("executor 3 on right Job.m0 100 % here")
-    table = outliers_table("cpu", compared)
-    assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
-    assert "cpu: 1 of 10 processes is unlike the others" in table
 
 
 def test_the_json_of_the_command_line(tmp_path):

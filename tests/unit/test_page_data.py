@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.viewer.block import Stacks, carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -70,40 +70,6 @@ def test_every_part_of_a_run_is_a_column(folder):
         assert together == stacks_of(cluster)
 
 
-def test_a_run_is_described(folder):
-    record = described(make_report(folder.path).page)
-    assert (record["format"], record["title"], record["runs"]) == (3, "spark-executor", ["results"])
-    first, second = record["events"]
-    assert (first["name"], first["title"], first["type"], first["unit"]) == (
-        "cpu",
-        "CPU time",
-        "samples",
-        "count",
-    )
-    assert (first["wider"], first["seconds"]) == ("CPU time", 60)
-    assert (first["second"]["type"], first["second"]["unit"]) == ("cpu", "nanoseconds")
-    assert first["second"]["per"] == 10**9 // 300
-    assert (second["unit"], second["wider"], second["second"]) == ("bytes", "allocated memory", None)
-    assert record["hosts"] == [{"name": "n1", "run": 0}, {"name": "n2", "run": 0}]
-    assert record["processes"][2] == {
-        "host": 1,
-        "pid": 4703,
-        "name": "executor 3",
-        "labels": {"executor": "3", "user": "app"},
-    }
-    assert record["threads"] == ["Executor task N", "GC Thread#N"]
-    cpu_summary, alloc_summary = record["summaries"]
-    cpu_hosts = cpu_summary["hosts"]["rows"]
-    assert [(one["host"], one["taken"]) for one in cpu_hosts] == [(0, 187), (1, 43)]
-    unlike = cpu_hosts[1]["unlike"]
-    assert cpu_hosts[0]["counts"][1][1] > 187 and unlike["divergence"] > 0.05
-    assert ["gc", pytest.approx(30 / 43), pytest.approx(0.4, abs=0.1)] in unlike["methods"]
-    assert len(alloc_summary["hosts"]["rows"]) == 2
-    answer = cpu_summary["findings"][0]
-    assert answer["method"] == "Job.work" and answer["text"][answer["at"] :].startswith("Job.work")
-    assert alloc_summary["findings"][0]["method"] == "byte[]"
-
-
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&"
 # What turns the text around it is shown as unknown.
 SHOWN = HOSTILE.replace("\u202e", "\ufffd")
@@ -142,12 +108,3 @@ def test_the_heaviest_threads_are_told_apart(tmp_path):
     others = sum(100 + place for place in range(7)) + 7
     assert columns["cpu", "a", 1, "other threads"] == {("run",): others}
     assert columns["cpu", "a", 2, "pool-a"] == {("run",): 999}
-
-
-def test_each_value_of_one_profile_is_an_event(tmp_path):
-    text = "[main];a;b 3\na;c 1\n"
-    write_page(Profile.from_bytes(text.encode(), "folded"), tmp_path / "x.html", "x <y>")
-    record = described(tmp_path / "x.html")
-    assert [(one["name"], one["unit"]) for one in record["events"]] == [("samples", "count")]
-    assert (record["title"], record["threads"], record["hosts"][0]["name"]) == ("x <y>", [], "x <y>")
-    assert carried(tmp_path / "x.html").columns == [{("[main]", "a", "b"): 3, ("a", "c"): 1}]

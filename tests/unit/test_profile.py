@@ -50,53 +50,6 @@ def test_values_go_by_name_and_by_index():
         both.total("cpu")
 
 
-def test_tables(job):
-    tiers = Profile.from_bytes(b"run_[j];mix_[i] 70\nrun_[0];mix_[j] 10\n")
-    assert [(f.name, f.kind, f.self_value, f.total_value) for f in tiers.frames()] == [
-        ("mix", "jit", 10, 10),
-        ("mix", "inlined", 70, 70),
-        ("run", "interpreted", 0, 10),
-        ("run", "jit", 0, 70),
-    ]
-    assert [(s.frames, s.values) for s in tiers.paths()] == [
-        (("run_[0]", "mix_[j]"), (10,)),
-        (("run_[j]", "mix_[i]"), (70,)),
-    ]
-    assert tiers.paths(annotate=False)[0].frames == ("run", "mix")
-    root, run, mix = tiers.merged_tiers().nodes()
-    assert (root.name, root.parent, root.depth, root.total_value, root.tiers) == ("", 0, 0, 80, {})
-    assert (run.name, run.kind, run.tiers) == ("run", "jit", {"interpreted": 10, "jit": 70})
-    assert (mix.parent, mix.depth, mix.self_value) == (1, 2, 80)
-    assert "wait" in repr(job.top(1)) and "16" in repr(job)
-
-
-def test_the_table_for_pandas(job):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: its tables are not made here")
-    frame = job.to_pandas(annotate=False)
-    assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns) == ["stack", "samples"]
-    assert frame.attrs["units"] == {"samples": "count"}
-    assert frame["samples"].sum() == 16
-    assert "main;parse;match" in set(frame["stack"])
-
-
-@pytest.mark.parametrize("number", [-1, 2**64, -(2**70)])
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda job, number: job.total(number),
-        lambda job, number: job.pruned(frames=number),
-        lambda job, number: job.scale(-abs(number)),
-        lambda job, number: job.diff(job).changes(number),
-        lambda job, number: job.to_svg(width=number),
-        lambda job, number: Profile.from_bytes(JOB, time=(10**400, number)),
-    ],
-)
-def test_a_number_out_of_bounds_is_a_value_error(job, use, number):
-    with pytest.raises(ValueError):
-        use(job, number)
-
-
 def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
     (tmp_path / "job.folded").write_bytes(JOB)
     for wrong in (

@@ -107,30 +107,6 @@ def test_once_everything_has_come_nobody_reconnects(fleet):
     assert "lost" not in [step.stage for step in hosts.progress]
 
 
-KILLED = """
-if os.path.exists({log!r}):
-    hello()
-    assert read()["type"] == "resume"
-    say("resumed", found=False)
-    assert read()["type"] == "bye"
-    open({log!r}, "w").write("good")
-else:
-    hello(); found(7); prepared(7); recording(7)
-    open({log!r}, "w").close()
-    os.kill(os.getpid(), 9)
-"""
-
-
-def test_a_killed_agent_is_reported_with_how_to_clean_up(fleet, tmp_path):
-    log = tmp_path / "log"
-    result = fleet(one=KILLED.format(log=str(log))).collect()["one"]
-    (of_host,), of_process = lines(result)
-    assert of_host[:2] == (Status.FAILED, "record")
-    assert "status -9" in of_host[2] and "what was not fetched before is lost" in of_host[2]
-    assert "hprofiler cleanup" in result.outcomes[0].remedy
-    assert of_process[0] is Status.FAILED and log.read_text() == "good"
-
-
 def test_the_second_ctrl_c_ends_the_waiting(fleet, tmp_path, monkeypatch):
     class Away(Named):
         """It can be connected to once."""

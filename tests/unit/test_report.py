@@ -7,9 +7,8 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.model import Status
 from hprofiler.report import make_report
-from hprofiler.report.page import PageData
 from hprofiler.report.text import hottest
-from tests.viewer.block import described, summaries, words
+from tests.viewer.block import described, words
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 TWO = [
@@ -130,45 +129,3 @@ def test_the_hottest_as_plain_lines():
         "  75.0%  75.0%  b",
         "  25.0%  25.0%  c\ufffd[0m",
     ]
-
-
-JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
-CLEAN = f"{JOB};com/acme/Job.clean_[j];java/util/regex/Pattern.compile_[j]"
-OTHER = f"{JOB};com/acme/Other.work_[j]"
-
-
-def seconds(page):
-    """The second lines of a page."""
-    lines = [words(one["second"]) for one in summaries(page).values()]
-    return [line for line in lines if line]
-
-
-def page_of(path, *hosts):
-    made = [MadeHost(f"node{number}", {number: text}) for number, text in enumerate(hosts, 1)]
-    return make_report(make_run(path, made).path).page
-
-
-def test_hosts_are_compared_by_the_total_of_the_answer(tmp_path):
-    """The hottest by itself is on node2, where the answer's method is not."""
-    page = page_of(
-        tmp_path / "run", f"{CLEAN};java/util/regex/Pattern.curly_[j] 500\n{CLEAN} 480\n", f"{OTHER} 900\n"
-    )
-    assert "52.1 % of CPU time is spent in Job.clean" in words(described(page))
-    assert seconds(page) == ["Most on node1, where it takes 100 %, against 0 % on node2."]
-
-
-def test_a_process_that_the_page_has_no_room_for_is_in_no_sum(tmp_path, monkeypatch):
-    add = PageData.add
-
-    def picky(self, event, process, profile):
-        if process.pid == 3:
-            raise RuntimeError("too many nodes")
-        return add(self, event, process, profile)
-
-    monkeypatch.setattr(PageData, "add", picky)
-    folder = two_hosts(tmp_path / "run")
-    report = make_report(folder.path)
-    (problem,) = report.analysis.problems
-    assert (problem.pid, "too many nodes" in problem.reason) == (3, True)
-    assert report.events[0].total == 380
-    assert (folder.path / "hosts/small/cpu.folded").read_text() == "a;cold 60\na;hot 20\n"

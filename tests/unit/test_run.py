@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import stat
@@ -65,48 +64,6 @@ def test_a_run_that_matches_no_process_leaves_no_folder(
     assert (json.loads(capsys.readouterr().out)["folder"] is not None) == kept
 
 
-def test_what_came_too_late_and_what_could_not_be_learnt(tmp_path):
-    stand_ins = StandIns(tmp_path)
-    fleet = Fleet(stand_ins, 60.0, {"one": IDLE, "two": IDLE})
-    late = [Outcome(host, Status.DEGRADED, "find", f"on {host}") for host in ("two", "elsewhere")]
-    located = Located(Target("yarn", "app"), fleet.hosts, ("a note",), lambda: late)
-    request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ("hprofiler", "-j", "x"))
-    run(request, fleet.reach, fleet.listener)
-    stand_ins.clean()
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert record["notes"] == ["a note"]
-    assert record["command"] == ["hprofiler", "-j", "x"]
-    one, two = ([line["reason"] for line in host["outcomes"]] for host in record["hosts"])
-    assert one[1:] == ["on elsewhere"] and two[1:] == ["on two"]
-    assert record["coverage"]["hosts"]["failed"] == 0
-
-
-@pytest.fixture
-def late_reasons(tmp_path):
-    """The lines of the host in run.json after a run whose target answers so when asked for new processes."""
-    stand_ins = StandIns(tmp_path)
-
-    def late_reasons(new_processes):
-        fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
-        located = Located(Target("yarn", "app"), fleet.hosts, (), new_processes)
-        request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
-        result = run(request, fleet.reach, fleet.listener)
-        assert not result.interrupted and result.report.page.exists()
-        (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
-        return [line["reason"] for line in host["outcomes"]][1:]
-
-    yield late_reasons
-    stand_ins.clean()
-
-
-def test_a_target_that_hangs_is_not_waited_for(monkeypatch, late_reasons):
-    monkeypatch.setattr("hprofiler.app.run._NEW_PROCESSES_SECONDS", 0.1)
-    never = threading.Event()
-    reason = "cannot list the processes that started during the recording: no answer within 0.1 s"
-    assert late_reasons(lambda: never.wait(60)) == [reason]
-    never.set()
-
-
 BODY = """
 hello(); read()
 say("found", searched=9, ignored=[], processes=[process(7, command="java --password=hunter2 Main")])
@@ -143,25 +100,6 @@ outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{{"pi
 recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[]); read()"""
 FULL = "cannot write the run folder {}: No space left on device: the report was not made"
 Record = Callable[[str], int]
-
-
-def reserved(folder: RunFolder) -> int:
-    """Bytes on the disk of files in the folder that are open and have no name."""
-    total = 0
-    for path in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # another thread may have closed it
-            target = os.readlink(path)
-            if target.startswith(f"{folder.path}/") and target.endswith(" (deleted)"):
-                total += path.stat().st_blocks * 512
-    return total
-
-
-def test_room_is_reserved_until_run_json_is_written(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "run")
-    assert reserved(folder) > 1 << 20
-    folder.write(RunRecord())
-    assert reserved(folder) == 0 and os.listdir(folder.path) == ["run.json"]
-    folder.release()
 
 
 @pytest.fixture
@@ -202,3 +140,27 @@ def test_the_ledger_is_printed_all_the_same_with_the_place_of_the_profiles(
     assert "the run ended before its outcome was written: the profiles are" in told
     (kept,) = folder.glob("hosts/*/*/cpu.pb.gz")
     assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
+
+
+def test_what_changed_during_the_recording_is_in_run_json(tmp_path, stand_ins, monkeypatch):
+    """Lines of hosts that are not of the run go to the first; a target that hangs is not waited for."""
+    monkeypatch.setattr("hprofiler.app.run._NEW_PROCESSES_SECONDS", 0.1)
+    late = [Outcome(host, Status.DEGRADED, "find", f"on {host}") for host in ("two", "elsewhere")]
+    never = threading.Event()
+    too_late = "cannot list the processes that started during the recording: no answer within 0.1 s"
+    for number, (changes, first, second) in enumerate(
+        [(lambda: late, ["on elsewhere"], ["on two"]), (lambda: never.wait(60), [too_late], [])]
+    ):
+        fleet = Fleet(stand_ins, 60.0, {"one": IDLE, "two": IDLE})
+        located = Located(Target("yarn", "app"), fleet.hosts, ("a note",), changes)
+        folder = tmp_path / f"run{number}"
+        run(
+            RunRequest(located, ANY, fleet.sampling, folder, False, ("hprofiler",)),
+            fleet.reach,
+            fleet.listener,
+        )
+        record = json.loads((folder / "run.json").read_text())
+        assert (record["notes"], record["command"]) == (["a note"], ["hprofiler"])
+        reasons = [[line["reason"] for line in host["outcomes"][1:]] for host in record["hosts"]]
+        assert reasons == [first, second] and record["coverage"]["hosts"]["failed"] == 0
+    never.set()

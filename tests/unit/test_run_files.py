@@ -9,7 +9,7 @@ import pytest
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.command import hprofiler
-from tests.unit.test_coverage import subtitle
+from tests.unit.test_report_words import subtitle
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 

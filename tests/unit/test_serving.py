@@ -102,15 +102,3 @@ def test_the_command_serves_until_ctrl_c(folder):
     assert re.match(
         rf"  from another machine: ssh -N -L {address.port}:127\.0\.0\.1:{address.port} \S+@", lines[2]
     )
-
-
-@pytest.mark.parametrize(("words", "made_again"), [(["--open"], False), (["--open", "--threads"], True)])
-def test_a_page_that_is_there_is_made_again_only_for_options_of_pictures(folder, words, made_again):
-    with run_report(folder) as command:
-        command.communicate(timeout=LONG)
-    page = folder / "report.html"
-    page.write_bytes(b"as it was made")
-    with run_report(folder, *words) as command:
-        out, _ = command.communicate(timeout=LONG)
-    assert (command.returncode, out) == (0, f"{page}\n")
-    assert (page.read_bytes() != b"as it was made") is made_again

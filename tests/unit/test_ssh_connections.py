@@ -51,22 +51,6 @@ def test_a_host_that_the_kernel_could_not_ask_for_is_asked_for_again(route, monk
     assert not left
 
 
-def full(*_: object) -> None:
-    """What every call gives that opens a file, once there are too many."""
-    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-
-@pytest.mark.parametrize("call", ["socket", "socketpair"])
-def test_too_many_open_files_are_an_error_of_the_host_with_a_remedy(route, monkeypatch, call):
-    monkeypatch.setattr(sockets.socket, call, full)
-    with pytest.raises(HostError, match="Too many open files") as caught:
-        if call == "socket":
-            sockets.dial(route, 30, lambda closer: None)
-        else:
-            sockets.spawn_proxy("cat", lambda closer: None)
-    assert "ulimit -n" in caught.value.remedy
-
-
 @pytest.mark.parametrize(
     ("code", "reason", "remedy"),
     [

@@ -53,12 +53,6 @@ def test_names_hashed_by_ssh_keygen_are_found(tmp_path):
     assert KnownHosts().check([file], "[far.example]:2201", KEY)[0] is Verdict.UNKNOWN
 
 
-def test_a_changed_key_says_where_the_old_one_is(tmp_path):
-    file = tmp_path / "known_hosts"
-    file.write_text("# one\n" + line("h", OTHER))
-    assert KnownHosts().check([file], "h", KEY) == (Verdict.CHANGED, f"{file}:2")
-
-
 def test_added_keys_are_known_at_once_and_readable_by_ssh_keygen(tmp_path):
     file = tmp_path / "new" / "known_hosts"
     known = KnownHosts()

@@ -10,7 +10,6 @@ import pytest
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transport.ssh import route
-from hprofiler.transport.ssh.connector import SshConnector
 from hprofiler.transport.ssh.route import RouteFinder, SshOptions
 
 N1 = Host("n1", "n1")
@@ -122,25 +121,6 @@ def test_jump_hosts_have_routes_of_their_own(tmp_path):
         assert (named.hostname, named.port, named.user) == (host, port, "dora")
     with pytest.raises(HostError, match="ProxyJump"):
         finder.find_jump("b:many", None)
-
-
-def test_as_whom_and_where_to_a_connection_goes(tmp_path):
-    """For the record: as ssh_config and the options say it together."""
-    file = tmp_path / "config"
-    file.write_text(
-        "Host n1\n HostName 10.77.0.11\n Port 2200\n User prof\n"
-        "Host far\n HostName ::1\n User eve\n ProxyJump n1\nHost odd\n User eve\n ProxyCommand nc %h %p\n"
-    )
-
-    def destination(host: Host, **options) -> str:
-        with SshConnector(SshOptions(config_path=file, **options)) as connector:
-            return connector.transport(host).destination()
-
-    assert destination(N1) == "prof@10.77.0.11:2200"
-    assert destination(Host("n1", "n1", user="zoe"), port=7) == "zoe@10.77.0.11:7"
-    assert destination(Host("n2", "n2")) == f"{getpass.getuser()}@n2:22"
-    assert destination(Host("far", "far")) == "eve@[::1]:22 through prof@10.77.0.11:2200"
-    assert destination(Host("odd", "odd")) == "eve@odd:22 through its ProxyCommand"
 
 
 @pytest.mark.parametrize("option", ["UserKnownHostsFile", "GlobalKnownHostsFile", "RevokedHostKeys"])

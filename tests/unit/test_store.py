@@ -1,9 +1,6 @@
 """The run folder: what is refused, what is kept, and that names stay inside."""
 
-import contextlib
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,37 +29,6 @@ def test_new_run_goes_beside_an_old_one(tmp_path):
         folder.release()
         names.append(folder.path.name)
     assert names == ["out", "out-2", "out-3"]
-
-
-ASKS = """
-import sys
-from pathlib import Path
-from hprofiler.runfolder import RunFolder
-print("ready", flush=True)
-sys.stdin.readline()
-folder = RunFolder.create(Path(sys.argv[1]))
-print(folder.path.name, flush=True)
-sys.stdin.readline()
-"""
-
-
-def test_runs_that_begin_at_the_same_moment_have_a_folder_each(tmp_path):
-    command = [sys.executable, "-c", ASKS, str(tmp_path / "out")]
-    with contextlib.ExitStack() as stack:
-        asking = [
-            stack.enter_context(
-                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            )
-            for _ in range(8)
-        ]
-        assert {one.stdout.readline() for one in asking} == {"ready\n"}
-        for one in asking:
-            one.stdin.write("go on\n")
-            one.stdin.flush()
-        names = [one.stdout.readline().strip() for one in asking]
-        for one in asking:
-            one.stdin.close()
-    assert sorted(names) == ["out", *(f"out-{number}" for number in range(2, 9))]
 
 
 def test_a_run_that_goes_on_is_not_replaced(tmp_path):

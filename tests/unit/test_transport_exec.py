@@ -1,4 +1,4 @@
-"""Commands by way of an API server: streams, exit status, half-close, and how it ends badly."""
+"""Commands in containers by way of an API server, debug containers, and what goes wrong with them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -16,9 +17,10 @@ import pytest
 from hprofiler.agent import AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
+from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
-from hprofiler.transport import ExecConnector, ExecTransport, NoShell
-from tests.unit.kubernetes_server import ID, ApiServer, status
+from hprofiler.transport import Debugging, ExecConnector, ExecTransport, NoShell
+from tests.unit.kubernetes_server import ID, ApiServer, pod, status
 from tests.unit.stand_in import StandIns
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
@@ -50,28 +52,6 @@ def test_many_bytes_both_ways(transport: ExecTransport) -> None:
     done = transport.run("cat", data, 60)
     assert done.exit_status == 0 and hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
     assert transport.bytes_sent == transport.bytes_received == len(data)
-
-
-def test_close_frees_who_reads_and_ends_the_command(transport: ExecTransport, server: ApiServer) -> None:
-    channel = transport.open("echo begun; cat")
-    assert channel.read(100) == b"begun\n"
-    began = threading.Event()
-    ended = threading.Event()
-
-    def read() -> None:
-        began.set()
-        with pytest.raises(HostError):
-            channel.read(1)
-        ended.set()
-
-    threading.Thread(target=read, daemon=True).start()
-    assert began.wait(30)
-    channel.close()
-    assert ended.wait(30)
-    assert server.running[0].wait(30) == 0
-    channel.close()
-    with pytest.raises(HostError):
-        channel.write(b"x")
 
 
 def test_a_connection_that_breaks(transport: ExecTransport, server: ApiServer) -> None:
@@ -131,3 +111,45 @@ def test_an_image_without_the_tools_is_refused_before_anything_is_written(
     # Commands are part of the address of a request, of which usual proxies take 8192 bytes.
     commands = [query["command"] for _, query in server.asked]
     assert all(len(urlencode([("command", word) for word in words])) < 2400 for words in commands)
+
+
+RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+
+
+def adding(server: ApiServer, target: dict[str, Any], state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Let debug containers be added to a pod, which then have this state; those that were."""
+    made: list[dict[str, Any]] = []
+
+    def added(query: Any) -> Any:
+        made.extend(query["body"][0]["spec"]["ephemeralContainers"])
+        target["status"]["ephemeralContainerStatuses"] = [{"name": made[-1]["name"], "state": state}]
+        return 200, target
+
+    server.pods = [target]
+    name = target["metadata"]["name"]
+    server.replies[f"api/v1/namespaces/default/pods/{name}/ephemeralcontainers"] = added
+    return made
+
+
+def test_a_sidecar_among_the_init_containers_shares_its_rights(server: ApiServer, tmp_path: Path) -> None:
+    target = pod("one")
+    sidecar = {"name": "proxy", "restartPolicy": "Always", "securityContext": {"runAsNonRoot": True}}
+    target["spec"]["initContainers"] = [sidecar]
+    ran_as = {"linux": {"uid": 101, "gid": 102}}
+    target["status"]["initContainerStatuses"] = [{"name": "proxy", "state": RUNS, "user": ran_as}]
+    made = adding(server, target, RUNS)
+    cluster = connect(Access(server.kubeconfig(tmp_path)))
+    add_debug_container(cluster, ("default", "one", "proxy"), "busybox", 60, threading.Event())
+    assert made[0]["securityContext"] == {"runAsNonRoot": True, "runAsUser": 101, "runAsGroup": 102}
+
+
+def test_without_the_right_to_add_one_the_error_names_the_rule(server: ApiServer, tmp_path: Path) -> None:
+    server.pods = [pod("one")]
+    path = "api/v1/namespaces/default/pods/one/ephemeralcontainers"
+    server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
+    shut = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+    server.exec_status = shut
+    connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
+    with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
+        connector.transport(Host("one", "default/one/main", containers={ID: {}})).connect()
+    assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")

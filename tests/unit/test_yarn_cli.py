@@ -1,10 +1,11 @@
-"""The command line's part of YARN: what -j means beside -c, the question about very many, `apps`."""
+"""YARN on the command line: what -j means beside -c, addresses and yarn-site.xml, the question, apps."""
 
 from __future__ import annotations
 
 import io
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.options.target import wanted
 from hprofiler.resolve import TooMany
+from hprofiler.resolve.yarn.rest import base_urls
+from hprofiler.resolve.yarn.site import configured, is_configured
 from tests.unit.command import Terminal
 from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container
 
@@ -129,3 +132,68 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
         said = capsys.readouterr()
         assert said.out == "" and said.err == "no running application that matches user=nobody\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "bases"),
+    [
+        ("http://rm:8088", ["http://rm:8088"]),
+        ("rm:8088/", ["http://rm:8088"]),
+        ("http://rm:8088/ws/v1/cluster/nodes", ["http://rm:8088"]),
+        ("http://rm:8088/cluster/apps/RUNNING?x=1#y", ["http://rm:8088"]),
+        ("http://rm:8088/proxy/application_1700000000000_0042/", ["http://rm:8088"]),
+        ("https://gw:8443/gateway/cluster/yarn", ["https://gw:8443/gateway/cluster/yarn"]),
+        ("https://gw/gateway/default/yarn/ws/v1/cluster", ["https://gw/gateway/default/yarn"]),
+        ("http://rm1:8088, http://rm2:8088,http://rm1:8088/", ["http://rm1:8088", "http://rm2:8088"]),
+        ("http://[::1]:8088", ["http://[::1]:8088"]),
+    ],
+)
+def test_what_people_copy_from_elsewhere(typed: str, bases: list) -> None:
+    assert list(base_urls(typed, "-c")) == bases
+
+
+RM = "yarn.resourcemanager."
+NAMED = {RM + "hostname": "rm"}
+HA = {RM + "ha.enabled": "true", RM + "ha.rm-ids": "a, b", RM + "hostname.a": "rm1"}
+SITES = [
+    ("by name", NAMED, ("http://rm:8088",)),
+    ("by another", {**NAMED, RM + "webapp.address": "${yarn.resourcemanager.hostname}:1"}, ("http://rm:1",)),
+    ("everywhere", {**NAMED, RM + "webapp.address": "0.0.0.0:1"}, ("http://rm:1",)),
+    ("tls", {**NAMED, "yarn.http.policy": "HTTPS_ONLY"}, ("https://rm:8090",)),
+    ("two", {**HA, RM + "webapp.address.b": "rm2:9"}, ("http://rm1:8088", "http://rm2:9")),
+    ("nowhere", {RM + "hostname": "${env.RM}"}, None),
+    ("by default", {}, None),
+]
+
+
+@pytest.mark.parametrize(("desc", "properties", "bases"), SITES, ids=[case[0] for case in SITES])
+def test_yarn_site(
+    tmp_path: Path, desc: str, properties: dict[str, str], bases: tuple[str, ...] | None
+) -> None:
+    items = "".join(
+        f"<property><name>{n}</name><value> {v} </value></property>" for n, v in properties.items()
+    )
+    (tmp_path / "yarn-site.xml").write_text(f"<configuration>{items}</configuration>")
+    environment = {"HADOOP_CONF_DIR": str(tmp_path)}
+    assert is_configured(environment)
+    if bases is None:
+        with pytest.raises(UsageError, match="does not say where the ResourceManager is"):
+            configured(environment)
+    else:
+        assert configured(environment) == bases
+
+
+def test_no_yarn_site(tmp_path: Path) -> None:
+    assert configured({}) is None and not is_configured({"HADOOP_CONF_DIR": str(tmp_path)})
+    (tmp_path / "yarn-site.xml").write_text(
+        '<!DOCTYPE x [<!ENTITY a "b">]><configuration>&a;</configuration>'
+    )
+    with pytest.raises(UsageError, match="entities"):
+        configured({"YARN_CONF_DIR": str(tmp_path)})
+    hidden = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'.encode(
+        "utf-16"
+    )
+    for content in (b"<configuration>", hidden, b"", b'<?xml version="1.0" encoding="odd"?><x>'):
+        (tmp_path / "yarn-site.xml").write_bytes(content)
+        with pytest.raises(UsageError, match=r"yarn-site\.xml: "):
+            configured({"YARN_CONF_DIR": str(tmp_path)})

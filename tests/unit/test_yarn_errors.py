@@ -6,9 +6,7 @@ import gzip
 import json
 import socket
 import ssl
-import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import pytest
 
 from hprofiler.base.errors import UsageError
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
-from hprofiler.resolve.host_names import MAX_HOSTS
 from hprofiler.resolve.yarn import rest
 from hprofiler.resolve.yarn.rest import YarnError
 from tests.unit.http_server import make_certificate
@@ -29,7 +26,6 @@ from tests.unit.yarn_server import (
     app,
     application_paths,
     container,
-    container_id,
     remote_exception,
     small_cluster,
 )
@@ -47,14 +43,6 @@ def refusal(urls: str, **options: Any) -> YarnError:
         locate(urls, **options)
     assert caught.value.remedy, "no remedy"
     return caught.value
-
-
-@pytest.fixture
-def closed() -> Iterator[str]:
-    """An address at which nobody listens, nor can begin to."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,25 +63,13 @@ REFUSALS = {
         "is FINISHED (SUCCEEDED)",
         "it may have another id now",
     ),
-    "waits": (
-        Answer({"app": app(state="ACCEPTED", finalStatus="UNDEFINED")}),
-        "is ACCEPTED:",
-        "wait until it runs",
-    ),
     "not permitted": (
         remote_exception(403, "User dr.who cannot\nview it"),
         "refuses: User dr.who cannot view it",
         "",
     ),
     "a web server": (Answer(b"<html>Not found", 404), ": no ResourceManager answers there", "-c"),
-    "a NodeManager": (
-        remote_exception(404, "java.lang.Exception: HTTP 404 Not Found"),
-        ": no ResourceManager answers there",
-        "-c",
-    ),
     "a page": (Answer(b"<html>Hue</html>"), "something that is not JSON", ""),
-    "deep nesting": (Answer(b'{"app":' + b"[" * 100_000), "something that is not JSON", ""),
-    "no text": (Answer(b"\xff\xfe\x00"), "something that is not JSON", ""),
     "another shape": (Answer({"app": [1, 2]}), f"something that is not {APP}", ""),
     "another application": (Answer({"app": app("application_1_1")}), f"something that is not {APP}", ""),
     "an error": (Answer({}, 500), "answered 500", ""),
@@ -129,11 +105,6 @@ def test_the_active_one_is_found_beside_one_that(answer: Answer) -> None:
             assert len(locate(f"{standby.url},{active.url}").hosts) == 2
 
 
-def test_the_first_is_down(closed: str) -> None:
-    with Server(small_cluster()) as active:
-        assert len(locate(f"{closed},{active.url}").hosts) == 2
-
-
 def test_standbys_only() -> None:
     header = {"Refresh": "3; url=/again"}
     with Server({"*": Answer(NO_ACTIVE, 200, header)}) as one, Server({"*": Answer(STANDBY)}) as two:
@@ -144,15 +115,6 @@ def test_standbys_only() -> None:
 
 
 # Rights
-
-
-def test_kerberos_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is in tests/contract/test_kerberos.py."""
-    monkeypatch.setitem(sys.modules, "requests_gssapi", None)
-    with Server({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})}) as server:
-        error = refusal(server.url)
-    assert error.reason.endswith("requires Kerberos")
-    assert error.remedy == "install hprofiler[kerberos] and run kinit"
 
 
 def test_a_gateway_wants_a_login_and_gets_it() -> None:
@@ -227,15 +189,6 @@ def test_an_answer_without_end(beginning: bytes) -> None:
             server.join()
 
 
-def test_more_nodes_than_there_are() -> None:
-    """Those of a ResourceManager that is too old to list containers would each be asked."""
-    nodes = [{"nodeHTTPAddress": f"n{n}:8042", "numContainers": 1} for n in range(MAX_HOSTS + 1)]
-    paths = {f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="X")}}
-    with Server({**paths, f"{CLUSTER}/nodes": {"nodes": {"node": nodes}}}) as server:
-        assert "more than 5000 nodes" in refusal(server.url).reason
-        assert len(server.asked) == 3
-
-
 @pytest.mark.parametrize(
     "node", ["-oProxyCommand=touch /tmp/x", "a b", "..", "n1;reboot", "x" * 300, "$(reboot)", "\u00e9"]
 )
@@ -247,15 +200,6 @@ def test_nodes_that_are_no_hosts(node: str) -> None:
 
 
 # The command line's part
-
-
-@pytest.mark.parametrize("named", ["{standby}", "{standby},{active}"])
-def test_a_standby_sends_to_the_active_ones_drivers(named: str) -> None:
-    with Server(small_cluster()) as active, Server() as standby:
-        for path in active.paths:
-            standby.set({path: Answer(STANDBY, 307, {"Location": f"{active.url}{path}"})})
-        located = locate(named.format(standby=standby.url, active=active.url))
-    assert located.notes == () and located.hosts[0].containers[container_id(1)]["role"] == "driver"
 
 
 def test_a_password_goes_to_nobody_else() -> None:

@@ -72,16 +72,6 @@ def test_names_that_ssh_knows_otherwise(server: Server) -> None:
 # Spark
 
 
-def test_a_driver_in_client_mode_is_a_note(server: Server) -> None:
-    server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
-    located = locate(server)
-    assert located.notes == (
-        "the Spark driver runs on edge7, in no container, and is not profiled; "
-        "--host-map edge7=edge7 profiles it too",
-    )
-    assert [host.name for host in located.hosts] == ["n1", "n2"]
-
-
 @pytest.mark.parametrize("node", ["n2", "N2.example"])
 def test_a_driver_in_client_mode_on_a_host_of_the_run(server: Server, node: str) -> None:
     server.set(spark_paths([executor("driver", None, node), executor("1", 2, "n2")], []))
@@ -141,22 +131,6 @@ def two(server: Server) -> Server:
     server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), other, {"id": "../../x", "name": "evil"}]}}})
     server.set(application_paths([container(1, "n5", identity=OTHER)], OTHER, applicationType="TEZ"))
     return server
-
-
-def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
-    two.set({f"{CLUSTER}/apps/{OTHER}/appattempts": Answer({}, 500)})
-    located = locate(two, "")
-    assert [host.name for host in located.hosts] == ["n1", "n2"]
-    (note,) = located.notes
-    assert note.startswith(f"cannot list the containers of {OTHER}: http") and "answered 500" in note
-
-
-def test_nothing_matches(two: Server) -> None:
-    with pytest.raises(YarnError, match="no running application matches user=nobody on http://127"):
-        locate(two, "user=nobody")
-    two.set({f"{CLUSTER}/apps": {"apps": None}})
-    with pytest.raises(YarnError, match="no running application on http"):
-        locate(two, "")
 
 
 @pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])

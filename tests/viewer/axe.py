@@ -35,7 +35,7 @@ def source() -> str:
 
 
 def faults(driver: webdriver.Chrome) -> list[str]:
-    """What is seriously wrong, or worse, with the page as it stands."""
+    """Serious and critical faults of the page."""
     if not driver.execute_script("return typeof axe === 'object'"):
         driver.execute_script(f"{source()}\nwindow.axe = axe;")
     found = driver.execute_async_script(RUN)

@@ -1,4 +1,4 @@
-"""What a page carries, read as `flamegraph/viewer/FORMAT.md` describes it."""
+"""A page's data and description, read as `flamegraph/viewer/FORMAT.md` describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Chromium without a window, and the viewer's page driven in it as a user would."""
+"""A headless Chromium, and the viewer's page in it, used as a user does."""
 
 from __future__ import annotations
 
@@ -154,13 +154,13 @@ class Viewer:
         (SCREENSHOTS / f"{name}.png").write_bytes(base64.b64decode(picture))
 
     def complaints(self) -> list[str]:
-        """What the console says: errors and refusals, but not its advice on how the tests read the canvas."""
+        """The console's errors and refusals, without its advice on how the tests read the canvas."""
         return [
             entry["message"] for entry in self.driver.get_log("browser") if entry["source"] != "rendering"
         ]
 
     def requests(self) -> list[str]:
-        """Addresses asked for beside the page itself and data within it."""
+        """Addresses requested, without data in the page."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
         urls = [params["request"]["url"] for params in sent]

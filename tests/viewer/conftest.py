@@ -29,7 +29,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
 
 @pytest.fixture
 def viewer(driver: webdriver.Chrome) -> Iterator[Viewer]:
-    """A viewer in light mode that must have nothing to complain about at the end."""
+    """A viewer in light mode; at the end the console must have no messages."""
     prefer(driver, "light")
     driver.set_window_size(1400, 1000)
     viewer = Viewer(driver)
@@ -61,7 +61,7 @@ def two_hosts_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prefer(driver: webdriver.Chrome, scheme: str, motion: bool = False) -> None:
-    """What the system says it likes: "dark" or "light", and whether things may move."""
+    """Set the system's preferences: "dark" or "light", and motion."""
     features = [
         {"name": "prefers-color-scheme", "value": scheme},
         {"name": "prefers-reduced-motion", "value": "no-preference" if motion else "reduce"},

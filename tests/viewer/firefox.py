@@ -1,4 +1,4 @@
-"""A real Firefox without a window, spoken to by WebDriver BiDi, which needs no driver beside it."""
+"""A headless Firefox, controlled by WebDriver BiDi, which needs no driver."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Firefox:
         self._tab = self._ask("browsingContext.getTree")["contexts"][0]["context"]
 
     def open(self, address: str) -> None:
-        """Open a page anew, also where only what stands behind the # is another."""
+        """Open a page anew, even if only the part behind the # differs."""
         for one in ("about:blank", address):
             self._ask("browsingContext.navigate", context=self._tab, url=one, wait="complete")
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression, or of the promise that it is."""
+        """The value of an expression; a promise is awaited."""
         asked = {"expression": expression, "target": {"context": self._tab}, "awaitPromise": True}
         answer = self._ask("script.evaluate", **asked)
         assert answer["type"] == "success", answer

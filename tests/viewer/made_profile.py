@@ -1,4 +1,4 @@
-"""Profiles of any event made from folded text: pprof by hand, as nothing else has room for their values."""
+"""Profiles of any event made from folded text, as hand-written pprof with the event's values."""
 
 from __future__ import annotations
 

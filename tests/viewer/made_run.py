@@ -59,7 +59,7 @@ def content_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def rewrite(folder: RunFolder, content: Mapping[str, Any]) -> None:
-    """Put this into run.json, whatever it is; what a test does not care about is filled in."""
+    """Write this as run.json; required members that a test leaves out are filled in."""
     (folder.path / "run.json").write_text(json.dumps(_filled(content)))
     folder._record = None
 

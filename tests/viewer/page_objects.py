@@ -118,7 +118,7 @@ def is_match(color: list[int]) -> bool:
 
 
 def is_red(color: list[int]) -> bool:
-    """Faint ones, too, which may be chance."""
+    """Faint ones, too, for changes within noise."""
     return color[0] > color[2] + 15
 
 

@@ -1,4 +1,4 @@
-"""axe-core looks at every view, in light and dark, and at what opens over them. Pictures of all are kept."""
+"""axe-core checks every view, in light and dark, with menus and dialogs. Pictures of all are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown: events with their units, scopes, threads; chosen by pointing, by typing and from a link."""
+"""Events, scopes and threads, chosen by mouse, by typing and from a link."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 1).splitlines()[0] == "gc"
 
 
-def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer, page: Path) -> None:
+def test_shares_of_a_group_of_threads(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     threads = Select(viewer.element("thread"))
     threads.select_by_visible_text("worker")
@@ -88,7 +88,7 @@ def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer
     viewer.until_text("scope-note", "equal weight for every host, of the 1 with samples.")
 
 
-def test_nothing_is_compared_with_what_has_nothing(viewer: Viewer, page: Path) -> None:
+def test_scopes_without_samples_are_not_compared(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=compare&event=alloc&scope=host:0&with=thread:0")
     assert viewer.element("compare-with-input").get_attribute("value") == "All but n1"
     viewer.open(page, "view=compare&scope=host:0")
@@ -116,7 +116,7 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
 
 
 @pytest.mark.parametrize("view", ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])
-def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view: str) -> None:
+def test_an_event_without_samples_says_so(viewer: Viewer, page: Path, view: str) -> None:
     viewer.open(page, f"view={view}&scope=host:0&q=hot")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
     viewer.until("return location.hash.includes('event=lock')")
@@ -128,7 +128,7 @@ def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view:
     assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
 
 
-def test_a_link_to_what_is_not_here_is_reported(viewer: Viewer, page: Path) -> None:
+def test_unknown_names_in_a_link_are_reported(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "event=nothing&scope=host:7")
     assert viewer.text("scope-note").startswith(
         "The link's event is not on this page. Shown instead: CPU time. "
@@ -140,7 +140,7 @@ def test_a_link_to_what_is_not_here_is_reported(viewer: Viewer, page: Path) -> N
     assert "link's" not in viewer.text("scope-note")
 
 
-def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
+def test_the_summary_is_that_of_the_event(viewer: Viewer, page: Path) -> None:
     def found() -> set[str]:
         sections = viewer.driver.find_elements(By.CSS_SELECTOR, "main > section.of-event")
         return {str(one.get_attribute("data-event")) for one in sections if one.is_displayed()}
@@ -168,39 +168,7 @@ def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
     assert box.get_attribute("value") == "Cluster, sum" and viewer.state() == ""
 
 
-def test_a_link_chooses_event_scope_and_threads(viewer: Viewer, page: Path) -> None:
-    viewer.open(page, "scope=host:0&q=cold")
-    Select(viewer.element("thread")).select_by_visible_text("worker")
-    viewer.until_text("search-result", "50.0 % matched")
-    state = viewer.state().lstrip("#")
-    viewer.open(page, state)
-    viewer.until_text("search-result", "50.0 % matched")
-    assert viewer.element("scope-input").get_attribute("value") == "n1"
-    assert Select(viewer.element("thread")).first_selected_option.text == "worker"
-
-
-def test_hosts_are_read_for_the_event_they_were_asked_for(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    # Each host takes a turn of its own, and meanwhile another event is looked at.
-    viewer.driver.execute_async_script(
-        """const done = arguments[0], press = (id) => document.getElementById(id).click();
-        let now = performance.now();
-        performance.now = () => (now += 1000);
-        press("view-methods");
-        press("view-graph");
-        document.getElementById("events").children[1].click();
-        let turns = 20;
-        const wait = () => (turns-- ? setTimeout(wait) : done());
-        wait();"""
-    )
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
-    viewer.element("view-methods").click()
-    viewer.until("return document.getElementById('methods-body').innerText.includes('of 2')")
-    hosts = {row[2]: " ".join(row) for row in table(viewer, "methods")}
-    assert "2 of 2" in hosts["cold"] and "n2 100 %" in hosts["cold"]
-
-
-def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Path) -> None:
+def test_colours_by_package(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
     by_kind = viewer.color(0.3, 3)
     viewer.element("color").click()
@@ -212,7 +180,7 @@ def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Pa
     assert viewer.color(0.3, 3) == by_kind
 
 
-def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer, tmp_path: Path) -> None:
+def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) -> None:
     allocated = "a/B.run_[0];a/B.copy_[i];byte[]_[i] 30\na/B.run_[0];java.lang.String_[k] 10\n"
     host = MadeHost(
         "n1", {1: "a/B.run_[0];[libc.so.6] 10\na/B.run_[j];nop 30\n"}, events={"alloc": {1: allocated}}
@@ -238,7 +206,7 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
 
 
-def test_what_has_no_room_in_the_legend_is_summed_up(viewer: Viewer, tmp_path: Path) -> None:
+def test_the_legend_sums_up_small_parts(viewer: Viewer, tmp_path: Path) -> None:
     packages = "".join(f"org/p{number:02}/a/Job.run {100 if number < 14 else 5}\n" for number in range(20))
     viewer.open(
         make_report(make_run(tmp_path / "run", [MadeHost("n1", {7: packages})]).path).page, "color=package"

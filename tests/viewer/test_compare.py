@@ -1,4 +1,4 @@
-"""The view that compares two scopes, in a real browser; shares and amounts are known."""
+"""The view that compares two scopes, with known shares and amounts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(viewer: Viewer, page: Path, state: str) -> None:
-    """The comparison, once it is known what in it may be chance."""
+    """Open the comparison, and wait for its noise."""
     show(viewer, page, "compare", state)
     viewer.until("return document.querySelector('.noise-note').textContent !== ''")
     viewer.still()
@@ -114,23 +114,6 @@ def test_out_of_a_zoomed_comparison(viewer: Viewer, page: Path, way: str) -> Non
     viewer.element("view-graph").click()
     viewer.canvas = "graph-canvas"
     assert viewer.hover(0.95, 1).splitlines()[0] == "x"
-
-
-def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
-    # In two places m changes by 20 and 40 points: no frame does by as much as the method.
-    hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
-    made = [MadeHost(name, {7: folded}) for name, folded in hosts.items()]
-    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "compare", HOT)
-    shares = viewer.driver.execute_script(
-        "return [...document.querySelectorAll('#changes-body .delta')].map("
-        "(bar) => Number(bar.style.getPropertyValue('--share')))"
-    )
-    by_name = dict(zip(names(viewer, "changes", 5), shares, strict=False))
-    assert by_name == {
-        "m": 1.0,
-        **dict.fromkeys("xyz", pytest.approx(1 / 3)),
-        **dict.fromkeys("abc", pytest.approx(0.0)),
-    }
 
 
 def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
@@ -206,20 +189,8 @@ def test_lists_of_a_large_comparison_come_after_its_picture(viewer: Viewer, larg
     assert viewer.text("only-there").splitlines()[1:] == ["16.7 % lone"]
 
 
-@pytest.mark.parametrize("other, noise", [("host:1", "±"), ("sum", "?")])
-def test_noise_of_a_large_comparison_comes_after_its_lists(
-    viewer: Viewer, large_page: Path, other: str, noise: str
-) -> None:
-    """A host and the sum have samples in common: of those no noise is known."""
-    viewer.open(large_page, f"view=compare&scope=host:0&with={other}")
-    cells = "[...document.querySelectorAll('.changes tbody tr')].map((row) => row.innerText)"
-    viewer.until(
-        f"const rows = {cells}; return rows.length > 2 && rows.every((row) => row.includes('{noise}'))"
-    )
-
-
 def test_lists_that_cannot_be_made_are_reported(viewer: Viewer, large_page: Path) -> None:
-    """Memory that runs out while they are made, which a reader can do nothing about but know it."""
+    """Out of memory while they are made."""
     show(viewer, large_page, "compare", HOT)
     viewer.until(f"return !{BUSY}.includes('true')")
     viewer.driver.execute_script(

@@ -1,4 +1,4 @@
-"""How much of what there was a saved picture is of: it says so by itself, as it is seen without its page."""
+"""The coverage in a saved picture."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def second_line(picture: Path) -> str:
         ),
     ],
 )
-def test_a_saved_picture_says_how_much_it_is_of(
+def test_a_saved_picture_has_its_coverage(
     viewer: Viewer, page: Path, downloads: Path, state: str, covered: str
 ) -> None:
     viewer.open(page, state)
@@ -76,7 +76,7 @@ def test_a_long_line_fits_the_picture(viewer: Viewer, page: Path, downloads: Pat
     assert len(second_line(file)) > 200 and line <= picture
 
 
-def test_a_picture_of_a_file_claims_nothing(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+def test_a_picture_of_a_file_has_no_coverage(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
     write_page(Profile.from_bytes(b"a;b 5\n", "folded"), tmp_path / "x.html", "x")
     viewer.open(tmp_path / "x.html")
     assert second_line(save(viewer, downloads, "svg")) == ""

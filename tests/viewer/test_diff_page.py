@@ -32,7 +32,7 @@ def diff_page(sides: list, page: Path) -> Path:
 
 
 @pytest.mark.parametrize("other", [300, 99])
-def test_samples_are_shown_in_seconds_where_both_runs_have_the_same_of_them(tmp_path, other):
+def test_seconds_are_shown_if_both_runs_have_one_frequency(tmp_path, other):
     sides = []
     for name, frequency in (("before", 300), ("after", other)):
         profile = made_profile("cpu", f"{JOB} {10 * frequency}\n", frequency).to_pprof()
@@ -57,7 +57,7 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     assert "−23.1 points" in text and "Appeared" not in text
 
 
-def test_a_file_has_its_run_s_name_once(viewer, tmp_path):
+def test_a_file_is_named_once(viewer, tmp_path):
     old, new = (Profile.from_bytes(f"main;hot {hot}\nmain;cold 40\n".encode(), "folded") for hot in (60, 90))
     old.diff(new).write(tmp_path / "x.html", None, title="x")
     viewer.open(tmp_path / "x.html")

@@ -1,4 +1,4 @@
-"""What the page saves, read back: the same profile that was chosen; the picture that was seen."""
+"""Saved files, read back: the profile that was chosen, the picture that was shown."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_picture_of_a_comparison_shows_both_sides(viewer: Viewer, page: Path
         ("view=compare&scope=host:0&with=host:1", "folded", "-cpu-n1.folded"),
     ],
 )
-def test_names_of_files_shows_what_is_in_them(
+def test_names_of_files(
     viewer: Viewer, page: Path, downloads: Path, state: str, kind: str, name: str
 ) -> None:
     viewer.open(page, state)
@@ -164,9 +164,7 @@ def test_names_of_files_shows_what_is_in_them(
     ("state", "offered"),
     [("view=methods", False), ("view=sandwich", False), ("view=sandwich&method=y", True)],
 )
-def test_a_picture_is_offered_where_there_is_one(
-    viewer: Viewer, page: Path, state: str, offered: bool
-) -> None:
+def test_a_picture_is_offered_with_a_graph(viewer: Viewer, page: Path, state: str, offered: bool) -> None:
     viewer.open(page, state)
     viewer.element("save-button").click()
     viewer.until("return document.activeElement.closest('#save-list') !== null")

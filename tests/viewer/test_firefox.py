@@ -1,4 +1,4 @@
-"""Every view of the page in a real Firefox: it comes up, draws, and complains of nothing."""
+"""Every view in a headless Firefox: it is drawn, without errors in the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in which every name is an attack: frames, threads, hosts, labels, reasons. Nothing of it may run."""
+"""A run in which every name is an attack: frames, threads, hosts, labels, reasons."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unharmed(viewer: Viewer) -> Any:
-    """Whatever was done, no script ran, no name became markup, and nothing was asked for."""
+    """Checks that no script ran, no name became markup, and nothing was requested."""
     yield viewer
     assert viewer.driver.execute_script("return window.intruder") is None
     assert viewer.driver.execute_script(MARKUP) == []

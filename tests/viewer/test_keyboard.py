@@ -1,11 +1,10 @@
-"""The page without a mouse: what is chosen, seen and saved by keys alone; and the page on paper."""
+"""The page by keyboard alone, and on paper."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
@@ -27,10 +26,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(
         make_run(tmp_path_factory.mktemp("keys") / "run", hosts, events=("cpu", "alloc")).path
     ).page
-
-
-def held(viewer: Viewer, modifier: str, key: str) -> None:
-    ActionChains(viewer.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
 
 def tab_to(viewer: Viewer, id: str) -> None:
@@ -76,7 +71,7 @@ def test_escape_leaves_a_field_and_nothing_else(viewer: Viewer, page: Path) -> N
     viewer.until("return !location.hash.includes('zoom=')")
 
 
-def test_keys_are_the_pages_again_once_a_scope_is_chosen(viewer: Viewer, page: Path) -> None:
+def test_keys_work_after_a_scope_was_chosen(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.press("w", "h2", Keys.ENTER)
     viewer.until_text("scope-note", "35 of 100 samples")
@@ -158,24 +153,13 @@ def test_the_keyboard_goes_where_a_row_leads_and_back(viewer: Viewer, page: Path
     assert viewer.focused() == "methods-sort-self"
 
 
-def test_cells_of_hosts_are_no_stops_between_methods(viewer: Viewer, page: Path) -> None:
+def test_tab_skips_the_cells_of_hosts(viewer: Viewer, page: Path) -> None:
     """Of a hundred hosts a dozen methods would have more than a thousand."""
     viewer.open(page)
     links = "document.querySelectorAll('section.hottest .name a')"
     viewer.driver.execute_script(f"{links}[0].focus()")
     viewer.press(Keys.TAB)
     assert viewer.driver.execute_script(f"return document.activeElement === {links}[1]")
-
-
-def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    tab_to(viewer, "graph-scroller")
-    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
-    viewer.press("C")
-    viewer.until_text("copy-stack", "Copied")
-    viewer.press("/")
-    held(viewer, Keys.CONTROL, "v")
-    viewer.until("return document.getElementById('search').value === 'a;hot 60'")
 
 
 def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, page: Path) -> None:

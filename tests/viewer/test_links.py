@@ -1,4 +1,4 @@
-"""Links: what is shown stands in the address, and a page that is opened with it shows the same again."""
+"""Links: the address keeps what is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.viewer.browser import Viewer
 from tests.viewer.page_objects import choose, name_at, names, show, table, three_hosts
 
 
-def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
+def test_an_expression_in_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
     assert viewer.text("search-result") == "regular expression from a link: press Enter to run it"
     viewer.press("/", Keys.ENTER)
@@ -100,7 +100,7 @@ def test_a_link_keeps_the_zoom_of_the_reversed_graph(viewer: Viewer, page: Path)
     assert "reversed=" not in viewer.state()
 
 
-def test_a_link_leads_into_what_was_too_narrow_to_see(viewer: Viewer, wide_page: Path) -> None:
+def test_a_link_keeps_a_zoom_into_narrow_frames(viewer: Viewer, wide_page: Path) -> None:
     show(viewer, wide_page, "reversed")
     viewer.click(0.9, 1)
     viewer.until_text("frame-name", "(2572 smaller frames)")
@@ -132,7 +132,7 @@ def test_a_link_keeps_both_zooms_of_the_sandwich_until_another_method_is_shown(
     assert "callers=" not in viewer.state() and "callees=" not in viewer.state()
 
 
-def test_reset_takes_the_zoom_of_a_view_that_was_left(viewer: Viewer, page: Path) -> None:
+def test_reset_ends_the_zoom_of_other_views(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     viewer.element("view-graph").click()
@@ -167,7 +167,7 @@ def open_folds(viewer: Viewer) -> list[bool]:
     )
 
 
-def test_a_link_keeps_what_is_unfolded(viewer: Viewer, spark_page: Path) -> None:
+def test_a_link_keeps_open_details(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "run")
     before = open_folds(viewer)
     viewer.driver.find_elements(By.CSS_SELECTOR, "#run-panel summary")[-1].click()

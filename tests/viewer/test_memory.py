@@ -1,4 +1,4 @@
-"""What a page does to need little memory: numbers are lent to scopes, and hidden graphs have no pictures."""
+"""Memory: scopes share buffers, and hidden graphs have no pictures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
     assert viewer.color(0.5, 0) != [0, 0, 0] and name_at(viewer, 0.2, 2) == "m"
 
 
-def test_a_long_list_has_its_first_options_and_is_walked_by_pages(viewer: Viewer, tmp_path: Path) -> None:
+def test_a_long_list_has_its_first_options_and_page_keys(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [MadeHost(f"node{number:03}", {number: "a;b 10\n"}) for number in range(1, 121)]
     viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page)
     viewer.element("scope-input").click()

@@ -1,10 +1,7 @@
-"""In which library a native function lies: beside the pointer and in the line below, never as markup."""
+"""Modules of native functions, in tooltip and status, never as markup."""
 
 from __future__ import annotations
 
-import re
-import zlib
-from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -44,7 +41,7 @@ def test_a_page_carries_modules_of_native_and_kernel_functions_alone(page: Path)
     assert block.kernel == {"ext4_read": "[ext4]"}
 
 
-def test_the_tooltip_and_the_line_below_shows_them(viewer: Viewer, page: Path) -> None:
+def test_tooltip_and_status_show_modules(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert viewer.hover(0.25, 3).splitlines()[-1] == "Native · libc.so.6"
     assert viewer.hover(0.25, 4).splitlines()[-1] == "Kernel · [ext4]"
@@ -53,7 +50,7 @@ def test_the_tooltip_and_the_line_below_shows_them(viewer: Viewer, page: Path) -
     assert viewer.text("frame-cost").endswith(" · in libc.so.6")
 
 
-def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
+def test_hostile_names_of_modules(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert viewer.hover(0.75, 2).splitlines()[-1] == f"Native · {HOSTILE}"
     viewer.click(0.75, 2)
@@ -61,7 +58,7 @@ def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
     assert viewer.driver.execute_script("return window.intruder") is None
 
 
-def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Path) -> None:
+def test_functions_of_one_name_in_several_modules(viewer: Viewer, tmp_path: Path) -> None:
     alike = script(
         "decompress+0x1 ([zstd])",
         "decompress+0x1 (/usr/lib/libzstd-jni.so)",
@@ -73,23 +70,6 @@ def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Pat
     viewer.open(page)
     found = {viewer.hover(share, 2).splitlines()[-1] for share in (0.125, 0.375, 0.625, 0.875)}
     assert found == {"Kernel · [zstd]", "Native · libzstd-jni.so", "Native · libx.so", "Java, JIT-compiled"}
-
-
-@pytest.mark.parametrize(
-    "modules", [b"\1\1m\1\1\1\1", b"\1\1m\0\1\0", b"\1\1m\3\1\0\0\2\0\0", b"\1\1m\2\2\0\2\0\0"]
-)
-def test_damaged_modules_are_shown_at_once(
-    viewer: Viewer, page: Path, tmp_path: Path, modules: bytes
-) -> None:
-    """Of too few names, of none, of too many, and an unknown one."""
-    whole = b"HPV3\2\0\1a\0\1b\2\0\0\1\0\3\2\0\1\3\1\1\0\1\1\1\2\1\1"
-    for data, refused in ((whole + b"\1\1m\2\1\0\2\0\0", False), (whole + modules, True)):
-        damaged = tmp_path / "damaged.html"
-        text = b64encode(zlib.compress(data)).decode()
-        carries = r'(<script type="application/octet-stream" id="[^"]*">).*?(</script>)'
-        damaged.write_text(re.sub(carries, rf"\g<1>{text}\g<2>", page.read_text(), count=1))
-        viewer.open(damaged)
-        assert viewer.text("failure").startswith("This page cannot be shown") == refused
 
 
 def test_hosts_with_other_libraries_are_one_tree(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the page's comparison says of chance: the same as `hprofiler diff`, or that it cannot be said."""
+"""Noise in the page's comparison: the same as in `hprofiler diff`, or unknown."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def strength(viewer: Viewer, x: float, depth: int) -> int:
     return max(color) - min(color)
 
 
-def test_what_may_be_chance_is_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
+def test_changes_within_noise_are_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
     new = "".join(f"main;hot;new{number} 1\n" for number in range(27))
     sides = sides_of(tmp_path, old="main;hot 213\nmain;cold 200\n", new=f"main;hot 200\n{new}main;cold 186\n")
     changes = compared(viewer, *sides, tmp_path / "x.html")
@@ -119,25 +119,7 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
     assert 10 < strength(viewer, 0.1, 2) < 70, "cold"
 
 
-def test_lists_stay_where_noise_is_not_known(viewer: Viewer, tmp_path: Path) -> None:
-    """Made once more they would lose the focus that is in them."""
-    texts = [f"work;{name} 500000\nwork;cold 500000\n" for name in ("old", "new")]
-    hosts = [MadeHost("n", events={"alloc": {1: text}}) for text in texts]
-    sides = [make_run(tmp_path / str(n), [host], events=("alloc",)).path for n, host in enumerate(hosts)]
-    compared(viewer, *sides, tmp_path / "x.html")
-    assert "is not known" in noise_note(viewer)
-    viewer.driver.execute_script(
-        "window.made = 0;"
-        "new MutationObserver((changes) => { window.made += changes.length; })"
-        ".observe(document.querySelector('.unique'), {childList: true});"
-        "document.querySelector('.noise-note').textContent = '';"
-        "location.hash += '&normalize=0'"
-    )
-    assert "is not known" in noise_note(viewer)
-    assert viewer.driver.execute_script("return window.made") == 1
-
-
-def test_what_is_no_chance_is_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
+def test_changes_beyond_noise_are_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
     sides = sides_of(
         tmp_path,
         old="main;hot 2000\nmain;cold 2000\n",
@@ -160,7 +142,7 @@ def test_scopes_with_samples_in_common_have_no_noise(viewer: Viewer, page: Path)
     assert {row[NOISE] for row in table(viewer, "changes")} == {"?"}
 
 
-def test_bytes_are_as_certain_as_the_samples_behind_them(viewer: Viewer, tmp_path: Path) -> None:
+def test_noise_of_bytes_comes_from_samples(viewer: Viewer, tmp_path: Path) -> None:
     runs = [run_of(tmp_path / name, [300, 340, 320], "alloc") for name in ("old", "new")]
     viewer.open(make_report(runs[0]).page, "view=compare&scope=host:1")
     assert "the spread over 1 and 2 processes" in noise_note(viewer)

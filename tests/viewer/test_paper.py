@@ -1,4 +1,4 @@
-"""What is printed from each view, as the page lays it out for paper."""
+"""Printing of each view."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def paper(viewer: Viewer) -> Iterator[None]:
 
 
 def from_the_top(viewer: Viewer, *ids: str) -> list[str]:
-    """Those of these elements that have a place on paper, from the top."""
+    """The elements that are printed, from the top."""
     tops = {id: viewer.element(id).rect["y"] for id in ids if viewer.element(id).is_displayed()}
     return sorted(tops, key=lambda id: tops[id])
 
@@ -70,7 +70,7 @@ def test_paper_begins_with_the_view_and_has_a_graph(
     assert viewer.element("legend").is_displayed() == (view == "graph")
 
 
-def test_paper_shows_event_scope_and_what_is_marked(viewer: Viewer, page: Path) -> None:
+def test_paper_shows_event_scope_and_search(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=methods&scope=host:1&q=b")
     viewer.until_text("search-result", "66.7 % matched")
     with paper(viewer):
@@ -79,7 +79,7 @@ def test_paper_shows_event_scope_and_what_is_marked(viewer: Viewer, page: Path) 
         )
 
 
-def test_a_view_that_was_chosen_after_printing_is_alive(viewer: Viewer, page: Path) -> None:
+def test_a_view_works_after_printing(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "hosts")
     with paper(viewer):
         pass

@@ -1,4 +1,4 @@
-"""What Python and the viewer both compute, held together by test vectors: noise, shares, packages of names.
+"""Noise, shares and packages of names, computed by Python and by the viewer with the same test vectors.
 
 `python -m tests.viewer.test_vectors` writes what Python makes of the cases into the vectors.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -89,7 +90,10 @@ def _write() -> None:
         for path, noise in zip(case["paths"], made.pop("paths"), strict=True):
             path["noise"] = noise
         case.update(made)
-    VECTORS.write_text(json.dumps(vectors, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(vectors, indent=1, ensure_ascii=False)
+    innermost = re.compile(r"\{[^{}\[\]]*\}|\[[^{}\[\]]*\]")
+    text = innermost.sub(lambda found: re.sub(r"\n\s*", " ", found[0]), text)
+    VECTORS.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

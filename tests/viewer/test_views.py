@@ -1,4 +1,4 @@
-"""The viewer's views in a real browser: each used as a reader does, and its shares are known."""
+"""The views, with known shares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import TASK, MadeHost, make_run
+from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.page_objects import (
     box,
     choose,
@@ -20,7 +20,6 @@ from tests.viewer.page_objects import (
     is_match,
     name_at,
     names,
-    rows_by_name,
     show,
     sorted_by,
     table,
@@ -65,7 +64,7 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
 
 
-def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, page: Path) -> None:
+def test_the_status_of_merged_graphs_has_shares_of_the_whole(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "reversed")
     viewer.click(0.7, 1)
     viewer.click(0.7, 2)  # b, of c's 120 samples in all of them
@@ -85,7 +84,7 @@ def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, pag
     assert copied_stack(viewer) == "b;c 100"
 
 
-def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, page: Path) -> None:
+def test_frames_above_the_zoom_have_a_share_of_the_view(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.click(0.2, 2)
     viewer.until_text("frame-name", "b")
@@ -93,7 +92,7 @@ def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, pa
     assert tooltip(viewer, 0.2, 1)[""] == "a" and "Of view" not in tooltip(viewer, 0.2, 1)
 
 
-def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
+def test_zooming_into_narrow_frames_shows_them(viewer: Viewer, tmp_path: Path) -> None:
     path = tmp_path / "narrow.html"
     flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
     write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
@@ -157,7 +156,7 @@ def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, pag
     assert "Choose a method" in viewer.text("sandwich-panel")
 
 
-def test_methods_shows_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> None:
+def test_methods_show_their_costs_and_hosts(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     rows = {row[2]: [row[0], row[1], row[3], row[5]] for row in table(viewer, "methods")}
@@ -216,13 +215,6 @@ def test_methods_sort_by_columns_both_ways(
     assert viewer.state().endswith(f"sort=-{key}")
 
 
-@pytest.mark.parametrize(("key", "first"), [("hosts", {"a", "b", "c"}), ("most", {"c", "d"})])
-def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: set[str]) -> None:
-    viewer.open(page, f"view=methods&sort={key}")
-    viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
-    assert set(names(viewer, "methods", 2)[: len(first)]) == first
-
-
 def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     assert sorted_by(viewer, "methods", "name") == "ascending"
@@ -250,13 +242,6 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
     assert box(viewer, "sandwich-method") == "c"
 
 
-def test_a_click_anywhere_in_a_row_of_methods_leads_to_the_sandwich(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "methods", "scope=host:0")
-    viewer.driver.find_element(By.CSS_SELECTOR, "#methods-body tr .total .bar").click()
-    viewer.until("return !document.getElementById('sandwich-panel').hidden")
-    assert box(viewer, "sandwich-method") == "c" and box(viewer, "scope") == "hot"
-
-
 def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
     host = MadeHost("one", {1: "a;b 90\n"}, events={"alloc": {1: "a;make 1048576\nkeep 1048576\n"}})
     viewer.open(make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page)
@@ -269,7 +254,7 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
-def test_the_hottest_methods_are_shown_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: Path) -> None:
     for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
         viewer.open(page, state)
         assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
@@ -307,7 +292,7 @@ def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
     assert box(viewer, "scope") == "cool2" and "scope=host%3A2" in viewer.state()
 
 
-def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_page: Path) -> None:
+def test_a_differing_method_leads_to_a_comparison(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "hosts")
     row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
     assert row.text.startswith("worker08.prod.example")
@@ -321,38 +306,12 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     assert is_match(viewer.color(0.3, 11))
 
 
-def test_any_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "hosts")
-    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare cool1 with the rest']").click()
-    viewer.until("return !document.getElementById('compare-panel').hidden")
-    assert box(viewer, "compare-with") == "All but cool1"
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
-
-
 def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "run")
     run = viewer.text("run-panel")
     assert "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt" in run
     assert "3 of 3 processes on 3 of 3 hosts" in run
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
-
-
-def test_hosts_that_nothing_is_compared_with_lead_to_no_comparison(viewer: Viewer, tmp_path: Path) -> None:
-    """The other host has only what trimming leaves out, and is on the page because of another event."""
-    task = ";".join(TASK)
-    hosts = [
-        MadeHost("one", {1: f"{task};z 90\n"}, events={"alloc": {1: f"{task};make 1048576\n"}}),
-        MadeHost("other", {2: "idle 90\n"}, events={"alloc": {2: f"{task};make 1048576\n"}}),
-    ]
-    run = make_run(tmp_path / "run", hosts, events=("alloc", "cpu"))
-    viewer.open(make_report(run.path, trim=True).page, "view=hosts&event=cpu")
-    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody tr")
-    shown = [row.text for row in rows if row.is_displayed()]
-    assert [row.split()[0] for row in shown] == ["one", "other"]  # as written, not by the hottest method
-    assert not any("Compare" in row for row in shown)
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
-    viewer.until("return !location.hash.includes('event=cpu')")
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare other with the rest']")
 
 
 def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:

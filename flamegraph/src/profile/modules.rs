@@ -21,7 +21,9 @@ const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
 /// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
 /// called alike lies elsewhere. A copy costs nothing until it is changed.
 #[derive(Clone, Default)]
-pub(crate) struct ModuleTable(Arc<[HashMap<Box<str>, Box<str>, RandomState>; 2]>);
+pub(crate) struct ModuleTable(Arc<[ByName; 2]>);
+
+type ByName = HashMap<Box<str>, Box<str>, RandomState>;
 
 /// The index of the table for frames of this kind. Java methods and wakers have no module.
 fn world(kind: Kind) -> Option<usize> {

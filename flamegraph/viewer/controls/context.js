@@ -16,7 +16,7 @@ import { Graph } from "../graph/graph.js";
  * A view shows itself in its panel. `update` is called when the state has changed and its tab is chosen,
  * `leave` when another tab is chosen.
  * @typedef {object} View
- * @property {(state: State, before: State | null) => void} update
+ * @property {(state: State) => void} update
  * @property {() => void} [leave] frees memory that `update` can fill again
  */
 

@@ -57,7 +57,7 @@ export class Explorer {
     };
     context.moved = (graph) => this.moved(graph);
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
-    store.changed = (state, before) => this.show(state, before);
+    store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
     startTheme(() => this.recolor(store.state));
     startKeys(this);
@@ -81,7 +81,7 @@ export class Explorer {
       this.legend = [];
       this.recolor(store.state);
     });
-    this.show(store.state, null);
+    this.show();
   }
 
   /**
@@ -100,15 +100,11 @@ export class Explorer {
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
-  /**
-   * Brings everything on the page into the given state.
-   * @param {State} state
-   * @param {State | null} before null at the start
-   */
-  show(state, before) {
+  /** Brings everything on the page into the state. */
+  show() {
     part("failure", HTMLParagraphElement).hidden = true;
     try {
-      this.update(state, before);
+      this.update(this.store.state);
     } catch (error) {
       this.fail("This view cannot be shown", error);
     }
@@ -138,11 +134,8 @@ export class Explorer {
     failure.hidden = false;
   }
 
-  /**
-   * @param {State} state
-   * @param {State | null} before
-   */
-  update(state, before) {
+  /** @param {State} state */
+  update(state) {
     const { context } = this;
     const { profile, event, scope, scopes, thread } = context;
     const name = context.has(state.view) ? state.view : "graph";
@@ -165,7 +158,7 @@ export class Explorer {
       graph.turn(state.flame);
       graph.highlight(context.matches);
     }
-    view.update(state, before);
+    view.update(state);
     if (arrives) for (const graph of graphs) graph.arrive();
     // The table of the hottest methods is of the whole cluster.
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");

@@ -19,11 +19,11 @@ export function layOnPaper(explorer, tables) {
   const { state, active } = context;
   for (const view of /** @type {ViewName[]} */ (["hosts", "run"])) {
     if (view === explorer.view || !context.has(view)) continue;
-    explorer.viewOf(view).view.update({ ...state, sort: "", rows: MOST_ROWS }, null);
+    explorer.viewOf(view).view.update({ ...state, sort: "", rows: MOST_ROWS });
   }
   if (tables) {
     markBeside(true);
-    explorer.viewOf("graph").view.update(state, null);
+    explorer.viewOf("graph").view.update(state);
   }
   context.active = active;
   const coloring = new Coloring(false, state.color);

@@ -56,36 +56,26 @@ export class SearchBox {
     if (this.input.value !== state.q) this.input.value = state.q;
     this.regexp.setAttribute("aria-pressed", String(state.regexp));
     this.input.classList.remove("wrong");
-    this.result.textContent = "";
+    const asked = `${state.regexp} ${state.q}`;
+    let error = "";
     if (state.regexp && state.q && !this.agreed.has(state.q)) {
-      this.asked = "";
-      this.matches = null;
-      this.result.textContent = "regular expression from a link: press Enter to run it";
-      return null;
+      error = "regular expression from a link: press Enter to run it";
+    } else if (asked !== this.asked) {
+      try {
+        this.matches = matchNames(profile.names, state.q, state.regexp);
+      } catch {
+        error = "not a regular expression";
+        this.input.classList.add("wrong");
+      }
     }
-    try {
-      const asked = `${state.regexp} ${state.q}`;
-      if (asked !== this.asked) this.matches = matchNames(profile.names, state.q, state.regexp);
-      this.asked = asked;
-    } catch {
-      this.asked = "";
-      this.matches = null;
-      this.input.classList.add("wrong");
-      this.result.textContent = "not a regular expression";
-    }
-    if (this.matches) this.result.textContent = matchedText(profile, this.matches, view);
+    this.asked = error ? "" : asked;
+    if (error) this.matches = null;
+    this.result.textContent = error;
+    if (!this.matches) return null;
+    const { frames, total, inView } = measureMatches(profile, this.matches, view);
+    const all = `${percent(total, profile.sum())} matched`;
+    const text = view > 0 ? `${all}, ${percent(inView, profile.total[view])} of view` : all;
+    this.result.textContent = frames === 0 ? "no match" : text;
     return this.matches;
   }
-}
-
-/**
- * @param {Profile} profile
- * @param {Matches} matches
- * @param {number} view the node that fills the width
- */
-function matchedText(profile, matches, view) {
-  const { frames, total, inView } = measureMatches(profile, matches, view);
-  if (frames === 0) return "no match";
-  const all = `${percent(total, profile.sum())} matched`;
-  return view > 0 ? `${all}, ${percent(inView, profile.total[view])} of view` : all;
 }

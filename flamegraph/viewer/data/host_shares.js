@@ -55,7 +55,7 @@ export class HostShares {
     const { hosts, context: { tree, scopes } } = this;
     const most = Math.floor(MOST_SHARES / Math.max(1, hosts.length));
     const all = [...tree.names.keys()];
-    const kept = all.length <= most ? all : this.methods().sort((a, b) => b.total - a.total).slice(0, most).map(({ name }) => name);
+    const kept = all.length <= most ? all : this.methods().slice(0, most).map(({ name }) => name);
     this.row = new Int32Array(all.length).fill(-1);
     kept.forEach((name, row) => (this.row[name] = row));
     this.self = new Float32Array(kept.length * hosts.length);

@@ -3,6 +3,7 @@
 
 import { Grower } from "./branches.js";
 import { endsOf } from "./comparison.js";
+import { outermostOf } from "./methods.js";
 import { Profile } from "./profile.js";
 
 /** @import { Branch, Entries, Step } from "./branches.js" */
@@ -162,14 +163,14 @@ export function mergedFromLeaves(profile) {
 /**
  * The callers and callees of a method. All its frames are one; of recursion only the outermost counts.
  * @param {Profile} profile
- * @param {Uint8Array} outermost
  * @param {number} name
  * @returns {{callers: Merged, callees: Merged} | null} null when this profile has nothing of it
  */
-export function mergedAround(profile, outermost, name) {
+export function mergedAround(profile, name) {
   /** @type {[Entries, Entries]} */
   const [above, below] = [{ nodes: [], amounts: [] }, { nodes: [], amounts: [] }];
   const { count, end, name: names, total } = profile;
+  const outermost = outermostOf(profile.shape);
   const [out, into] = [outwards(profile), inwards(profile)];
   const method = { name, origin: 0, total: 0 };
   for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {

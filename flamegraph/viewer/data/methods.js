@@ -13,11 +13,11 @@ import { once } from "./format.js";
 /**
  * Self and total of every method that the profile has, in the event's unit.
  * @param {Profile} profile
- * @param {Uint8Array} outermost
- * @returns {Method[]}
+ * @returns {Method[]} the highest total first
  */
-export function collectMethods(profile, outermost) {
+export function collectMethods(profile) {
   const { count, name, end, self, total } = profile;
+  const outermost = outermostOf(profile.shape);
   const names = profile.names.length;
   const selves = new Float64Array(names);
   const totals = new Float64Array(names);
@@ -42,7 +42,7 @@ export function collectMethods(profile, outermost) {
   for (let at = 0; at < names; at++) {
     if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at] });
   }
-  return methods;
+  return methods.sort((a, b) => b.total - a.total || b.self - a.self);
 }
 
 /** For each node 1 if no frame of its name is above it. */

@@ -3,37 +3,35 @@
 
 import { readTree } from "./tree.js";
 
-
-/** `counts` is what is counted, where the type does not say. @typedef {{type: string, unit: string, counts?: string}} ValueType */
+/** `counts` is what is counted, such as "calls", if the type does not say it. @typedef {{type: string, unit: string, counts?: string}} ValueType */
 
 /**
- * What was measured: `second` is another value that goes with the first, `per` of it for each.
  * @typedef {object} EventInfo
  * @property {string} name
  * @property {string} title
- * @property {string} type
- * @property {string} unit
- * @property {string} [counts] what is counted, where the type does not say
- * @property {string} wider what a wider frame has more of
- * @property {(ValueType & {per: number}) | null} second
- * @property {number} seconds how long the recording took
+ * @property {string} type of its value
+ * @property {string} unit "count", "nanoseconds" or "bytes"
+ * @property {string} [counts] as in ValueType
+ * @property {string} wider "Wider means more …"
+ * @property {(ValueType & {per: number}) | null} second another value; `per` of it belongs to 1 of the first
+ * @property {number} seconds length of the recording
  */
 
 /** @typedef {{name: string, run: number}} HostInfo */
 /** @typedef {{host: number, name: string, pid: number, labels: Record<string, string>}} ProcessInfo */
-/** @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
+/** `thread` is null if the event has no threads. @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
 /**
- * An event's coverage in words: of each run, of hosts by their number; `short` is how long a process was recorded, if
- * not for all of the time.
+ * How much was recorded, as text: of each run ("" if unknown), of hosts by number; `short` is how long a process was
+ * recorded, by its number, if not for the whole time.
  * @typedef {{runs: string[], hosts: Record<number, string>, short: Record<number, string>}} Coverage
  */
 
 /**
- * A sentence; `at` is the place of the method's name, without its package, in it.
+ * A sentence; `at` is the position in it (UTF-16 units) of the name of its method, without the package.
  * @typedef {{text: string, method: string | null, at: number | null}} Finding
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
-/** `more` hosts are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
+/** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
 
 /** Name, self, total. @typedef {[string, number, number]} MethodNumbers */
 /**
@@ -49,34 +47,34 @@ import { readTree } from "./tree.js";
  * @property {boolean[]} [stands_out]
  */
 
-/** How far a host is from the others; methods with their share here, and usually. */
+/** A host's distance from the others (docs/outliers.md); methods with their share here, and usually. */
 /** @typedef {{divergence: number, noise: number, cosine: number, moved: number, outlier: boolean, methods: [string, number, number][]}} Distance */
 /**
- * A host of an event: `counts` are a text and a number for each of `heads`, `hottest` is a method and its share.
+ * A host of an event.
  * @typedef {object} HostRow
- * @property {number | null} host its number; null for one without samples of any event
+ * @property {number | null} host its number; null without samples of any event
  * @property {string} name
  * @property {number} recorded of its `processes`
  * @property {number} processes
- * @property {number} taken
- * @property {[string, number][]} counts
+ * @property {number} taken samples
+ * @property {[string, number][]} counts text and number for each of the table's `heads`
  * @property {number | null} total
- * @property {[string, number] | null} hottest
+ * @property {[string, number] | null} hottest method and its share
  * @property {string} why_empty
  * @property {Distance | null} unlike
  */
-/** `odd` are processes unlike the others. */
+/** `odd` are outliers among the processes, `more_odd` the number of others, `idle` names of hosts. */
 /** @typedef {{heads: string[], compared: boolean, rows: HostRow[], odd: {who: string, what: string}[], more_odd: number, idle: string[]}} Hosts */
 
 /**
- * What the page says about an event. `hosts` is null for a file.
+ * What the page says about an event.
  * @typedef {object} Summary
- * @property {Finding[]} findings the answer first
- * @property {string} second the line below the answer
- * @property {{text: string, partial: boolean}[]} chips
+ * @property {Finding[]} findings the most important first
+ * @property {string} second the line below the first finding, or ""
+ * @property {{text: string, partial: boolean}[]} chips short facts; `partial` if something is missing
  * @property {Empty | null} empty
  * @property {Hottest | null} hottest
- * @property {Hosts | null} hosts
+ * @property {Hosts | null} hosts null for a file
  */
 
 /**
@@ -94,8 +92,8 @@ import { readTree } from "./tree.js";
  * @property {string} remedy
  * @property {string} took
  */
-/** @typedef {{samples: boolean, all_well: string, fine: string, lines: LedgerLine[]}} Ledger */
-/** The ledger; facts by label, as text or code. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
+/** `samples` if they are counted; texts if nothing failed, and for the folded lines. @typedef {{samples: boolean, all_well: string, fine: string, lines: LedgerLine[]}} Ledger */
+/** Facts are a label, "text" or "code", and lines. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /**
  * The page's description. Any name in it may be hostile.
@@ -103,16 +101,16 @@ import { readTree } from "./tree.js";
  * @property {number} format
  * @property {string} title
  * @property {boolean} [trimmed] frames outside the job's code were cut off: values are lower than the samples taken
- * @property {string} [data] id of the block; none when nothing was recorded
+ * @property {string} [data] id of the element with the data in base64; absent if nothing was recorded
  * @property {EventInfo[]} events
- * @property {string[]} runs
+ * @property {string[]} runs names: one, or two that are compared
  * @property {HostInfo[]} hosts
  * @property {ProcessInfo[]} processes
- * @property {string[]} threads
+ * @property {string[]} threads names of groups of threads
  * @property {ColumnInfo[]} columns
  * @property {Coverage[]} coverage by event
  * @property {Summary[]} summaries by event
- * @property {Run | null} run null where the page is not of one run
+ * @property {Run | null} run null if the page is not of one run
  */
 
 const FORMAT = 3;

@@ -32,6 +32,7 @@ export class Profile {
    * @param {Float64Array} [total] where it is not simply the sum of what is below
    */
   constructor(shape, event, self, total = sumUp(shape, self)) {
+    this.shape = shape;
     this.names = shape.names;
     this.count = shape.count;
     this.name = shape.name;

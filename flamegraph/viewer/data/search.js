@@ -8,19 +8,7 @@ import { once } from "./format.js";
 
 /** @import { Profile } from "./profile.js" */
 
-/**
- * What is searched for.
- * @typedef {object} Matches
- * @property {Uint8Array} names 1 for each matching name
- */
-
-/**
- * How much of a profile matches.
- * @typedef {object} Matched
- * @property {number} total of all stacks with a match; a stack counts once however many of its frames match
- * @property {number} inView the same, of the frame in view only
- * @property {number} frames how many nodes match
- */
+/** 1 for each name that matches. @typedef {Uint8Array} Matches */
 
 /** @type {(names: string[]) => string[]} */
 const searchableOf = once((names) => names.map(searchable));
@@ -48,7 +36,7 @@ export function matchNames(names, query, regexp) {
     const texts = searchableOf(names);
     for (let i = 0; i < names.length; i++) matching[i] = texts[i].includes(needle) ? 1 : 0;
   }
-  return { names: matching };
+  return matching;
 }
 
 /** @param {string} name */
@@ -65,19 +53,19 @@ export function searchable(text) {
 }
 
 /**
+ * How many nodes match, and the total of stacks with a match, in all and in view. A stack counts once.
  * @param {Profile} profile
  * @param {Matches} matches
  * @param {number} view the node in view
- * @returns {Matched}
  */
-export function measureMatches(profile, { names }, view) {
+export function measureMatches(profile, matches, view) {
   const { name, end, count, total: totals } = profile;
   let total = 0;
   let inView = 0;
   let frames = 0;
   let covered = 0;
   for (let node = 1; node < count; node++) {
-    if (names[name[node]] !== 1 || totals[node] === 0) continue;
+    if (matches[name[node]] !== 1 || totals[node] === 0) continue;
     frames++;
     if (node < covered) continue;
     covered = end[node];
@@ -85,6 +73,6 @@ export function measureMatches(profile, { names }, view) {
     if (node >= view && node < end[view]) inView += totals[node];
   }
   // Everything below a match matches.
-  if (profile.pathOf(view).some((at) => names[name[at]] === 1)) inView = totals[view];
+  if (profile.pathOf(view).some((at) => matches[name[at]] === 1)) inView = totals[view];
   return { total, inView, frames };
 }

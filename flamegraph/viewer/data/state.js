@@ -69,7 +69,6 @@ export function formatHash(state) {
 /** The one place where the state changes; the explorer shows it. */
 export class Store {
   constructor() {
-    /** @type {(state: State, before: State) => void} */
     this.changed = () => {};
     this.state = parseHash(location.hash);
     window.addEventListener("popstate", () => this.apply(parseHash(location.hash)));
@@ -118,9 +117,8 @@ export class Store {
 
   /** @param {State} state */
   apply(state) {
-    const before = this.state;
     this.state = state;
-    this.changed(state, before);
+    this.changed();
   }
 
   back() {

@@ -47,7 +47,11 @@ export function startExport(context, failed) {
       menu.open = false;
       const ending = item.dataset.ending ?? "";
       try {
-        download(await FILES[ending](context), `${fileName(context, ending === "svg")}.${ending}`);
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(await FILES[ending](context));
+        link.download = `${fileName(context, ending === "svg")}.${ending}`;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
       } catch (error) {
         failed(error);
       }
@@ -73,16 +77,4 @@ function fileName({ page, scope, event, thread, active, state }, seen) {
   const words = [page.title, page.events[event].name, of, page.threads[thread] ?? "", seen ? state.view : ""];
   const plain = words.map((word) => word.replace(/[^\w.]+/g, "-").slice(0, LONGEST_WORD).replace(/^[-.]+|-+$/g, ""));
   return plain.filter(Boolean).join("-") || "profile";
-}
-
-/**
- * @param {Blob} file
- * @param {string} name
- */
-function download(file, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -61,16 +61,12 @@ export class Coloring {
    */
   shadesOf(part, names) {
     if (this.by === "kind") return this.families[part];
-    return (this.packages[part] ??= this.shades(packageHue(packagesOf(names).labels[part] ?? "")));
-  }
-
-  /**
-   * @param {number} part
-   * @param {string[]} names
-   */
-  labelOf(part, names) {
-    if (this.by === "kind") return FAMILIES[FAMILY_KEYS[part]].label;
-    return packagesOf(names).labels[part] || "Other";
+    if (this.packages[part]) return this.packages[part];
+    const label = packagesOf(names).labels[part] ?? "";
+    let hash = 7;
+    for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
+    const color = label ? { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 } : GREY;
+    return (this.packages[part] = this.shades(color));
   }
 
   /** @param {{hue: number, saturation: number}} family */
@@ -100,18 +96,13 @@ export class Coloring {
       sum.covered = end[node];
       sum.total += total[node];
     }
+    const { names } = profile;
+    const labelOf = (/** @type {number} */ part) =>
+      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label : packagesOf(names).labels[part] || "Other";
     return sums
-      .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
+      .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
       .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
   }
-}
-
-/** @param {string} label */
-function packageHue(label) {
-  if (!label) return GREY;
-  let hash = 7;
-  for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
-  return { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 };
 }
 
 const MOST = 14;

@@ -103,16 +103,7 @@ export class Painter {
  * @param {number} node
  */
 export function isDimmed({ profile, matches, zoomed }, node) {
-  return profile.depth[node] < profile.depth[zoomed] || (matches !== null && !isMatch(profile, matches, node));
-}
-
-/**
- * @param {Profile} profile
- * @param {Matches} matches
- * @param {number} node
- */
-function isMatch(profile, matches, node) {
-  return node > 0 && matches.names[profile.name[node]] === 1;
+  return profile.depth[node] < profile.depth[zoomed] || (matches !== null && matches[profile.name[node]] !== 1);
 }
 
 /**
@@ -122,6 +113,6 @@ function isMatch(profile, matches, node) {
  */
 export function fillOf({ profile, matches, look }, coloring, node) {
   if (node === 0) return coloring.root;
-  if (matches !== null && isMatch(profile, matches, node)) return coloring.match;
+  if (matches?.[profile.name[node]] === 1) return coloring.match;
   return look.tint ? look.tint(node, coloring) : coloring.fill(profile, node);
 }

@@ -25,7 +25,7 @@ export class Sheet {
     this.scroller.setAttribute("aria-label", label);
     this.scroller.append(this.canvas, this.spacer);
     this.canvas.id = `${id}-canvas`;
-    this.release();
+    this.leave();
   }
 
   /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
@@ -37,20 +37,15 @@ export class Sheet {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (this.away) this.release();
+    if (this.away) this.leave();
     if (this.away || (same && !shown)) return false;
     this.resize(width, height);
     return true;
   }
 
-  /** It is not on the page any more. */
+  /** It is not on the page any more. The canvas is made tiny, because it takes several megabytes. */
   leave() {
     this.away = true;
-    this.release();
-  }
-
-  /** A hidden picture is made tiny: a canvas takes several megabytes. */
-  release() {
     this.canvas.width = this.canvas.height = 1;
   }
 

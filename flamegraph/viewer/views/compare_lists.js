@@ -57,7 +57,7 @@ export class ChangesTable {
   update(state) {
     const { difference, changes, context: { matches } } = this;
     if (!difference) return;
-    const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
+    const listed = matches ? changes.filter((change) => matches[change.name]) : changes;
     this.columns ??= this.makeColumns(difference);
     this.table.show(this.columns, listed, state.sort, state.rows);
   }

@@ -6,7 +6,7 @@ import { SidesBox } from "../controls/sides_box.js";
 import { fillAverage, uniquePaths, methodChanges, kindlessOf, kindlessProfile, sidesOf } from "../data/comparison.js";
 import { quantity } from "../data/format.js";
 import { pictureDrawn } from "../data/method_costs.js";
-import { collectMethods, outermostOf } from "../data/methods.js";
+import { collectMethods } from "../data/methods.js";
 import { Noise, readSides } from "../data/noise.js";
 import { Profile } from "../data/profile.js";
 import { coverageOfBoth } from "../data/scopes.js";
@@ -130,10 +130,8 @@ export class CompareView {
     this.setBusy(true);
     if (sides.here.count >= MANY) await pictureDrawn();
     if (stopped()) return;
-    const outermost = outermostOf(kindlessOf(context.tree).shape);
-    const [here, there] = [sides.here, sides.there].map((side) => collectMethods(side, outermost));
     this.listUnique(difference, one.run > another.run);
-    changes.show(difference, methodChanges(here, there, sides));
+    changes.show(difference, methodChanges(collectMethods(sides.here), collectMethods(sides.there), sides));
     changes.update(context.state);
     this.setBusy(false);
 

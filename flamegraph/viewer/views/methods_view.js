@@ -5,7 +5,7 @@ import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
-import { collectMethods, outermostOf } from "../data/methods.js";
+import { collectMethods } from "../data/methods.js";
 import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
 
@@ -48,26 +48,20 @@ export class MethodsView {
 
   /** @param {State} state */
   update(state) {
-    const { profile } = this.context;
-    if (profile !== this.profile) this.read(profile);
+    const { profile, scopes, event, thread, scope: { run } } = this.context;
+    if (profile !== this.profile) {
+      this.profile = profile;
+      this.methods = collectMethods(profile);
+      const key = `${event} ${thread} ${run}`;
+      if (key !== this.hostsKey) {
+        if (this.hosts) this.hosts.stopped = true;
+        const hosts = new HostShares(this.context, () => collectMethods(scopes.profileOf(scopes.sumOfRun(run), event, thread)));
+        this.hostsKey = key;
+        this.hosts = hosts.hosts.length < 2 ? null : hosts;
+        if (this.hosts) void this.readHosts(hosts);
+      }
+    }
     this.render(state);
-  }
-
-  /** @param {Profile} profile */
-  read(profile) {
-    const { context } = this;
-    this.profile = profile;
-    this.methods = collectMethods(profile, outermostOf(context.tree)).sort((a, b) => b.total - a.total || b.self - a.self);
-    const key = `${context.event} ${context.thread} ${context.scope.run}`;
-    if (key === this.hostsKey) return;
-    this.hostsKey = key;
-    if (this.hosts) this.hosts.stopped = true;
-    // The methods of all hosts, whichever scope is shown.
-    const { scopes, event, thread, scope: { run } } = context;
-    const methodsOfRun = () => collectMethods(scopes.profileOf(scopes.sumOfRun(run), event, thread), outermostOf(context.tree));
-    this.hosts = new HostShares(context, methodsOfRun);
-    if (this.hosts.hosts.length < 2) this.hosts = null;
-    else void this.readHosts(this.hosts);
   }
 
   /** @param {HostShares} hosts */
@@ -77,14 +71,13 @@ export class MethodsView {
       if ((await hosts.read()) && context.state.view === "methods") this.render(context.state);
     } catch (error) {
       if (hosts !== this.hosts) return;
-      this.hostsKey = "";
       this.hosts = null;
-      if (context.state.view !== "methods") {
-        this.profile = null; // read again when it is shown
-        return;
+      if (context.state.view === "methods") {
+        this.render(context.state);
+        context.failed(error);
       }
-      this.render(context.state);
-      context.failed(error);
+      this.hostsKey = "";
+      this.profile = null; // read again at the next change
     }
   }
 
@@ -93,7 +86,7 @@ export class MethodsView {
     const { profile, methods } = this;
     if (!profile) return;
     const { matches } = this.context;
-    const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
+    const listed = matches ? methods.filter((method) => matches[method.name]) : methods;
     const of = /total|hosts/.test(state.sort) ? "total" : "self";
     // Columns are kept while they show the same.
     const madeFor = [profile, of, this.hosts, this.hosts?.done];

@@ -5,7 +5,7 @@ import { Combobox } from "../controls/combobox.js";
 import { filled, make } from "../controls/dom.js";
 import { percent, quantity, shortName } from "../data/format.js";
 import { mergedAround } from "../data/merged_tree.js";
-import { collectMethods, outermostOf } from "../data/methods.js";
+import { collectMethods } from "../data/methods.js";
 import { MergedGraph } from "../graph/merged_graph.js";
 
 /** @import { Context, View } from "../controls/context.js" */
@@ -63,14 +63,12 @@ export class SandwichView {
       this.callees.update();
       return;
     }
-    if (profile !== this.profile) {
-      this.methods = collectMethods(profile, outermostOf(this.context.tree)).sort((a, b) => b.total - a.total);
-    }
+    if (profile !== this.profile) this.methods = collectMethods(profile);
     const { method } = state;
     this.profile = profile;
     this.method = method;
     const name = method ? profile.names.indexOf(method) : -1;
-    const merged = name < 0 ? null : mergedAround(profile, outermostOf(this.context.tree), name);
+    const merged = name < 0 ? null : mergedAround(profile, name);
     this.box.show(method, method);
     this.graphs.hidden = merged === null;
     this.none.hidden = merged !== null;

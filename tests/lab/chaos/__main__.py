@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import random
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.lab import hosts
 from tests.lab.chaos import ground as grounds
-from tests.lab.chaos import report
 from tests.lab.chaos.fault import Fault
-from tests.lab.chaos.faults import ALL
-from tests.lab.chaos.faults.interrupts import STAGES, InterruptIn
+from tests.lab.chaos.faults import ALL, STAGES
 from tests.lab.chaos.ground import Ground
 from tests.lab.chaos.trial import Verdict, take
 
@@ -25,106 +25,124 @@ _TRIES = 10
 _SHOWN = 600
 """Characters of a complaint; the report has all of it."""
 
+Drawn = Callable[[Ground], Sequence[Fault]]
 
-def alone(seed: int, name: str, ground: Ground) -> tuple[Fault, ...]:
+
+def alone(seed: int, name: str) -> Drawn:
     """A fault by itself, at a moment that is sure to come."""
-    chance = random.Random(f"{seed} {name}")
-    while True:
-        fault = ALL[name](ground, chance)
-        if fault.moment is None or fault.moment.sure:
-            return (fault,)
+
+    def draw(ground: Ground) -> Sequence[Fault]:
+        chance = random.Random(f"{seed} {name}")
+        while True:
+            fault = Fault(name, ALL[name], ground, chance)
+            if fault.moment is None or fault.moment.sure:
+                return (fault,)
+
+    return draw
 
 
-def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> tuple[Fault, ...]:
-    """The faults of the trial of this number: one, or two of different kinds. Always the same ones."""
-    chance = random.Random(f"{seed} {number}")
-    names = sorted(only or ALL)
-    weights = [ALL[name].weight for name in names]
-    first = ALL[chance.choices(names, weights)[0]](ground, chance)
-    others = [name for name in names if name != first.name and not ALL[name].alone]
-    if chance.random() >= TWO_AT_ONCE or first.alone or not others:
-        return (first,)
-    second = chance.choices(others, [ALL[name].weight for name in others])[0]
-    return (first, ALL[second](ground, chance))
+def at_random(seed: int, number: int, only: Sequence[str]) -> Drawn:
+    """The faults of the trial of this number: one, or two different ones. Always the same."""
+
+    def draw(ground: Ground) -> Sequence[Fault]:
+        chance = random.Random(f"{seed} {number}")
+
+        def one_of(names: Sequence[str]) -> Fault:
+            (name,) = chance.choices(names, [ALL[name].weight for name in names])
+            return Fault(name, ALL[name], ground, chance)
+
+        first = one_of(sorted(only or ALL))
+        others = [name for name in sorted(only or ALL) if name != first.name and not ALL[name].alone]
+        two = chance.random() < TWO_AT_ONCE and others and not first.kind.alone
+        return (first, one_of(others)) if two else (first,)
+
+    return draw
 
 
-def interrupted(stage: str, chance: random.Random, ground: Ground) -> tuple[Fault, ...]:
+def interrupted(seed: int, stage: str) -> Drawn:
     """Ctrl-C in this part of a run, at another moment each time that it is asked for."""
-    return (InterruptIn(stage, ground, chance),)
+    chance = random.Random(f"{seed} {stage}")
+    return lambda ground: (Fault(f"Ctrl-C when {stage}", STAGES[stage], ground, chance),)
 
 
-def trials(options: argparse.Namespace) -> Iterator[tuple[int, Callable[[Ground], Sequence[Fault]]]]:
+def trials(options: argparse.Namespace) -> Iterator[tuple[int, Drawn]]:
     """Each trial's number, and what makes its faults."""
     if options.interrupts:
-        for number, stage in enumerate(STAGES, 1):
-            yield number, partial(interrupted, stage, random.Random(f"{options.seed} {stage}"))
-        return
-    if options.each:
-        for number, name in enumerate(options.only or ALL, 1):
-            yield number, partial(alone, options.seed, name)
-        return
-    for number in range(options.first, options.first + options.runs):
-        yield number, partial(drawn, options.seed, number, options.only)
+        yield from enumerate((interrupted(options.seed, stage) for stage in STAGES), 1)
+    elif options.each:
+        yield from enumerate((alone(options.seed, name) for name in options.only or ALL), 1)
+    else:
+        for number in range(options.first, options.first + options.runs):
+            yield number, at_random(options.seed, number, options.only)
 
 
 def main(words: Sequence[str]) -> int:
-    options = _options(words)
-    reason = hosts.why_not()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 2
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _unwind)
-    lines: list[report.Line] = []
-    with contextlib.ExitStack() as stack:
-        ground = stack.enter_context(grounds.made())
-        for number, faults in trials(options):
-            verdict = _taken(ground, faults, sure=options.interrupts)
-            lines.append(report.Line(options.seed, number, verdict))
-            _tell(number, verdict)
-            if options.report:
-                report.write(options.report, lines)
-            if verdict.spoilt:
-                stack.close()
-                ground = stack.enter_context(grounds.made())
-    failed = [line for line in lines if not line.verdict.passed]
-    print(f"{len(lines)} runs, {len(failed)} failed: {', '.join(str(line.number) for line in failed)}")
-    return 1 if failed else 0
-
-
-def _unwind(number: int, frame: object) -> None:
-    """End, and take away what was made."""
-    sys.exit(128 + number)
-
-
-def _taken(ground: Ground, faults: Callable[[Ground], Sequence[Fault]], sure: bool) -> Verdict:
-    """How a trial went; where that has to be `sure`, one that was not over before its faults' moments."""
-    for _ in range(_TRIES if sure else 1):
-        verdict = take(ground, faults(ground))
-        if verdict.came or not verdict.passed:
-            break
-    if sure and not verdict.came:
-        verdict.complaints.append(f"it was over before that moment, {_TRIES} times")
-    return verdict
-
-
-def _tell(number: int, verdict: Verdict) -> None:
-    word = "ok" if verdict.passed else "FAILED"
-    print(f"{number:4} {word} {verdict.seconds:5.1f} s  {' + '.join(verdict.faults)}", flush=True)
-    for complaint in verdict.complaints:
-        print(f"     {complaint[:_SHOWN]}", flush=True)
-
-
-def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos", description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="how many (200)")
-    parser.add_argument("--seed", type=int, default=1, help="what chance begins with (1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (1)")
     parser.add_argument("--from", dest="first", type=int, default=1, help="number of the first run (1)")
     parser.add_argument("--only", action="append", default=[], choices=sorted(ALL), help="nothing but this")
     parser.add_argument("--each", action="store_true", help="instead of random runs each fault once, alone")
     parser.add_argument("--interrupts", action="store_true", help="Ctrl-C in each of ten parts of a run")
     parser.add_argument("--report", type=Path, help="FILE.md, and FILE.json beside it")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    if reason := hosts.why_not():
+        print(reason, file=sys.stderr)
+        return 2
+    for number in (signal.SIGTERM, signal.SIGHUP):  # end, and remove what was made
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    verdicts: dict[int, Verdict] = {}
+    with contextlib.ExitStack() as stack:
+        ground = stack.enter_context(grounds.made())
+        for number, draw in trials(options):
+            verdict = verdicts[number] = _take(ground, draw, _TRIES if options.interrupts else 1)
+            word = "ok" if verdict.passed else "FAILED"
+            print(f"{number:4} {word} {verdict.seconds:5.1f} s  {' + '.join(verdict.faults)}", flush=True)
+            for complaint in verdict.complaints:
+                print(f"     {complaint[:_SHOWN]}", flush=True)
+            if options.report:
+                _write(options.report, options.seed, verdicts)
+            if verdict.spoilt:
+                stack.close()
+                ground = stack.enter_context(grounds.made())
+    failed = [number for number, verdict in verdicts.items() if not verdict.passed]
+    print(f"{len(verdicts)} runs, {len(failed)} failed: {', '.join(map(str, failed))}")
+    return 1 if failed else 0
+
+
+def _take(ground: Ground, draw: Drawn, tries: int) -> Verdict:
+    """How a trial went; with several tries one in which the faults' moments came."""
+    for _ in range(tries):
+        verdict = take(ground, draw(ground))
+        if verdict.happened or not verdict.passed:
+            break
+    if tries > 1 and not verdict.happened:
+        verdict.complaints.append(f"it was over before that moment, {tries} times")
+    return verdict
+
+
+def _write(path: Path, seed: int, verdicts: dict[int, Verdict]) -> None:
+    """`path` as Markdown, and the same with the suffix .json."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn = Counter(name for verdict in verdicts.values() for name in verdict.names)
+    failed = Counter(name for verdict in verdicts.values() if not verdict.passed for name in verdict.names)
+    minutes = sum(verdict.seconds for verdict in verdicts.values()) / 60
+    bad = sum(not verdict.passed for verdict in verdicts.values())
+    lines = [
+        f"# Chaos runs\n\n{len(verdicts)} runs of seed {seed} in {minutes:.0f} min; {bad} failed.\n",
+        "| fault | runs | of them failed |\n|---|---|---|",
+        *(f"| {name} | {drawn[name]} | {failed[name]} |" for name in sorted(drawn)),
+        "\n| run | faults | excused | exit | seconds | quiet after | verdict |",
+        "|---" * 7 + "|",
+    ]
+    for number, verdict in verdicts.items():
+        word = "ok" if verdict.passed else "**" + "; ".join(verdict.complaints).replace("\n", " ") + "**"
+        figures = f"{verdict.code} | {verdict.seconds:.1f} | {verdict.quiet_after:.1f}"
+        lines.append(f"| {number} | {' + '.join(verdict.faults)} | {verdict.excused} | {figures} | {word} |")
+    path.write_text("\n".join(lines) + "\n")
+    path.with_suffix(".json").write_text(
+        json.dumps({n: asdict(one) for n, one in verdicts.items()}, indent=1)
+    )
 
 
 if __name__ == "__main__":

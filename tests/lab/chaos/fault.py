@@ -1,33 +1,37 @@
-"""What may go wrong in a run: a fault, the moment at which it strikes, and what it excuses."""
+"""A fault of the table in faults.py as it strikes in one trial: its host, its moment, and what it excuses."""
 
 from __future__ import annotations
 
 import random
 import time
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.lab import procs
 from tests.lab.coordinator import Running
+from tests.lab.hosts import Host
 
 if TYPE_CHECKING:
     from tests.lab.chaos.ground import Ground
 
-NEVER = frozenset[int]()
 LEASE = 30.0
-"""Seconds after which a host that hears nothing has let go of everything."""
+"""Seconds after which a host without a connection has let go of everything."""
+DURATION = 2.0
+"""Seconds of a recording, where a fault does not ask for more."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """`delay` seconds after so many lines of stderr match `pattern`, or after the start where it is empty."""
+    """`delay` seconds after `times` lines of stderr match `pattern`, or after the start if it is empty."""
 
     pattern: str
     delay: float
     times: int = 1
 
     def wait(self, running: Running) -> bool:
-        """Wait for it; false when the run was over before."""
+        """Wait for it; false if the run ended before."""
         if self.pattern and not running.hears(self.pattern, self.times):
             return False
         end = time.monotonic() + self.delay
@@ -38,50 +42,57 @@ class Moment:
     @property
     def sure(self) -> bool:
         """Whether no run is over before."""
-        late = self.times == 1 and self.delay > Circumstances.duration
-        return self.pattern != ": done" and not late
+        return self.pattern != ": done" and not (self.times == 1 and self.delay > DURATION)
 
     def __str__(self) -> str:
         return f"{self.delay:.2f} s after {self.pattern.strip('^') or 'the start'}"
 
 
-BEFORE = None
-"""Instead of a moment: before the run begins."""
+When = Callable[[random.Random], Moment | None]
+"""None: before the run starts."""
 
 
-def any_moment(chance: random.Random, duration: float) -> Moment:
-    """Somewhere from before the first connection to while the report is made."""
+def any_moment(chance: random.Random) -> Moment:
+    """From before the first connection until the report is made."""
     moments = (
         Moment("", chance.uniform(0.0, 1.2)),
         Moment(": ready", chance.uniform(0.0, 0.3)),
-        Moment(": recording", chance.uniform(0.0, duration)),
-        Moment(": recording", duration + chance.uniform(-0.1, 0.5)),
+        Moment(": recording", chance.uniform(0.0, DURATION)),
+        Moment(": recording", DURATION + chance.uniform(-0.1, 0.5)),
         Moment(": done", chance.uniform(0.0, 0.15), times=3),
     )
     return chance.choice(moments)
 
 
-def while_recording(chance: random.Random, duration: float) -> Moment:
+def before(chance: random.Random) -> None:
+    """Before the run starts."""
+
+
+def before_or(later: When, share: float = 0.5) -> When:
+    return lambda chance: None if chance.random() < share else later(chance)
+
+
+def while_recording(chance: random.Random) -> Moment:
     """After the last of the three hosts has begun to sample."""
-    return Moment(": recording", chance.uniform(0.1, 0.9) * duration, times=3)
+    return Moment(": recording", chance.uniform(0.1, 0.9) * DURATION, times=3)
 
 
 @dataclass(frozen=True)
 class Excuse:
-    """What a fault may cost. Without one everything has to be there, and exit code 0."""
+    """What a fault may cost. Without one the data of every host is complete, and the exit status is 0."""
 
     hosts: frozenset[str] = frozenset()
-    """Hosts whose data may be missing or short, where the ledger says so with a reason."""
-    codes: frozenset[int] = NEVER
-    """Exit codes that are right besides the one that follows from the ledger."""
+    """Hosts whose data may be missing or short, if an outcome says so."""
+    codes: frozenset[int] = frozenset()
+    """Exit statuses that are right besides the one that follows from the outcomes."""
     kept: frozenset[str] = frozenset()
-    """Those of the hosts whose data may be short and not missing."""
+    """Those of the hosts whose data may be short but not missing."""
     everything: bool = False
-    """There may be no run folder, or nothing in it: the coordinator itself was ended."""
+    """There may be no run folder, or an empty one: the coordinator itself was ended."""
     ended: frozenset[str] = frozenset()
     """Hosts whose burner is gone."""
     still: frozenset[str] = frozenset()
-    """Hosts whose burner stood still, by the fault's own doing."""
+    """Hosts whose burner the fault itself stopped."""
 
     def __or__(self, other: Excuse) -> Excuse:
         return Excuse(
@@ -95,82 +106,97 @@ class Excuse:
 
     def __str__(self) -> str:
         hosts = ", ".join(f"{host} (kept)" if host in self.kept else host for host in sorted(self.hosts))
-        codes = ", ".join(map(str, sorted(self.codes)))
-        parts = (f"data of {hosts}" if hosts else "", f"exit {codes}" if codes else "")
-        return "; ".join(("the run",) if self.everything else filter(None, parts)) or "nothing"
+        return "the run" if self.everything else f"data of {hosts}" if hosts else "nothing"
 
 
 @dataclass
 class Circumstances:
     """What a trial's command gets besides the usual."""
 
-    duration: float = 2.0
+    duration: float = DURATION
     timeout: float = 20.0
     options: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
 
 
-class Fault(ABC):
-    """One thing that goes wrong in one trial. Made anew for each, from the trial's own chance.
+@dataclass(frozen=True)
+class Kind:
+    """A row of the table of faults."""
 
-    The order: `settle` and `arrange` (before the start), `begin` at `moment`, `end` after `lasts` seconds or
-    with the run, `complaints` when all is quiet again. What they broke `end` has mended, whatever failed.
-    """
+    breaks: Callable[[Fault], Iterator[None]]
+    """Breaks something, yields, and repairs it."""
+    costs: str = ""
+    """Words: `data` of the host, which is `kept`, or kept if it was `recorded`; its JVM `ended` or stood
+    `still`; data of `all` hosts; the `run`. The empty text: nothing."""
+    when: When = any_moment
+    lasts: tuple[float, float] | None = None
+    """From so many to so many seconds; None: until the run is over."""
+    weight: float = 1.0
+    """How often it is drawn, compared with the others."""
+    alone: bool = False
+    """It is not combined with another fault."""
+    codes: tuple[int, ...] = ()
+    settle: Callable[[Fault], None] | None = None
+    """Changes the hosts before the trial looks at them."""
+    arrange: Callable[[Fault, Circumstances], None] | None = None
+    """Changes what the command is given."""
+    complaints: Callable[[Fault], list[str]] | None = None
+    """What else is wrong after the run."""
 
-    name = ""
-    """The words after `--only`."""
-    weight = 1.0
-    """How often it is drawn, against the others'."""
-    alone = False
-    """Whether it cannot be told what is whose fault when another one strikes too."""
 
-    def __init__(self, ground: Ground, chance: random.Random) -> None:
+class Fault:
+    """One fault in one trial. Everything random comes from the trial's own `chance`."""
+
+    def __init__(self, name: str, kind: Kind, ground: Ground, chance: random.Random) -> None:
+        self.name = name
+        self.kind = kind
         self.ground = ground
-        self.chance = chance
-        self.host = chance.choice(ground.names)
-        self.lasts: float | None = None
-        """Seconds from `begin` to `end`; None: until the run is over."""
-        self.moment: Moment | None = self.choose_moment()
+        self.chance = random.Random(chance.random())
+        self.host_name = chance.choice(ground.names)
+        self.moment = kind.when(chance)
+        self.lasts = chance.uniform(*kind.lasts) if kind.lasts else None
         self.struck = False
-        self._mended = False
+        self.running: Running | None = None
+        self.detail = ""
+        """For the report: how strong it is."""
+        self._repair = ExitStack()
 
-    def choose_moment(self) -> Moment | None:
-        """When it strikes; BEFORE: before the start."""
-        return any_moment(self.chance, Circumstances.duration)
+    @property
+    def host(self) -> Host:
+        return self.ground.host(self.host_name)
 
-    def settle(self) -> None:  # noqa: B027  (most take the hosts as they are)
-        """Change what is on the hosts, before anybody looks at them."""
+    @property
+    def jvm(self) -> procs.Identity:
+        return self.ground.burners[self.host_name].outer
 
-    def arrange(self, circumstances: Circumstances) -> None:  # noqa: B027  (most change nothing)
-        """Change what the command is given; what is on the hosts is there."""
-
-    @abstractmethod
-    def begin(self, running: Running | None) -> None:
-        """Break it. `running` is None where the moment is BEFORE."""
-
-    def end(self) -> None:  # noqa: B027  (some leave nothing to mend)
-        """Mend it; called once, also when it never began."""
+    def strike(self, running: Running | None) -> None:
+        """Break it; `running` is None before the start."""
+        self.running, self.struck = running, True
+        self._repair.enter_context(contextmanager(self.kind.breaks)(self))
 
     def mend(self) -> None:
-        """End it, unless that was done already."""
-        if not self._mended:
-            self._mended = True
-            self.end()
+        """Repair it, unless that was done."""
+        self._repair.close()
 
     def excuse(self) -> Excuse:
         """What it may have cost, asked when the run is over."""
-        return Excuse()
+        words = self.kind.costs.split()
+        here, nowhere = frozenset({self.host_name}), frozenset[str]()
+        was_recorded = self.moment is not None and self.moment.times == len(self.ground.names)
+        kept = "kept" in words or ("recorded" in words and was_recorded)
+        everywhere = "all" in words or "run" in words
+        return Excuse(
+            frozenset(self.ground.names) if everywhere else here if words else nowhere,
+            frozenset(self.kind.codes),
+            here if kept else nowhere,
+            "run" in words,
+            here if "ended" in words else nowhere,
+            here if "still" in words else nowhere,
+        )
 
-    def complaints(self) -> list[str]:
-        """What else ought to be and is not, asked at the end; empty when all is well."""
-        return []
-
-    def about(self) -> str:
+    def __str__(self) -> str:
         """For the report: what, where and when."""
-        struck = "" if self.struck else ", which did not come"
-        when = str(self.moment) if self.moment else "before the start"
+        struck = "" if self.struck else ", which did not happen"
         lasted = f" for {self.lasts:.1f} s" if self.lasts is not None else ""
-        return f"{self.name} ({self.where()}), {when}{lasted}{struck}"
-
-    def where(self) -> str:
-        return self.host
+        where = f"{self.host_name} {self.detail}".strip()
+        return f"{self.name} ({where}), {self.moment or 'before the start'}{lasted}{struck}"

@@ -18,7 +18,6 @@ JOB = "application_1700000000000_0008"
 LOAD = 0.3
 ROLES = {"host1": "alpha", "host2": "beta", "host3": "gamma"}
 FREQUENCY = 500
-USER = ["--user", "root"]
 CONTROL = "coord"
 """Where a burner runs that no run ever looks at: what it gets, the others could have had."""
 CONTROL_LOAD = 0.1
@@ -35,8 +34,9 @@ class Ground:
         self.coordinator = Coordinator(lab, folder)
         self.names = list(ROLES)
         self.burners: dict[str, Burner] = {}
-        self._usual: dict[str, float] = {}
-        self._special: dict[str, list[str]] = {}
+        self.usual_pace: dict[str, float] = {}
+        """Rounds of each burner's hot method in a second of its CPU time, when nothing else goes on."""
+        self._special: set[str] = set()
         self.control = Burner(wrap=lambda argv: [*TIED, *lab.coord.command(argv, "yarn")], load=CONTROL_LOAD)
         self.mend()
         first = self.run()  # from now on the agent is there
@@ -53,23 +53,21 @@ class Ground:
             self.host(name).path(str(cache.folder("burners").parent.parent)).chmod(0o755)
             burner = self.burners.get(name)
             if burner is None or not burner.outer.alive() or name in self._special:
-                self._special.pop(name, None)
+                self._special.discard(name)
                 self._start(name, "Burner")
         self.witness = Witness(self.lab.hosts.values())
 
-    def replace(self, name: str, *options: str, main: str = "") -> None:
-        """Until the ground is mended the host's JVM is one with these options too, or another main class."""
-        words = self._special.setdefault(name, ["Burner"])
-        words[0] = main or words[0]
-        words += options
-        self._start(name, *words)
+    def replace(self, name: str, main: str, *options: str) -> None:
+        """Until the ground is mended the host's JVM has this main class, and these options."""
+        self._special.add(name)
+        self._start(name, main, *options)
         self.witness = Witness(self.lab.hosts.values())
 
     def _start(self, name: str, main: str, *options: str) -> None:
         if name in self.burners:
             self.burners[name].kill()
         host = self.host(name)
-        burner = self.burners[name] = Burner(
+        self.burners[name] = Burner(
             wrap=lambda argv: [*TIED, *host.command(argv, "yarn")],
             role=ROLES[name],
             load=LOAD,
@@ -77,28 +75,24 @@ class Ground:
             options=options,
             main=main,
         )
-        self._usual[name] = _pace(_burnt(burner, _QUIET))
-
-    def command(self, duration: float, timeout: float) -> list[str]:
-        """The main job on all hosts."""
-        sampling = ["-f", str(FREQUENCY), "-t", f"{duration:g}", "--timeout", f"{timeout:g}"]
-        return [*sampling, "-j", JOB, "-h", ALL, *USER]
+        self.usual_pace[name] = self.pace_now(name, _QUIET)
 
     def start(self, duration: float, timeout: float, *more: str, **options: dict[str, str]) -> Running:
-        """Start the main job."""
-        return self.coordinator.start(*self.command(duration, timeout), *more, **options)  # type: ignore[arg-type]
+        """Start the main job on all hosts."""
+        sampling = ["-f", str(FREQUENCY), "-t", f"{duration:g}", "--timeout", f"{timeout:g}"]
+        words = [*sampling, "-j", JOB, "-h", ALL, "--user", "root", *more]
+        return self.coordinator.start(*words, **options)  # type: ignore[arg-type]
 
     def run(self) -> Result:
         """The main job on all hosts to its end, with nothing in its way."""
         return self.start(1.0, 20.0).result()
 
-    def usual_pace(self, name: str) -> float:
-        """Rounds of the burner's hot method in a second of its CPU time, when nothing else went on."""
-        return self._usual[name]
-
-    def pace_now(self, name: str) -> float:
-        """The same, of the next tenth of a second of CPU time. TimeoutError: it does not run any more."""
-        return _pace(_burnt(self.burners[name], 1e8))
+    def pace_now(self, name: str, nanos: float = 1e8) -> float:
+        """Rounds of the burner's hot method in so much CPU time from now. TimeoutError: it has ended."""
+        burner = self.burners[name]
+        before = burner.counters()
+        procs.wait_for("CPU time of a burner", lambda: (burner.counters() - before).nanos > nanos)
+        return pace(burner.counters() - before)
 
     def counters(self) -> dict[str, Counters]:
         """Of the burners that live, and of the control."""
@@ -123,24 +117,18 @@ class Ground:
             burner.kill()
 
 
-def _burnt(burner: Burner, nanos: float) -> Counters:
-    """What it burns until it has burnt so much more."""
-    before = burner.counters()
-    procs.wait_for("CPU time of a burner", lambda: (burner.counters() - before).nanos > nanos)
-    return burner.counters() - before
-
-
-def _pace(burnt: Counters) -> float:
+def pace(burnt: Counters) -> float:
+    """Rounds of the hot method in a second of its CPU time."""
     return burnt.rounds / max(1, burnt.hot) * 1e9
 
 
 @contextlib.contextmanager
-def made(keep: Path | None = None) -> Iterator[Ground]:
-    """A ground for the block; the runs' folders are below `keep`, or gone afterwards."""
+def made() -> Iterator[Ground]:
+    """A ground for the block."""
     workshop = Path(tempfile.mkdtemp(prefix="hprofiler-chaos-"))
     workshop.chmod(0o755)
-    folder = keep or workshop / "runs"
-    folder.mkdir(exist_ok=True)
+    folder = workshop / "runs"
+    folder.mkdir()
     lab = Lab(workshop / "lab", hosts.default_plans(), tied=True)
     lab.folder.mkdir()
     try:

@@ -6,125 +6,157 @@ python -m tests.lab.chaos.loops [--loops 1000] [--jdk 17] [--engine async-profil
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import re
+import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from hprofiler.collect import Queue, Reach, collect
-from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector, Status
+from hprofiler.collect import Reach, collect
+from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transport import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
-from tests.lab import jdks
-from tests.lab.chaos.holdings import Holdings, Observer, growth, settled, trends
+from tests.lab import attach, jdks
 
-ENGINES = ("async-profiler", "perf")
 EVENTS = {"async-profiler": ("cpu", "alloc", "lock", "wall"), "perf": ("cpu",)}
 SECONDS = 0.2
 IN_VAIN = 0.01
-"""The part of the loops that may yield nothing."""
+"""The part of the loops that may yield nothing, on a machine that is too busy."""
 LOOKS = 50
 """How often the JVM is looked at, over all loops."""
+WARM_UP = 0.2
+"""The part of the loops in which a JVM still settles: it compiles, its memory pools get their size."""
 OPTIONS = ("-Xms48m", "-XX:+AlwaysPreTouch", "-XX:NativeMemoryTracking=summary")
 """A heap that is there from the start does not grow; the JVM keeps books of its own memory."""
 HERE = Host("here", "localhost")
+SIGMAS = 4.5
+BOUNDS: dict[str, tuple[float, float]] = {
+    "memory": (3072, 12 << 20),
+    "native": (2048, 8 << 20),
+    "threads": (0, 1),
+    "files": (0, 1),
+    "mappings": (0, 12),
+    "libraries": (0, 0),
+    "lost pace": (0, 0.05),
+}
+"""What a loop may add, and what may come once: what a compiler takes, and glibc keeps. HotSpot keeps path and
+options of every agent that was ever loaded, some 200 bytes for each time that it is asked something."""
+
+Holdings = dict[str, float]
 
 
 class LoopError(Exception):
     """A loop in which the JVM was not recorded; the text says which and why."""
 
 
-class Counted:
-    """A sink that keeps nothing but the number of profiles."""
+class Observer:
+    """Looks at what a burner holds, time and again; its pace is compared to that of another one."""
 
-    def __init__(self) -> None:
-        self.profiles = 0
+    def __init__(self, burner: Burner, control: Burner) -> None:
+        self._burners = (burner, control)
+        self._before = [one.counters() for one in self._burners]
 
-    def profile(
-        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
-    ) -> Mapping[str, int]:
-        assert sum(map(len, pieces))
-        self.profiles += 1
-        return {}
+    def look(self) -> Holdings:
+        """After a full collection: bytes, counts, and the pace that was lost since the last look."""
+        now = [one.counters() for one in self._burners]
+        burnt = [later - earlier for later, earlier in zip(now, self._before, strict=True)]
+        self._before = now
+        own, usual = (one.rounds / max(1, one.hot) for one in burnt)
+        pid = self._burners[0].outer.pid
+        attach.execute(pid, "jcmd", "GC.run")
+        process = Path(f"/proc/{pid}")
+        maps = (process / "maps").read_text().splitlines()
+        files = 0
+        for link in (process / "fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                files += not os.readlink(link).startswith("socket:")
+        committed = re.search(r"committed=(\d+)KB", attach.execute(pid, "jcmd", "VM.native_memory summary"))
+        resident = re.search(r"Rss:\s+(\d+) kB", (process / "smaps_rollup").read_text())
+        return {
+            "memory": int(resident[1]) << 10 if resident else 0,
+            "native": int(committed[1]) << 10 if committed else 0,
+            "threads": len(os.listdir(process / "task")),
+            "files": files,
+            "mappings": len(maps),
+            "libraries": len({tuple(line.split(maxsplit=5)[3:]) for line in maps if "/" in line}),
+            "lost pace": 1 - own / usual,
+        }
 
-    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        raise AssertionError("not asked for")
+
+def trend(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """The slope of a line through what was seen, and by how much more it may be off by chance."""
+    loops, values = zip(*points, strict=True)
+    slope, start = statistics.linear_regression(loops, values)
+    middle, free = statistics.fmean(loops), len(points) - 2
+    errors = sum((value - start - slope * loop) ** 2 for loop, value in points)
+    deviation = math.sqrt(errors / free / sum((loop - middle) ** 2 for loop in loops))
+    # Student's t for SIGMAS, by Wallace's approximation
+    exponent = SIGMAS**2 * (free - 5 / 6) / (free - 2 / 3 + 1 / (10 * free)) ** 2
+    return slope, deviation * math.sqrt(free * math.expm1(exponent))
 
 
-def burner(jdk: int, engine: str) -> Burner:
-    """A JVM that allocates and waits for locks as well."""
-    frames = ("-XX:+PreserveFramePointer",) if engine == "perf" else ()
-    return Burner(java=jdks.java(jdk), role="mixed", load=0.3, options=[*OPTIONS, *frames])
-
-
-def loops(target: Burner, control: Burner, engine: str, count: int) -> tuple[list[tuple[int, Holdings]], int]:
-    """Record the target so often: what it held, now and then, and how many loops yielded nothing."""
+def record(target: Burner, control: Burner, engine: str, count: int) -> list[tuple[int, Holdings]]:
+    """Record the target so often: what it held, now and then."""
     selector = Selector("loops", "pids", {"kind": "pids", "pids": [target.outer.pid]})
-    reach = Reach(LocalTransport, real.binaries())
-    observer, seen, in_vain = Observer(target, control), [], 0
+    reach, observer, seen, in_vain = Reach(LocalTransport, real.binaries()), Observer(target, control), [], 0
     for loop in range(1, count + 1):
-        sink = Counted()
-        sampling = Sampling(EVENTS[engine], 499, SECONDS, engine)
-        (result,) = collect([HERE], selector, sampling, reach, sink)
-        if not sink.profiles:
+        sink = real.Profiles()
+        (result,) = collect([HERE], selector, Sampling(EVENTS[engine], 499, SECONDS, engine), reach, sink)
+        if not sink.kept:
             in_vain += 1
-            _check(loop, in_vain, result)
+            reasons = [line.reason for line in result.outcomes if line.status is Status.FAILED]
+            if not any(reasons) or in_vain > 1 + loop * IN_VAIN:
+                raise LoopError(f"loop {loop}: {in_vain} without a profile; {'; '.join(reasons)}")
         if loop % max(1, count // LOOKS) == 0:
             seen.append((loop, observer.look()))
             print(f"  {loop}: {seen[-1][1]}", file=sys.stderr, flush=True)
-    return seen, in_vain
+    return seen
 
 
-def _check(loop: int, in_vain: int, result: HostResult) -> None:
-    """A machine that is too busy may cost a few recordings, where the ledger has the reason."""
-    reasons = [line.reason for line in result.outcomes if line.status is Status.FAILED]
-    print(f"  {loop}: {reasons}", file=sys.stderr, flush=True)
-    if not any(reasons) or in_vain > 1 + loop * IN_VAIN:
-        raise LoopError(f"loop {loop}: {in_vain} without a profile; {'; '.join(reasons)}")
-
-
-def told(engine: str, jdk: int, seen: Sequence[tuple[int, Holdings]], seconds: float) -> str:
-    """One paragraph: what was held at first and at last, and by how much it rose."""
-    (first_loop, first), (last_loop, last) = settled(seen)[0], seen[-1]
-    rises = "\n".join(
-        f"- {name}: {t.slope:+.4g} ± {t.deviation:.2g} a loop" for name, t in trends(seen).items()
-    )
-    title = f"{engine} on JDK {jdk}: {last_loop} loops in {seconds:.0f} s"
-    return f"{title}\n- after loop {first_loop}: {first}\n- after loop {last_loop}: {last}\n{rises}\n"
-
-
-def tried(jdk: int, engine: str, count: int) -> tuple[str, bool]:
-    """What the loops came to, in words, and whether the JVM took no notice."""
-    target, control, began = burner(jdk, engine), burner(jdk, engine), time.monotonic()
+def loops(jdk: int, engine: str, count: int) -> tuple[str, bool]:
+    """What the loops came to, in words, and whether the JVM holds no more and is no slower."""
+    frames = ("-XX:+PreserveFramePointer",) if engine == "perf" else ()
+    options = {"java": jdks.java(jdk), "role": "mixed", "load": 0.3, "options": [*OPTIONS, *frames]}
+    target, control, began = Burner(**options), Burner(**options), time.monotonic()
     try:
-        seen, in_vain = loops(target, control, engine, count)
-        more = growth(seen)
+        seen = record(target, control, engine, count)
         target.finish()
     finally:
         target.kill()
         control.kill()
-    verdict = f"- without a profile: {in_vain}\n" + (f"- grows: {more}\n" if more else "- nothing grows\n")
-    return told(engine, jdk, seen, time.monotonic() - began) + verdict, more is None
+    lines, good = [f"{engine} on JDK {jdk}: {count} loops in {time.monotonic() - began:.0f} s"], True
+    kept = [(loop, held) for loop, held in seen if loop >= WARM_UP * count]
+    for name, (each, once) in BOUNDS.items():
+        slope, chance = trend([(loop, held[name]) for loop, held in kept])
+        grows = slope - chance > each + once / count
+        good = good and not grows
+        verdict = "GROWS: " if grows else ""
+        lines.append(
+            f"- {verdict}{name} {kept[0][1][name]:,.4g} to {kept[-1][1][name]:,.4g}, {slope:+.3g} a loop"
+        )
+    return "\n".join([*lines, ""]), good
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos.loops", description=__doc__)
     parser.add_argument("--loops", type=int, default=1000)
     parser.add_argument("--jdk", type=int, action="append", choices=jdks.VERSIONS)
-    parser.add_argument("--engine", action="append", choices=ENGINES)
+    parser.add_argument("--engine", action="append", choices=sorted(EVENTS))
     parser.add_argument("--report", type=Path)
     options = parser.parse_args(arguments)
-    paragraphs, good = [], True
+    done = []
     for jdk in options.jdk or [17]:
-        for engine in options.engine or ENGINES:
-            words, unharmed = tried(jdk, engine, options.loops)
-            paragraphs.append(words)
-            print(words, flush=True)
-            good = good and unharmed
+        for engine in options.engine or sorted(EVENTS):
+            done.append(loops(jdk, engine, options.loops))
+            print(done[-1][0], flush=True)
     if options.report:
-        options.report.write_text("\n".join(paragraphs), encoding="utf-8")
-    return 0 if good else 1
+        options.report.write_text("\n".join(words for words, _ in done), encoding="utf-8")
+    return 0 if all(good for _, good in done) else 1
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from tests.burners.burner import Counters
 from tests.lab import procs
 from tests.lab.chaos import judge
 from tests.lab.chaos.fault import LEASE, Circumstances, Excuse, Fault
 from tests.lab.chaos.ground import Ground
-from tests.lab.coordinator import Result, Running
+from tests.lab.coordinator import ALL, Result, Running
 
 A_LITTLE = 15.0
 """Seconds after a lease in which a busy machine ends what has to end."""
@@ -23,7 +22,7 @@ A_LITTLE = 15.0
 
 @dataclass
 class Verdict:
-    """How a trial went. `complaints` is empty where all that has to hold held."""
+    """How a trial went. `complaints` is empty if all that has to hold held."""
 
     names: list[str]
     faults: list[str] = field(default_factory=list)
@@ -33,12 +32,12 @@ class Verdict:
     quiet_after: float = 0.0
     """Seconds from the end of the run until nothing was left on the hosts."""
     complaints: list[str] = field(default_factory=list)
-    came: bool = False
+    happened: bool = False
     """Whether every fault struck."""
     spoilt: bool = False
     """Whether the ground is not fit for another trial."""
     said: str = ""
-    """What the run told of its hosts, where there are complaints."""
+    """What the run printed, if there are complaints."""
 
     @property
     def passed(self) -> bool:
@@ -51,13 +50,23 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     verdict = Verdict([fault.name for fault in faults])
     try:
         for fault in faults:
-            fault.settle()
+            if fault.kind.settle:
+                fault.kind.settle(fault)
         pids = {name: burner.pid for name, burner in ground.burners.items()}
         before = ground.counters()
         result = _run(ground, faults, verdict)
-        _judge(ground, faults, verdict, result, pids)
-        verdict.complaints += _harm(ground, before, _excuse(faults))
-        verdict.said = "" if verdict.passed else _said(result)
+        over = time.monotonic()
+        excuse = reduce(Excuse.__or__, (fault.excuse() for fault in faults if fault.struck), Excuse())
+        verdict.code, verdict.excused = result.code, str(excuse)
+        verdict.complaints += judge.of_result(result, ground, excuse, pids)
+        if judge.names_cleanup(result):
+            ground.coordinator.run("cleanup", "--yes", "-h", ALL, "--user", "root")
+        verdict.complaints += [f"left: {left}" for left in ground.wait_until_clean(LEASE + A_LITTLE)]
+        verdict.quiet_after = time.monotonic() - over
+        for fault in faults:
+            verdict.complaints += fault.kind.complaints(fault) if fault.kind.complaints else []
+        verdict.complaints += judge.of_burners(ground, excuse, before)
+        verdict.said = "" if verdict.passed else f"{result}\n{result.run['hosts'] if result.folder else ''}"
     except Exception as error:  # one trial must not end two hundred
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
     try:
@@ -65,36 +74,30 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     except Exception as error:
         verdict.complaints.append(f"the ground cannot be mended: {type(error).__name__}: {error}")
         verdict.spoilt = True
-    verdict.came = all(fault.struck for fault in faults)
-    verdict.faults = [fault.about() for fault in faults]
+    verdict.happened = all(fault.struck for fault in faults)
+    verdict.faults = list(map(str, faults))
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
 def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
     """The run from its start to its end, with what goes wrong; afterwards all is mended."""
-    circumstances = Circumstances()
+    given = Circumstances()
     with contextlib.ExitStack() as mending:  # whatever of it fails, the rest is done
         for fault in faults:
             mending.callback(fault.mend)
-            fault.arrange(circumstances)
+            if fault.kind.arrange:
+                fault.kind.arrange(fault, given)
         for fault in faults:
             if fault.moment is None:
-                fault.struck = True
-                fault.begin(None)
-        running = ground.start(
-            circumstances.duration,
-            circumstances.timeout,
-            *circumstances.options,
-            environment=circumstances.environment,
-        )
+                fault.strike(None)
+        running = ground.start(given.duration, given.timeout, *given.options, environment=given.environment)
         with _striking([fault for fault in faults if fault.moment], running, verdict):
             try:
                 result = running.result(timeout=2 * procs.PATIENCE)
                 verdict.complaints += _left_here(running)
             finally:
-                running.process.kill()  # it has ended, but where these trials are ended themselves
-    verdict.code = result.code
+                running.process.kill()  # it has ended, unless these trials are ended themselves
     return result
 
 
@@ -122,14 +125,12 @@ def _striking(faults: Sequence[Fault], running: Running, verdict: Verdict) -> It
     def strike(fault: Fault) -> None:
         assert fault.moment
         try:
-            if not fault.moment.wait(running):
-                return
-            fault.struck = True
-            fault.begin(running)
-            if fault.lasts is not None:
-                over.wait(fault.lasts)
-                fault.mend()
-        except Exception as error:  # told with the trial, whose thread is another
+            if fault.moment.wait(running):
+                fault.strike(running)
+                if fault.lasts is not None:
+                    over.wait(fault.lasts)
+                    fault.mend()
+        except Exception as error:  # reported with the trial, whose thread is another
             verdict.complaints.append(f"{fault.name} could not strike: {type(error).__name__}: {error}")
 
     over = threading.Event()
@@ -142,33 +143,3 @@ def _striking(faults: Sequence[Fault], running: Running, verdict: Verdict) -> It
         over.set()
         for thread in threads:
             thread.join()
-
-
-def _excuse(faults: Sequence[Fault]) -> Excuse:
-    struck = [fault.excuse() for fault in faults if fault.struck]
-    return reduce(lambda one, other: one | other, struck, Excuse())
-
-
-def _judge(
-    ground: Ground, faults: Sequence[Fault], verdict: Verdict, result: Result, pids: dict[str, int]
-) -> None:
-    over = time.monotonic()
-    excuse = _excuse(faults)
-    verdict.excused = str(excuse)
-    verdict.complaints += judge.of_result(result, ground, excuse, pids)
-    verdict.complaints += [f"left: {left}" for left in ground.wait_until_clean(LEASE + A_LITTLE)]
-    verdict.quiet_after = time.monotonic() - over
-    for fault in faults:
-        verdict.complaints += fault.complaints()
-
-
-def _said(result: Result) -> str:
-    hosts = result.run.get("hosts", []) if result.folder else []
-    lines = [line for host in hosts for line in host["outcomes"]]
-    return "\n".join([str(result), *map(str, lines)])
-
-
-def _harm(ground: Ground, before: dict[str, Counters], excuse: Excuse) -> list[str]:
-    dead = [name for name, burner in ground.burners.items() if not burner.outer.alive()]
-    harmed = judge.of_burners(ground, excuse, before, ground.counters())
-    return [*(f"{name}: its JVM is gone" for name in dead if name not in excuse.ended), *harmed]

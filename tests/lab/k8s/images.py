@@ -1,11 +1,10 @@
 """The lab's container images, made of this machine's own files: no registry is asked for anything.
 
-| image | what is in it |
+| image | contents |
 |---|---|
-| lab.local/pause | `init`, for the pods' own containers |
 | lab.local/java | a JDK and the libraries it loads, and nothing else: no shell |
-| lab.local/jvm | that, a shell, the tools that the agent needs to be sent there, and `init` |
-| lab.local/spark | that, and Spark's entry point; Spark itself is mounted |
+| lab.local/jvm | that, a shell, and the tools that sending the agent needs |
+| lab.local/pause | that; it sleeps, for the pods' own containers |
 """
 
 from __future__ import annotations
@@ -25,30 +24,20 @@ from typing import Any
 
 from tests.lab import cache, jdks
 
-HERE = Path(__file__).parent
 JDK = 17
 JAVA_HOME = "/opt/java"
 ARCHIVE = "images.tar"
-PAUSE, JAVA, JVM, SPARK = (f"lab.local/{name}:1" for name in ("pause", "java", "jvm", "spark"))
+PAUSE, JAVA, JVM = (f"lab.local/{name}:1" for name in ("pause", "java", "jvm"))
 LEFT_OUT = ("jmods", "man", "include", "legal", "docs", "demo", "src.zip", "ct.sym")
 """Parts of a JDK that no JVM loads."""
 LOADED = re.compile(
     r"/lib(jvm|jli|java|zip|nio|net|extnet|verify|jimage|instrument|attach|management\w*)\.so$"
 )
-COMPANIONS = (
-    "libdl.so.2",
-    "libpthread.so.0",
-    "librt.so.1",
-    "libresolv.so.2",
-    "libnss_files.so.2",
-    "libnss_dns.so.2",
-)
+COMPANIONS = ("dl.so.2", "pthread.so.0", "rt.so.1", "resolv.so.2", "nss_files.so.2", "nss_dns.so.2")
 """Parts of the C library that every image with it has, whether its programs load them or not."""
-USERS = "root:x:0:0:root:/root:/bin/sh\nspark:x:185:0:spark:/opt/spark:/bin/sh\n"
+TOOLS = ("sh", "cat", "chmod", "head", "rm", "sleep", "uname", "wc")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _MEDIA = "application/vnd.oci.image"
-
-Fill = Callable[[tarfile.TarFile], None]
 
 
 def folder() -> Path:
@@ -57,28 +46,17 @@ def folder() -> Path:
         home = jdks.home(JDK)
     except jdks.Unavailable as reason:
         raise cache.Unavailable(str(reason)) from reason
-    sources = [Path(__file__), *sorted((HERE / "image").iterdir()), home / "release"]
-    key = b"".join(source.read_bytes() for source in sources)
+    key = Path(__file__).read_bytes() + (home / "release").read_bytes()
     return cache.made(cache.folder("k8s"), "images", key, lambda target: _make(target / ARCHIVE, home))
 
 
 def _make(target: Path, home: Path) -> None:
     archive = _Archive()
-    with tempfile.TemporaryDirectory() as scratch:
-        init = Path(scratch) / "init"
-        subprocess.run(["gcc", "-Os", "-static", "-s", "-o", init, HERE / "image/init.c"], check=True)
-        only_init = archive.layer(lambda tar: tar.add(init, "init", filter=_of_root))
-        java = archive.layer(lambda tar: _fill_java(tar, home))
-        shell = archive.layer(lambda tar: _fill_tools(tar, init))
-        entry = archive.layer(
-            lambda tar: tar.add(HERE / "image/spark.sh", "opt/entrypoint.sh", filter=_of_root)
-        )
+    java, shell = archive.layer(lambda tar: _fill_java(tar, home)), archive.layer(_fill_tools)
     variables = [f"PATH={JAVA_HOME}/bin:/usr/bin:/bin", f"JAVA_HOME={JAVA_HOME}"]
-    archive.image(PAUSE, [only_init], {"Entrypoint": ["/init"]})
     archive.image(JAVA, [java], {"Env": variables})
     archive.image(JVM, [java, shell], {"Env": variables, "Cmd": ["/bin/sh"]})
-    spark = {"Env": variables, "Entrypoint": ["/opt/entrypoint.sh"], "User": "185", "WorkingDir": "/tmp"}
-    archive.image(SPARK, [java, shell, entry], spark)
+    archive.image(PAUSE, [java, shell], {"Entrypoint": ["/bin/sleep", "infinity"]})
     archive.write(target)
 
 
@@ -89,7 +67,7 @@ class _Archive:
         self._blobs: dict[str, bytes] = {}
         self._images: list[dict[str, Any]] = []
 
-    def layer(self, fill: Fill) -> dict[str, Any]:
+    def layer(self, fill: Callable[[tarfile.TarFile], None]) -> dict[str, Any]:
         """What an image lists for the layer that `fill` writes."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -101,22 +79,17 @@ class _Archive:
         machine = {"architecture": ARCHITECTURES[platform.machine()], "os": "linux"}
         files = {"type": "layers", "diff_ids": [layer["digest"] for layer in layers]}
         described = self._document({**machine, "config": config, "rootfs": files}, "config.v1+json")
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": f"{_MEDIA}.manifest.v1+json",
-            "config": described,
-            "layers": layers,
-        }
-        entry = self._document(manifest, "manifest.v1+json")
+        manifest = {"schemaVersion": 2, "mediaType": f"{_MEDIA}.manifest.v1+json"}
+        entry = self._document({**manifest, "config": described, "layers": layers}, "manifest.v1+json")
         self._images.append({**entry, "platform": machine, "annotations": {"io.containerd.image.name": name}})
 
     def write(self, target: Path) -> None:
+        index = {"schemaVersion": 2, "manifests": self._images}
         with tarfile.open(target, "w") as tar:
-            _add(tar, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode(), 0o644)
-            index = {"schemaVersion": 2, "manifests": self._images}
-            _add(tar, "index.json", json.dumps(index).encode(), 0o644)
+            _add(tar, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+            _add(tar, "index.json", json.dumps(index).encode())
             for digest, content in self._blobs.items():
-                _add(tar, f"blobs/sha256/{digest}", content, 0o644)
+                _add(tar, f"blobs/sha256/{digest}", content)
 
     def _document(self, content: Mapping[str, Any], kind: str) -> dict[str, Any]:
         return self._blob(json.dumps(content).encode(), kind)
@@ -130,7 +103,7 @@ class _Archive:
 def _fill_java(tar: tarfile.TarFile, home: Path) -> None:
     _add_folders(tar, ("etc", "proc", "sys", "dev", "run", "root", "opt"))
     _add_folders(tar, ("tmp",), 0o1777)
-    _add(tar, "etc/passwd", USERS.encode(), 0o644)
+    _add(tar, "etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n")
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "java"  # Debian's JDK links its settings to /etc
         shutil.copytree(home, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), ignore_dangling_symlinks=True)
@@ -139,11 +112,10 @@ def _fill_java(tar: tarfile.TarFile, home: Path) -> None:
         _add_libraries(tar, programs, outside=copy)
 
 
-def _fill_tools(tar: tarfile.TarFile, init: Path) -> None:
-    names = ("sh", "cat", "chmod", "head", "rm", "uname", "wc")
-    tools = {name: Path(str(shutil.which(name))).resolve() for name in names}
+def _fill_tools(tar: tarfile.TarFile) -> None:
+    tools = {name: Path(str(shutil.which(name))).resolve() for name in TOOLS}
     _add_folders(tar, ("bin", "usr", "usr/bin"))
-    for name, source in {**tools, "init": init}.items():
+    for name, source in tools.items():
         tar.add(source, f"bin/{name}", filter=_of_root)
     _add_libraries(tar, tools.values(), outside=tools["sh"])
 
@@ -155,14 +127,14 @@ def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         found.update(re.findall(r"(/\S+) \(0x", said))
     (libc,) = (Path(path) for path in found if path.endswith("/libc.so.6"))
-    found.update(str(libc.with_name(name)) for name in COMPANIONS)
+    found.update(str(libc.with_name(f"lib{name}")) for name in COMPANIONS)
     for library in sorted(path for path in found if not path.startswith(str(outside))):
         tar.add(Path(library).resolve(), library.lstrip("/"), filter=_of_root)
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), mode
+    entry.size = len(content)
     tar.addfile(entry, io.BytesIO(content))
 
 

@@ -45,6 +45,6 @@ mount --make-rshared /
 setsid containerd --config "$LAB_SETTINGS/containerd.toml" </dev/null >/data/containerd.log 2>&1 &
 for _ in $(seq 300); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done
 ctr --namespace k8s.io images import "$LAB_IMAGES" >/data/import.log
-setsid kubelet --config="$LAB_SETTINGS/kubelet.json" --kubeconfig="$LAB_SETTINGS/kubeconfig" \
-  --root-dir=/data/kubelet --cert-dir="$LAB_SETTINGS" --hostname-override="$LAB_NAME" --node-ip="$LAB_ADDRESS" \
+setsid kubelet --config="$LAB_SETTINGS/kubelet.json" --kubeconfig="$LAB_SETTINGS/kubelet.kubeconfig" \
+  --root-dir=/data/kubelet --cert-dir=/data/kubelet-certificates --hostname-override="$LAB_NAME" --node-ip="$LAB_ADDRESS" \
   </dev/null >/data/kubelet.log 2>&1 &

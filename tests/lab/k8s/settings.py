@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ from tests.lab.k8s import images
 SERVICES = "10.96.0.0/16"
 API_ADDRESS = "10.96.0.1"
 """Where pods find the API server."""
+CERTIFICATES = "/data/certificates"
+"""Of the API server, on coord."""
 CONTROLLERS = (
     "deployment,replicaset,statefulset,daemonset,job,endpointslice,serviceaccount,root-ca-cert-publisher,"
     "namespace,garbage-collector-controller,node-lifecycle-controller"
@@ -25,29 +26,18 @@ AUDIT_POLICY = {
 }
 
 
-def kubeconfig(server: str, authority: bytes, user: Mapping[str, Any], namespace: str = "default") -> str:
-    """A kubeconfig (JSON is YAML) of one user, who has, say, a `token`."""
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {
-                    "name": "lab",
-                    "cluster": {
-                        "server": server,
-                        "certificate-authority-data": base64.b64encode(authority).decode(),
-                    },
-                }
-            ],
-            "users": [{"name": "lab", "user": user}],
-            "contexts": [
-                {"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": namespace}}
-            ],
-            "current-context": "lab",
-        },
-        indent=1,
-    )
+def kubeconfig(server: str, authority: bytes, token: str) -> str:
+    """A kubeconfig (JSON is YAML) of the user with this token."""
+    certificate = base64.b64encode(authority).decode()
+    content = {
+        "clusters": [
+            {"name": "lab", "cluster": {"server": server, "certificate-authority-data": certificate}}
+        ],
+        "users": [{"name": "lab", "user": {"token": token}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": "default"}}],
+        "current-context": "lab",
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "Config", **content})
 
 
 def etcd() -> list[str]:
@@ -55,19 +45,16 @@ def etcd() -> list[str]:
 
 
 def apiserver(folder: str, address: str) -> list[str]:
-    keys = f"{folder}/keys"
+    """It makes its own certificate, and does not check those of the kubelets."""
     return [
         "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0",
         f"--advertise-address={address}", "--secure-port=443", "--endpoint-reconciler-type=none",
-        f"--service-cluster-ip-range={SERVICES}", "--allow-privileged=true",
+        f"--service-cluster-ip-range={SERVICES}", "--allow-privileged=true", f"--cert-dir={CERTIFICATES}",
         "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
-        f"--client-ca-file={keys}/ca.crt", f"--token-auth-file={folder}/tokens.csv",
-        f"--tls-cert-file={keys}/apiserver.crt", f"--tls-private-key-file={keys}/apiserver.key",
-        f"--kubelet-client-certificate={keys}/client.crt", f"--kubelet-client-key={keys}/client.key",
-        f"--kubelet-certificate-authority={keys}/ca.crt", "--kubelet-preferred-address-types=InternalIP",
+        f"--token-auth-file={folder}/tokens.csv", "--kubelet-preferred-address-types=InternalIP",
         "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={keys}/accounts.pub",
-        f"--service-account-signing-key-file={keys}/accounts.key",
+        f"--service-account-key-file={folder}/accounts.key",
+        f"--service-account-signing-key-file={folder}/accounts.key",
         f"--audit-policy-file={folder}/audit.json", "--audit-log-path=/data/audit.log",
     ]  # fmt: skip
 
@@ -77,8 +64,8 @@ def controller_manager(folder: str) -> list[str]:
         "kube-controller-manager", f"--kubeconfig={folder}/controllers.kubeconfig", "--leader-elect=false",
         "--bind-address=127.0.0.1", f"--controllers={CONTROLLERS}",
         "--use-service-account-credentials=false", "--flex-volume-plugin-dir=/data/flex",
-        f"--service-account-private-key-file={folder}/keys/accounts.key",
-        f"--root-ca-file={folder}/keys/ca.crt",
+        f"--service-account-private-key-file={folder}/accounts.key",
+        f"--root-ca-file={CERTIFICATES}/apiserver.crt",
     ]  # fmt: skip
 
 
@@ -87,29 +74,17 @@ def scheduler(folder: str) -> list[str]:
     return ["kube-scheduler", own, "--leader-elect=false", "--bind-address=127.0.0.1"]
 
 
-def names(folder: str, address: str) -> list[str]:
-    return ["dns", f"{folder}/dns.kubeconfig", f"{address}:53", API_ADDRESS]
-
-
-def kubelet(folder: str, keys: str, name_server: str) -> dict[str, Any]:
-    """kubelet's configuration file."""
+def kubelet() -> dict[str, Any]:
+    """kubelet's configuration file. Whoever reaches it in the lab's network may ask it for anything."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "cgroupfs",
         "failSwapOn": False,
-        "clusterDNS": [name_server],
-        "clusterDomain": "cluster.local",
         "makeIPTablesUtilChains": False,
-        "authentication": {
-            "anonymous": {"enabled": False},
-            "webhook": {"enabled": True},
-            "x509": {"clientCAFile": f"{keys}/ca.crt"},
-        },
-        "authorization": {"mode": "Webhook"},
-        "tlsCertFile": f"{folder}/kubelet.crt",
-        "tlsPrivateKeyFile": f"{folder}/kubelet.key",
+        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+        "authorization": {"mode": "AlwaysAllow"},
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "maxPods": 60,

@@ -22,7 +22,7 @@ from tests.lab.k8s import images
 
 HERE = Path(__file__).parent
 KUBERNETES = "v1.33.13"
-COMPONENTS = ("etcd", "dns", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
 PACKAGES = ("containerd", "runc", "containernetworking-plugins")
 TOOLS = {"go": "golang-go", "gcc": "gcc", "apt-get": "apt", "dpkg-deb": "dpkg"}
 PLACES = f"{os.environ.get('PATH', '')}:/usr/local/go/bin"

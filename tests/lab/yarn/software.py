@@ -1,12 +1,9 @@
-"""Hadoop, Spark and PySpark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
+"""Hadoop and Spark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import subprocess
-import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +14,6 @@ from tests.lab.cache import Unavailable
 
 HERE = Path(__file__).parent
 JDK = 17
-PYSPARK = "4.3.0"
-_NOT_NEEDED = ("__pycache__", "site-packages", "dist-packages", "test", "idlelib", "ensurepip", "config-*")
 
 
 @dataclass(frozen=True)
@@ -37,48 +32,6 @@ def software() -> Software:
         raise Unavailable("the YARN lab needs mvn to fetch Hadoop and Spark")
     hadoop, spark = _jars("hadoop"), _jars("spark")
     return Software(hadoop, spark, _jobs(spark), jdks.home(JDK))
-
-
-@dataclass(frozen=True)
-class PythonSpark:
-    """PySpark's home, and a Python for it: hosts of the lab have none."""
-
-    spark: Path
-    python: Path
-
-    @property
-    def interpreter(self) -> str:
-        return str(self.python / "python3")
-
-
-def python_spark() -> PythonSpark:
-    """PySpark and this machine's Python; fetched and copied once. Raises Unavailable."""
-    wanted = f"pyspark=={PYSPARK}"
-    spark = _made("pyspark", wanted.encode(), lambda folder: _fetch_package(folder, wanted))
-    version = f"{sys.version} {sys.base_prefix}".encode()
-    return PythonSpark(spark / "pyspark", _made("python", version, _copy_python))
-
-
-def _fetch_package(folder: Path, wanted: str) -> None:
-    options = ["--quiet", "--no-deps", "--no-compile", "--target", str(folder)]
-    _run(sys.executable, "-m", "pip", "install", *options, wanted)
-
-
-def _copy_python(folder: Path) -> None:
-    """The interpreter, its standard library and, where it has one, the shared library it is in."""
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for part in ("bin", "lib"):
-        (folder / part).mkdir()
-    shutil.copy(Path(sys.base_prefix, "bin", name).resolve(), folder / "bin" / name)
-    ignore = shutil.ignore_patterns(*_NOT_NEEDED)
-    shutil.copytree(sysconfig.get_path("stdlib"), folder / "lib" / name, ignore=ignore, symlinks=True)
-    library = Path(sysconfig.get_config_var("LIBDIR") or "", str(sysconfig.get_config_var("INSTSONAME")))
-    if library.suffix != ".a" and library.is_file():
-        shutil.copy(library, folder / "lib")
-    # By its own place: the folder is renamed when it is whole.
-    start = f'here=$(dirname "$0"); LD_LIBRARY_PATH="$here/lib" exec "$here/bin/{shlex.quote(name)}" "$@"'
-    (folder / "python3").write_text(f"#!/bin/sh\n{start}\n")
-    (folder / "python3").chmod(0o755)
 
 
 def _jars(name: str) -> Path:

@@ -34,7 +34,7 @@ public final class Inlined {
         Thread thread = new Thread(burning, "burner");
         thread.setDaemon(true);
         thread.start();
-        System.out.println("ready");
+        System.out.println("ready pid=0");
         System.out.flush();
         while (System.in.read() >= 0) continue;
     }

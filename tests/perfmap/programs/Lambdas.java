@@ -25,7 +25,7 @@ public final class Lambdas {
         Thread thread = new Thread(() -> burn(() -> made), "burner");
         thread.setDaemon(true);
         thread.start();
-        System.out.println("ready");
+        System.out.println("ready pid=0");
         System.out.flush();
         while (System.in.read() >= 0) continue;
     }

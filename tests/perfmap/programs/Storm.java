@@ -65,11 +65,11 @@ public final class Storm {
             thread.setDaemon(true);
             thread.start();
         }
-        System.out.println("ready");
+        System.out.println("ready pid=0");
         System.out.flush();
         for (int b = System.in.read(); b >= 0; b = System.in.read()) {
             if (b != '\n') continue;
-            System.out.println(LOADED.get());
+            System.out.println("loaded " + LOADED.get());
             System.out.flush();
         }
     }

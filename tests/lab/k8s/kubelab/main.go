@@ -21,17 +21,10 @@ import (
 
 func main() {
 	name := filepath.Base(os.Args[0])
-	switch name {
-	case "etcd":
+	if name == "etcd" {
 		etcdmain.Main(os.Args)
-	case "dns":
-		if err := serveNames(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "dns:", err)
-			os.Exit(1)
-		}
-	default:
-		os.Exit(cli.Run(component(name)))
 	}
+	os.Exit(cli.Run(component(name)))
 }
 
 func component(name string) *cobra.Command {

@@ -1,0 +1,209 @@
+//! The compact profile: it comes back exactly, and what is damaged or means harm gets an error.
+
+use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
+
+use crate::pprof_maker::varint;
+use crate::support::{body, compact as file, detected, text, written};
+
+fn compact(profile: &Profile) -> Vec<u8> {
+    written(profile, WriteFormat::Compact)
+}
+
+fn read_body(body: &[u8]) -> Result<Profile, String> {
+    detected(&file(body))
+}
+
+fn small() -> Profile {
+    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
+    for (stack, amounts) in [
+        (&["main", "run_[j]", "put_[i]"][..], [3, 30_000_000]),
+        (&["main", "run_[j]", "run_[j]", "put_[i]"], [1, 10_000_000]),
+        (&["main"], [0, i64::MAX / 2]),
+        (&[], [7, 0]),
+    ] {
+        profile.add_stack(stack, &amounts).unwrap();
+    }
+    profile.set_label("host", "é");
+    profile
+}
+
+#[test]
+fn a_profile_without_samples_comes_back() {
+    let empty = Profile::new(vec![ValueType::samples()]);
+    let back = read(&compact(&empty), &ReadOptions::default()).unwrap();
+    assert!(back.is_empty());
+    assert_eq!(back.values(), empty.values());
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    let whole = compact(&small());
+    for end in 4..whole.len() - 4 {
+        let error = read(&whole[..end], &ReadOptions::default()).err().unwrap();
+        assert!(
+            error.to_string().starts_with("compact profile: "),
+            "{error}"
+        );
+    }
+    let body = body(&whole);
+    for end in 0..body.len() {
+        let error = read_body(&body[..end]).err().unwrap();
+        assert!(error.starts_with("compact profile: "), "{end}: {error}");
+    }
+}
+
+/// A body of one value and no labels, and what is given of names and columns.
+fn made(count: u8, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut body = b"\x01\x01s\x01c\x00".to_vec();
+    body.push(count);
+    for piece in pieces {
+        body.extend(varint(piece.len() as u64));
+        body.extend_from_slice(piece);
+    }
+    body
+}
+
+#[test]
+fn each_lie_is_named() {
+    let names: [&[u8]; 3] = [&[0], &[1], b"f"];
+    let with = |columns: [&[u8]; 4]| made(1, &[&names[..], &columns[..]].concat());
+    let good = read_body(&with([&[1, 0], &[0], &[3], &[0, 9]])).unwrap();
+    assert_eq!(good.total(0).unwrap(), 9);
+    let refused = |body: &[u8], expected: &str| {
+        let error = read_body(body).err().unwrap_or_default();
+        assert_eq!(error, format!("compact profile: {expected}"));
+    };
+    let columns: [([&[u8]; 4], &str); 4] = [
+        ([&[1, 0], &[1], &[], &[0, 9]], "node 1: no such callee"),
+        (
+            [&[1, 0], &[0], &[11], &[0, 9]],
+            "node 1: its frame does not exist",
+        ),
+        ([&[2, 0], &[0], &[3], &[0, 9]], "node 2: no callee"),
+        (
+            [&[1, 0], &[0], &[3], &[0, 9, 9]],
+            "node 1: more in a column than there are nodes",
+        ),
+    ];
+    for (columns, expected) in columns {
+        refused(&with(columns), expected);
+    }
+    let huge = [&[0], &[0xff; 9][..], &[1]].concat();
+    refused(
+        &with([&[1, 0], &[0], &[3], &huge]),
+        "node 1: no value that is one",
+    );
+    refused(&made(1, &[&[1], &[1], b"f"]), "name 0 is damaged");
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_an_error() {
+    let most: &[u8] = &[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1];
+    let body = made(1, &[&[0], &[1], b"f", &[1, 1, 0], &[0, 0], &[3, 3], most]);
+    let error = read_body(&body).err().unwrap();
+    assert_eq!(error, "s (c): the sum does not fit in 64 bits");
+}
+
+#[test]
+fn few_bytes_cannot_stand_for_endless_names_or_stacks() {
+    let limits = Limits {
+        pprof_bytes: 4 << 20,
+        text_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let options = ReadOptions {
+        limits,
+        ..ReadOptions::of(Some(Format::Compact))
+    };
+    let error = |body: &[u8]| read(&file(body), &options).err().unwrap().to_string();
+    // A hundred names that share 60,000 bytes.
+    let mut long = vec![0];
+    let mut lengths = vec![0xe0, 0xd4, 3];
+    let mut text = vec![b'x'; 60_000];
+    for name in 0..99 {
+        long.extend([0xe0, 0xd4, 3]);
+        lengths.push(1);
+        text.push(b'a' + name % 26);
+    }
+    let names = made(100, &[&long, &lengths, &text]);
+    assert_eq!(error(&names), "bytes of names: more than 4194304");
+    // A stack 10,000 deep, with samples everywhere.
+    let count = 10_000;
+    let mut children = vec![1; count];
+    children.push(0);
+    let mut callees = vec![1; count];
+    callees[..2].fill(0);
+    let deep = made(
+        1,
+        &[
+            &[0],
+            &[1],
+            b"f",
+            &children,
+            &callees,
+            &[3, 3],
+            &vec![1; count + 1],
+        ],
+    );
+    let error = error(&deep);
+    assert!(
+        error.ends_with("the stacks are too long, all together"),
+        "{error}"
+    );
+    assert!(read_body(&deep).is_ok());
+    let bomb = file(&vec![0; 8 << 20]);
+    let error = read(&bomb, &options).err().unwrap().to_string();
+    assert_eq!(error, "bytes of the compact profile: more than 4194304");
+}
+
+#[test]
+fn there_are_no_more_names_than_nodes_may_be() {
+    let within = |cells| ReadOptions {
+        limits: Limits {
+            cells,
+            ..Limits::default()
+        },
+        ..ReadOptions::of(Some(Format::Compact))
+    };
+    // The root and three callees: a node of one value counts as one of two.
+    let columns: [&[u8]; 4] = [&[3, 0, 0, 0], &[0, 0, 0], &[3, 11, 19], &[0, 1, 1, 1]];
+    let fitting = made(
+        3,
+        &[&[&[0, 0, 0][..], &[1, 1, 1], b"abc"], &columns[..]].concat(),
+    );
+    assert_eq!(read(&file(&fitting), &within(8)).unwrap().node_count(), 3);
+    let error = |body: &[u8], cells| read(&file(body), &within(cells)).err().unwrap().to_string();
+    assert_eq!(error(&fitting, 7), "nodes of the call tree: more than 3");
+    let names = made(5, &[&[0; 5], &[0; 5], b""]);
+    assert_eq!(error(&names, 8), "names: more than 4");
+}
+
+#[test]
+fn modules_stand_behind_the_columns_and_are_checked() {
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    for stack in [&["main", "run", "put"][..], &["main", "put_[k]"]] {
+        profile.add_stack(stack, &[1]).unwrap();
+    }
+    let plain = body(&compact(&profile));
+    let with = |modules: &[u8]| read_body(&[&plain[..], modules].concat());
+    // Three names: main, put, run.
+    let back = with(b"\x02\x04a.so\x06/b/.so\x03\x00\x02\x01\x03\x00\x01\x00").unwrap();
+    let modules: Vec<_> = back.modules().collect();
+    assert_eq!(modules, [("put", ".so"), ("put", "a.so"), ("run", "a.so")]);
+    assert_eq!(text(&back), text(&profile));
+    for damaged in [
+        &b"\x01"[..],
+        b"\x01\x04a.s",
+        b"\x01\x04a.so",
+        b"\x01\x04a.so\x03\x00\x01",
+        b"\x01\x04a.so\x03\x00\x01\x00",
+        b"\x01\x04a.so\x02\x00\x01\x03\x00\x00\x00",
+        b"\x01\x04a.so\x04\x00\x01\x00\x00\x03\x00\x00\x00",
+        b"\x01\x04a.so\x03\x00\x02\x00\x03\x00\x00\x00",
+        b"\x01\x04a.so\x03\x00\x01\x00\x03\x00\x00\x02",
+        b"\x01\x04a.so\x03\x00\x01\x00\x03\x00\x00\x00\x00",
+        b"\xff\xff\xff\xff\x0f",
+    ] {
+        assert!(with(damaged).is_err(), "{damaged:?}");
+    }
+}

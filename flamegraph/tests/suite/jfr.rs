@@ -1,0 +1,298 @@
+//! JFR recordings made by hand: every encoding, chunks one after the other, and every way to be damaged.
+
+use flamegraph::{read, read_jfr, Limits, Profile, ReadOptions, Threads};
+
+use crate::jfr_maker::*;
+
+fn options(threads: bool) -> ReadOptions {
+    let threads = if threads { Threads::Each } else { Threads::Off };
+    ReadOptions {
+        threads,
+        ..ReadOptions::default()
+    }
+}
+
+fn folded(profile: &Profile, value: &str) -> String {
+    let mut out = Vec::new();
+    let value = profile.value_named(value).unwrap();
+    profile.write_folded(&mut out, value, true).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn both_chunks_count_in_every_value() {
+    let profile = read(&recording(), &options(false)).unwrap();
+    assert_eq!(
+        folded(&profile, "samples"),
+        "[unknown] 2\ndemo/Main.café_[j];demo/Main.hі_[i];leaf_[k] 4\n"
+    );
+    assert_eq!(
+        folded(&profile, "cpu").lines().next(),
+        Some("[unknown] 2000")
+    );
+    assert_eq!(folded(&profile, "wall_samples"), "demo/Main.café_[0] 2\n");
+    assert_eq!(
+        folded(&profile, "alloc_space"),
+        "demo/Main.café_[0];demo.Thing[][]_[i] 8192\n"
+    );
+    assert_eq!(folded(&profile, "delay"), "demo/Main.café_[0] 1000\n");
+    assert!(profile.warnings().is_empty());
+}
+
+#[test]
+fn native_functions_lie_in_the_library_that_stands_for_their_class() {
+    // Written again: the last text of a number counts.
+    let in_library = |library| {
+        let library = checkpoint(&[pool(12, &[(6, text(library))])]);
+        let parts = [Metadata::event(CLASSES), samples(), constants(), library];
+        read(&chunk(&parts), &options(false)).unwrap()
+    };
+    for (library, module) in [("libdemo.so", "libdemo.so"), ("vdso", "[vdso]")] {
+        let with = in_library(library);
+        assert_eq!(with.modules().collect::<Vec<_>>(), [("leaf", module)]);
+    }
+    let without = read(&whole_chunk(), &options(false)).unwrap();
+    assert_eq!(without.modules().count(), 0);
+    let with = in_library("libdemo.so");
+    assert_eq!(folded(&with, "samples"), folded(&without, "samples"));
+}
+
+#[test]
+fn what_comes_before_a_large_chunk_is_kept() {
+    let chunk = whole_chunk();
+    let size = chunk.len() as u64;
+    let mut larger = chunk.clone();
+    larger[8..16].copy_from_slice(&(size + 1).to_be_bytes());
+    larger.push(0);
+    let both = [chunk.clone(), larger].concat();
+    let read_within = |bytes: &[u8], chunk_bytes| {
+        let limits = Limits {
+            chunk_bytes,
+            ..Limits::default()
+        };
+        let options = ReadOptions {
+            limits,
+            ..options(true)
+        };
+        read(bytes, &options)
+    };
+    let kept = read_within(&both, size).unwrap();
+    let alone = read_within(&chunk, size).unwrap();
+    assert_eq!(folded(&kept, "samples"), folded(&alone, "samples"));
+    assert!(kept.warnings()[0].contains("bytes of a chunk"));
+    assert!(alone.warnings().is_empty() && read_within(&chunk, size - 1).is_err());
+}
+
+#[test]
+fn threads_are_roots() {
+    let profile = read(&recording(), &options(true)).unwrap();
+    assert_eq!(
+        folded(&profile, "wall_samples"),
+        "[tid=8];demo/Main.café_[0] 2\n"
+    );
+    assert_eq!(
+        folded(&profile, "contentions"),
+        "[wörker 1 tid=1234];demo/Main.café_[0] 2\n"
+    );
+}
+
+#[test]
+fn samples_are_counted_by_second() {
+    let recording = read_jfr(&recording()[..], &options(false)).unwrap();
+    let timelines: Vec<(String, Vec<u64>)> = recording
+        .sampled
+        .iter()
+        .map(|sampled| {
+            let name = recording.profile.values()[sampled.count].name.clone();
+            (name, sampled.timeline.clone())
+        })
+        .collect();
+    let expected: [(&str, &[u64]); 4] = [
+        ("samples", &[4, 0, 2]),
+        ("wall_samples", &[2]),
+        ("alloc_objects", &[2]),
+        ("contentions", &[2]),
+    ];
+    assert_eq!(
+        timelines,
+        expected.map(|(name, seconds)| (name.to_string(), seconds.to_vec()))
+    );
+    assert_eq!((recording.lost, recording.engine), (0, None));
+}
+
+#[test]
+fn estimated_objects_are_as_many_as_fit_and_waits_have_a_frame() {
+    let wanted = ReadOptions {
+        estimate: true,
+        off_cpu: true,
+        threads: Threads::Groups,
+        ..ReadOptions::default()
+    };
+    let profile = read(&recording(), &wanted).unwrap();
+    assert_eq!(
+        folded(&profile, "alloc_objects"),
+        "[wörker N];demo/Main.café_[0];demo.Thing[][]_[i] 512\n"
+    );
+    assert_eq!(
+        folded(&profile, "offcpu_samples"),
+        "[unknown thread];[other];demo/Main.café_[0] 2\n"
+    );
+    assert_eq!(
+        folded(&profile, "wall_samples"),
+        "[unknown thread];demo/Main.café_[0] 2\n"
+    );
+}
+
+#[test]
+fn a_span_of_time_has_its_samples_only() {
+    let late = ReadOptions {
+        time: Some((1.5, f64::INFINITY)),
+        ..ReadOptions::default()
+    };
+    let profile = read(&recording(), &late).unwrap();
+    assert_eq!(profile.values().len(), 2);
+    assert_eq!(profile.total(0).unwrap(), 2);
+}
+
+/// A chunk that async-profiler was told to take these things for, with these samples.
+fn told(samples: &[u8]) -> Vec<u8> {
+    let setting = |(id, name, value): &(u64, &str, &str)| {
+        event(32, &[numbers(&[0, *id]), text(name), text(value)].concat())
+    };
+    let settings = [
+        (33, "event", "cpu"),
+        (30, "interval", "1000"),
+        (30, "wall", "5000"),
+        (31, "alloc", "0"),
+        (31, "live", "true"),
+        (5000, "lock", "10000"),
+        (34, "nativemem", "1024"),
+    ];
+    let settings: Vec<u8> = settings.iter().flat_map(setting).collect();
+    let classes = format!("{CLASSES}33 jdk.ActiveRecording\n");
+    let parts = [
+        Metadata::event(&classes),
+        settings,
+        samples.to_vec(),
+        constants(),
+    ];
+    chunk(&parts)
+}
+
+#[test]
+fn what_was_to_be_sampled_has_values_without_a_sample() {
+    let options = ReadOptions {
+        off_cpu: true,
+        ..options(false)
+    };
+    let with_all = read(&told(&samples()), &options).unwrap();
+    let with_one = event(30, &numbers(&[1_000, 9, 1, 1]));
+    let mut sum = read(&told(&with_one), &options).unwrap();
+    let names: Vec<&str> = sum.values().iter().map(|value| &*value.name).collect();
+    let expected = "samples cpu wall_samples wall offcpu_samples offcpu alloc_objects alloc_space \
+                    inuse_objects inuse_space contentions delay native_allocs native_space";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(sum.total(sum.value_named("delay").unwrap()).unwrap(), 0);
+    let timeline = |recording: &[u8]| {
+        read_jfr(recording, &options).unwrap().sampled[4]
+            .timeline
+            .clone()
+    };
+    assert!(timeline(&told(&with_one)).is_empty());
+    sum.merge(&with_all).unwrap();
+    assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");
+    let nothing = read(&told(&[]), &options).unwrap();
+    assert_eq!(nothing.values(), sum.values());
+}
+
+#[test]
+fn a_chunk_that_was_never_finished_is_said_and_left_out() {
+    let unfinished = [header(0), Metadata::event(CLASSES), samples()].concat();
+    let profile = read(
+        &[whole_chunk(), unfinished.clone()].concat(),
+        &options(false),
+    )
+    .unwrap();
+    assert_eq!(profile.total(0).unwrap(), 3);
+    let place = whole_chunk().len();
+    let said = format!("JFR recording, byte {place}: the chunk was never finished and has no names; it was left out");
+    assert_eq!(profile.warnings(), [said]);
+    let error = read(&unfinished, &options(false))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.starts_with("JFR recording, byte 0: the chunk was never finished"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_recording_cut_anywhere_gives_what_is_complete() {
+    let (recording, first) = (recording(), whole_chunk().len());
+    for end in 4..recording.len() {
+        match read(&recording[..end], &options(true)) {
+            Ok(profile) if end == first => assert!(profile.warnings().is_empty()),
+            Ok(profile) => assert!(!profile.warnings().is_empty(), "cut at {end}"),
+            Err(error) => assert!(end < first, "cut at {end}: {error}"),
+        }
+        if end >= first {
+            let profile = read(&recording[..end], &options(false)).unwrap();
+            assert!(
+                profile
+                    .total(profile.value_named("samples").unwrap())
+                    .unwrap()
+                    >= 3
+            );
+        }
+    }
+}
+
+#[test]
+fn types_within_themselves_are_refused() {
+    const ENDLESS: &str = "2 int\n20 test.A a:20 b:20[]\n21 test.B a:22 b:22 c:22[]\n\
+                           22 test.C a:21[] b:21 c:21\n23 test.D empty:24[]\n24 test.E\n";
+    for class in [20, 21, 22, 23] {
+        let pools = checkpoint(&[pool(class, &[(1, vec![0xff; 64])])]);
+        let recording = chunk(&[Metadata::event(ENDLESS), pools]);
+        let profile = read(&recording, &options(false)).unwrap();
+        assert!(
+            profile.warnings()[0].contains("damaged checkpoints"),
+            "{:?}",
+            profile.warnings()
+        );
+        assert!(profile.is_empty());
+    }
+}
+
+#[test]
+fn sums_that_do_not_fit_are_an_error() {
+    let large = event(31, &numbers(&[1, 9, 2, 2, 16, i64::MAX as u64 >> 1]));
+    let recording = chunk(&[Metadata::event(CLASSES), large.repeat(3), constants()]);
+    let error = read(&recording, &options(false)).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "JFR recording, byte 0: in the chunk: alloc_space (bytes): the sum does not fit in 64 bits"
+    );
+}
+
+/// With a megabyte that nobody reads a second thread decodes.
+#[test]
+fn a_large_chunk_is_read_as_a_small_one() {
+    let filler = event(9999, &vec![0; 1 << 20]);
+    let parts = [Metadata::event(CLASSES), samples(), filler, constants()];
+    let (small, large) = (whole_chunk(), chunk(&parts));
+    for threads in [false, true] {
+        let wanted = ReadOptions {
+            off_cpu: true,
+            estimate: true,
+            ..options(threads)
+        };
+        let [small, large] = [&small, &large].map(|bytes| read(bytes, &wanted).unwrap());
+        assert_eq!(small.values(), large.values());
+        for value in small.values() {
+            let name = &value.name;
+            assert_eq!(folded(&small, name), folded(&large, name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The profile as its users meet it: merging, top, deep stacks, pictures.
+
+use flamegraph::svg::Options;
+use flamegraph::{folded, Kind, Limits, MeanMerger, ValueType};
+
+use crate::support::{samples, svg, text};
+
+#[test]
+fn unlike_values_never_merge() {
+    let mut ours = samples("a 1");
+    let theirs = folded::read(&b"a 1"[..], ValueType::cpu(), &Limits::default()).unwrap();
+    let error = ours.merge(&theirs).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "unlike values do not add up: samples (count) and cpu (nanoseconds)"
+    );
+    assert_eq!(text(&ours), "a 1\n");
+}
+
+#[test]
+fn a_merge_that_overflows_changes_nothing() {
+    let mut ours = samples(&format!("a {}", i64::MAX));
+    assert!(ours.merge(&samples("b 1")).is_err());
+    assert_eq!(
+        (ours.total(0).unwrap(), text(&ours)),
+        (i64::MAX, format!("a {}\n", i64::MAX))
+    );
+}
+
+#[test]
+fn labels_that_disagree_are_dropped() {
+    let (mut first, mut second) = (samples("a 1"), samples("a 2"));
+    for (name, ours, theirs) in [("host", "h1", "h2"), ("job", "j", "j")] {
+        first.set_label(name, ours);
+        second.set_label(name, theirs);
+    }
+    second.set_label("pid", "7");
+    first.merge(&second).unwrap();
+    assert_eq!(
+        first.labels().iter().collect::<Vec<_>>(),
+        [(&"job".to_string(), &"j".to_string())]
+    );
+}
+
+#[test]
+fn top_counts_recursion_once_and_tiers_as_one() {
+    let profile = samples("main;f_[0];g;f_[j] 3\nmain;f_[j] 2\nmain 1\n");
+    let top = profile.top(10, 0).unwrap();
+    let rows: Vec<_> = top
+        .iter()
+        .map(|m| (m.name.as_str(), m.kind, m.self_value, m.total_value))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("f", Kind::Jit, 5, 5),
+            ("main", Kind::Plain, 1, 6),
+            ("g", Kind::Plain, 0, 3)
+        ]
+    );
+    assert_eq!(profile.top(1, 0).unwrap().len(), 1);
+    let error = profile.top(1, 3).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "no value 3 in this profile; there are: samples (count)"
+    );
+}
+
+#[test]
+fn in_a_mean_every_host_weighs_the_same() {
+    let mut merger = MeanMerger::new();
+    merger.add(&samples("a;x 800\na;y 200\n")).unwrap();
+    merger.add(&samples("b 100\n")).unwrap();
+    merger.add(&samples("")).unwrap();
+    assert_eq!(text(&merger.finish().unwrap()), "a;x 220\na;y 55\nb 275\n");
+    assert!(MeanMerger::new().finish().is_err());
+}
+
+#[test]
+fn no_samples_are_an_error_with_a_reason() {
+    let error = samples("")
+        .write_svg(Vec::new(), &Options::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        error,
+        "nothing to draw: the profile has no samples of samples (count)"
+    );
+}
+
+#[test]
+fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
+    let profile = samples("f_[0];g_[j] 1\nf_[j];g_[j] 2\n");
+    let frames = |merge_tiers| {
+        svg(
+            &profile,
+            &Options {
+                merge_tiers,
+                ..Options::default()
+            },
+        )
+        .matches("<title>")
+        .count()
+    };
+    assert_eq!((frames(true), frames(false)), (3, 5));
+}

@@ -1,0 +1,95 @@
+//! speedscope's files: those of others, those that lie, and fractions.
+
+use flamegraph::{read, Profile, ReadOptions, Threads, ValueType};
+
+use crate::support::{detected, folded};
+
+const FRAMES: &str =
+    r#""shared":{"frames":[{"name":"a"},{"name":"b_[j]","file":"x","line":3},{"name":"\u0063"}]}"#;
+
+fn speedscope(profiles: &str) -> Result<Profile, String> {
+    let schema = "https://www.speedscope.app/file-format-schema.json";
+    detected(format!(r#"{{"$schema":"{schema}",{FRAMES},"profiles":[{profiles}]}}"#).as_bytes())
+}
+
+#[test]
+fn speedscope_files_of_others_are_read() {
+    let sampled = r#"{"type":"sampled","name":"t1","unit":"milliseconds","startValue":0,"endValue":3,
+        "samples":[[0,1],[0],[],[2]],"weights":[1.5,1,0.5,0]}"#;
+    let evented = r#"{"type":"evented","name":"t2","unit":"seconds","startValue":10,"endValue":14,"events":[
+        {"type":"O","frame":0,"at":10.5},{"type":"O","frame":2,"at":11},{"type":"C","frame":2,"at":12.25},
+        {"type":"C","frame":0,"at":13},{"type":"O","frame":1,"at":13.5}]}"#;
+    let counts = r#"{"type":"sampled","name":"n","unit":"none","startValue":0,"endValue":3,"samples":[[1]],"weights":[3]}"#;
+    let profile = speedscope(&[sampled, evented, counts].join(",")).unwrap();
+    let time = ValueType::new("time", "nanoseconds");
+    assert_eq!(profile.values(), [time, ValueType::samples()]);
+    assert_eq!(
+        folded(&profile, 0),
+        " 500000\na 1251000000\na;b_[j] 1500000\na;c 1250000000\nb_[j] 500000000\n"
+    );
+    assert_eq!(folded(&profile, 1), "b_[j] 3\n");
+}
+
+#[test]
+fn speedscope_profiles_of_threads_can_be_told_apart() {
+    let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
+    let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);
+    let options = ReadOptions {
+        threads: Threads::Each,
+        ..ReadOptions::default()
+    };
+    assert_eq!(
+        folded(&read(text.as_bytes(), &options).unwrap(), 0),
+        "[main];a 1\n"
+    );
+}
+
+#[test]
+fn what_a_speedscope_file_lies_about_is_named() {
+    let sampled = |samples: &str, weights: &str| {
+        format!(
+            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":0,"samples":{samples},"weights":{weights}}}"#
+        )
+    };
+    let evented = |events: &str| {
+        format!(
+            r#"{{"type":"evented","name":"t","unit":"none","startValue":0,"endValue":9,"events":[{events}]}}"#
+        )
+    };
+    let refused = |profile: &str, expected: &str| {
+        let error = speedscope(profile).err().unwrap();
+        assert_eq!(
+            error,
+            format!("speedscope: profiles: profile 0 (t): {expected}")
+        );
+    };
+    for (samples, weights, expected) in [
+        (
+            "[[3]]",
+            "[1]",
+            "sample 0: frame 3 does not exist (there are 3)",
+        ),
+        ("[[0],[0]]", "[1]", "sample 1: there is no weight for it"),
+        ("[[0]]", "[1,2]", "1 weights more than samples"),
+        ("[[0]]", "[-1]", "sample 0: samples (count): -1 is negative"),
+    ] {
+        refused(&sampled(samples, weights), expected);
+    }
+    let (open, close) = (
+        r#"{"type":"O","frame":0,"at":"#,
+        r#"{"type":"C","frame":0,"at":1}"#,
+    );
+    refused(&evented(close), "event 0: frame 0 closes and none is open");
+    refused(
+        &evented(&format!("{open}2}},{close}")),
+        "event 1: 1 comes after 2",
+    );
+    refused(
+        &evented(&format!("{open}20}}")),
+        "endValue: 9 comes after 20",
+    );
+    let unknown = r#"{"type":"heap","name":"t","unit":"none"}"#;
+    refused(unknown, "unknown type \"heap\"");
+    let error = detected(b"{\"$schema\": 1, \"shared\": [}").err().unwrap();
+    assert!(error.contains("at line 1 column"), "{error}");
+}
