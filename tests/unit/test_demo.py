@@ -14,19 +14,9 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.app.demo import DemoJob, running_job
 from hprofiler.app.demo.demo import HOT_METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def command_line(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def folders(temp: Path) -> list[Path]:
@@ -38,29 +28,6 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return tmp_path
-
-
-class Interruption(BaseException):
-    """Stands for Ctrl-C: no Exception, so that nothing on the way may swallow it."""
-
-
-def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
-    jobs: list[DemoJob] = []
-    steps: list[str] = []
-    with pytest.raises(Interruption), running_job(steps.append) as job:
-        jobs.append(job)
-        assert [step.split(" ")[0] for step in steps] == ["compiling", "starting"]
-        assert folders(temp) == []
-        assert [process.role for process in job.processes] == ["parse", "enrich"]
-        for process in job.processes:
-            assert command_line(process.pid)[-3:] == ["com.example.orders.OrderJob", "--role", process.role]
-            assert cpu_seconds(process.pid) >= 0.9  # it is warm, not merely started
-            assert os.getsid(process.pid) != os.getsid(0)
-        raise Interruption
-    assert jobs[0].selector == "hprofiler-demo"
-    assert folders(temp) == []
-    for process in jobs[0].processes:
-        assert not Path(f"/proc/{process.pid}").exists()
 
 
 def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:

@@ -34,13 +34,6 @@ def test_the_cause_goes_before_the_effect() -> None:
     assert process.lost and not line.lost
 
 
-def test_a_lost_process_is_not_known_by_its_reason() -> None:
-    """They may be the agent's."""
-    own = replace(PROCESS, lost=False)
-    (line,) = with_causes([own], [DELETED])
-    assert line.reason == f"{DELETED.reason}; {own.reason}" and not line.lost
-
-
 def test_what_explains_nothing_is_a_line_of_its_own() -> None:
     fine = replace(PROCESS, status=Status.OK, reason="")
     assert with_causes([fine], [DELETED]) == (fine, DELETED)

@@ -9,11 +9,13 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.agent import MAX_RECORDED
+from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, fetching
-from hprofiler.model import HostResult, Outcome, Status
+from hprofiler.collect.limits import refuse_busy
+from hprofiler.model import HostFacts, HostResult, Outcome, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
@@ -94,18 +96,6 @@ def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch,
     assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
 
 
-RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
-
-
-@pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
-def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
-    body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    result = fleet.collect(Care(busy=forced))["a"]
-    assert len(result.recordings) == recorded
-    assert any("busy" in line.reason for line in result.outcomes) is not forced
-
-
 def test_more_hosts_than_allowed():
     done = hprofiler("-j", "java", "-h", "a,b,c", "--max-hosts", "2")
     assert done.returncode == 2, done
@@ -152,3 +142,17 @@ outcome(7, "failed", "prepare", str(asked["agent_cpu"])); say("ready", processes
     result = fleet.collect(Care(agent_cpu=0.25))["a"]
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
     assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
+
+
+@pytest.mark.parametrize(
+    ("load", "free", "words"),
+    [(801.0, 1 << 30, "load 801"), (1.0, 9 << 20, "9 MiB"), (800.0, 1 << 30, ""), (0.0, None, "")],
+)
+def test_a_host_without_time_or_memory_is_not_recorded(load, free, words):
+    facts = HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root", load=load, memory_available=free)
+    if not words:
+        refuse_busy(facts)
+        return
+    with pytest.raises(HostError, match=words) as refused:
+        refuse_busy(facts)
+    assert "--force-busy" in refused.value.remedy

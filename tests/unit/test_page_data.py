@@ -94,17 +94,3 @@ def test_names_may_be_anything(tmp_path):
     assert list(by_column(page).values()) == [{(HOSTILE,): 5}]
     html = page.read_text()
     assert html.count("</script>") == 3 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
-
-
-def test_the_heaviest_threads_are_told_apart(tmp_path):
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    many = "".join(f"[pool-{letter}];run {100 + place}\n" for place, letter in enumerate(letters))
-    hosts = [MadeHost("a", {1: many + "run 7\n", 2: "[pool-a];run 999\n"})]
-    page = make_report(make_run(tmp_path / "run", hosts).path).page
-    threads = described(page)["threads"]
-    heaviest = [f"pool-{letter}" for letter in reversed(letters[7:])]
-    assert threads == ["pool-a", *heaviest, "other threads"]
-    columns = by_column(page)
-    others = sum(100 + place for place in range(7)) + 7
-    assert columns["cpu", "a", 1, "other threads"] == {("run",): others}
-    assert columns["cpu", "a", 2, "pool-a"] == {("run",): 999}

@@ -7,12 +7,7 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import ANY_ROOT, root_patterns
-from hprofiler.app.run import RunResult
-from hprofiler.cli.commands.run import print_summary
-from hprofiler.model import Selector
 from hprofiler.report import make_report
-from hprofiler.runfolder import Coverage
-from hprofiler.runfolder.schema import ProcessCoverage
 from hprofiler.selectors.selection import job_roots, load_selectors, parse_selector
 from tests.viewer.block import facts, summaries, words
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -54,14 +49,6 @@ def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):
         assert "trimmed to the job&#39;s own frames, 25.0 % left out" in told, picture
     assert "25.0 % left out" in words(summaries(report.page)["cpu"]["chips"])
     assert facts(report.page)["Trimmed to"] == TASK
-
-
-def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
-    folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
-    coverage = Coverage(processes=ProcessCoverage(found=2, recorded=2))
-    result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
-    print_summary(result, Selector("x", "text", {}), outliers=True)
-    assert "no stack contains a root of the selector" in capsys.readouterr().err
 
 
 def test_what_a_root_finds():

@@ -57,25 +57,6 @@ fn a_mapping_that_is_not_there_is_a_module_that_is_not_known() {
 }
 
 #[test]
-fn what_is_wrong_with_a_mapping_is_a_module_that_is_not_known() {
-    let location = [number(1, 2), number(2, 5), bytes(4, &number(1, 1))].concat();
-    let wrong = [
-        bytes(3, b"").repeat(2),
-        bytes(3, &[number(1, 5), number(5, 99)].concat()),
-        bytes(3, &[number(1, 5), number(5, u64::MAX)].concat()),
-        bytes(3, &[5 << 3 | 2, 50]),
-    ];
-    for more in wrong {
-        let mappings = message(&[bytes(4, &location), sample(&[2], &[1]), more]);
-        let profile = read_message(&mappings).unwrap();
-        assert_eq!(
-            (profile.total(0).unwrap(), profile.modules().count()),
-            (1, 0)
-        );
-    }
-}
-
-#[test]
 fn a_bomb_is_refused_at_the_limit() {
     let limits = Limits {
         pprof_bytes: 1 << 20,

@@ -1,7 +1,7 @@
 //! Operations as their users meet them: what each keeps, what it drops, and its errors.
 
 use crate::support::{error, samples, text};
-use flamegraph::{smaller_frames, Keep, Kind, NameRules, Pattern, Profile, ValueType};
+use flamegraph::{Keep, Kind, NameRules, Pattern, Profile, ValueType};
 
 const JOB: &str = "main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n";
 
@@ -164,30 +164,6 @@ fn what_is_pruned_stays_as_a_remainder_under_its_parent() {
         text(&profile.pruned(Keep::Share(0.0)).unwrap()),
         text(&profile)
     );
-}
-
-#[test]
-fn pruning_refuses_what_makes_no_sense() {
-    let profile = samples(JOB);
-    assert_eq!(
-        error(profile.pruned(Keep::Frames(0))),
-        "no frame is to be kept"
-    );
-    assert_eq!(
-        error(profile.pruned(Keep::Share(1.5))),
-        "1.5: a share is from 0 to 1"
-    );
-    assert!(profile.pruned(Keep::Share(f64::NAN)).is_err());
-    assert_eq!(smaller_frames("(12 smaller frames)"), Some(12));
-    assert_eq!(smaller_frames("(1 smaller frame)"), Some(1));
-    for other in [
-        "(x smaller frames)",
-        "( smaller frames)",
-        "12 smaller frames",
-        "(99999999999999999999 smaller frames)",
-    ] {
-        assert_eq!(smaller_frames(other), None, "{other}");
-    }
 }
 
 #[test]

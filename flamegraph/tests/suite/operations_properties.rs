@@ -236,17 +236,4 @@ proptest! {
         }
     }
 
-    #[test]
-    fn tables_add_up(stacks in stacks()) {
-        let profile = profile(&stacks);
-        let (rows, totals) = content(&profile);
-        for value in 0..2 {
-            prop_assert_eq!(rows.iter().map(|(_, values)| values[value]).sum::<i64>(), totals[value]);
-            prop_assert_eq!(profile.nodes(value).unwrap().map(|row| row.self_value).sum::<i64>(), totals[value]);
-            let own: i64 = profile.tiers(value).unwrap().iter().map(|tier| tier.self_value).sum();
-            let of_root = rows.iter().filter(|(stack, _)| stack.is_empty()).map(|(_, values)| values[value]).sum::<i64>();
-            prop_assert_eq!(own + of_root, totals[value]);
-        }
-    }
-
 }

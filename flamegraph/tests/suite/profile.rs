@@ -1,7 +1,7 @@
 //! The profile as its users meet it: merging, top, deep stacks, pictures.
 
 use flamegraph::svg::Options;
-use flamegraph::{folded, Kind, Limits, MeanMerger, ValueType};
+use flamegraph::{folded, Limits, MeanMerger, ValueType};
 
 use crate::support::{samples, svg, text};
 
@@ -39,30 +39,6 @@ fn labels_that_disagree_are_dropped() {
     assert_eq!(
         first.labels().iter().collect::<Vec<_>>(),
         [(&"job".to_string(), &"j".to_string())]
-    );
-}
-
-#[test]
-fn top_counts_recursion_once_and_tiers_as_one() {
-    let profile = samples("main;f_[0];g;f_[j] 3\nmain;f_[j] 2\nmain 1\n");
-    let top = profile.top(10, 0).unwrap();
-    let rows: Vec<_> = top
-        .iter()
-        .map(|m| (m.name.as_str(), m.kind, m.self_value, m.total_value))
-        .collect();
-    assert_eq!(
-        rows,
-        [
-            ("f", Kind::Jit, 5, 5),
-            ("main", Kind::Plain, 1, 6),
-            ("g", Kind::Plain, 0, 3)
-        ]
-    );
-    assert_eq!(profile.top(1, 0).unwrap().len(), 1);
-    let error = profile.top(1, 3).err().unwrap().to_string();
-    assert_eq!(
-        error,
-        "no value 3 in this profile; there are: samples (count)"
     );
 }
 

@@ -84,12 +84,6 @@ fn a_change_is_that_of_everything_above() {
 }
 
 #[test]
-fn totals_that_differ_are_told() {
-    let picture = svg(&samples("a 1000 500\nb 200 900\n"), &Options::default());
-    assert!(picture.contains("Before: 1,200 samples, after: 1,400 samples. Vanished: nothing<"));
-}
-
-#[test]
 fn a_difference_without_one_side_is_an_error_or_all_new() {
     let profile = samples("a 0 5\nb 0 6\n");
     assert!(details(&svg(&profile, &Options::default()), "a").ends_with(", new"));
