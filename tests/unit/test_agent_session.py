@@ -146,6 +146,6 @@ def test_an_agent_that_reports_leftovers_is_not_killed(talk, tmp_path):
         (-999, "the agent ended with status -999", False),
     ],
 )
-def test_how_it_ended(status: int | None, told: str, help_is_offered: bool) -> None:
+def test_exit_statuses_of_the_agent(status: int | None, told: str, help_is_offered: bool) -> None:
     how, remedy = how_it_ended(status)
     assert how == told and ("dmesg" in remedy) is help_is_offered

@@ -43,7 +43,7 @@ def containers(located: Located) -> dict[str, list[str]]:
     return {host.name: list(host.containers) for host in located.hosts}
 
 
-def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
+def test_hosts_and_labels_of_containers(server: Server) -> None:
     located = locate(server)
     assert located.target == Target("yarn", APP) and located.notes == ()
     assert containers(located) == {"n1": [container_id(1), container_id(3)], "n2": [container_id(2)]}
@@ -59,7 +59,7 @@ def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
     assert len(server.asked) == 5
 
 
-def test_names_that_ssh_knows_otherwise(server: Server) -> None:
+def test_host_map_by_full_and_short_names(server: Server) -> None:
     entries = {"n1": HostEntry("10.0.0.1", "root", 2222), "n2.example": HostEntry("other", None, None)}
     one, two = locate(server, host_map=entries).hosts
     assert (one.name, one.address, one.user, one.port) == ("n1", "10.0.0.1", "root", 2222)
@@ -107,7 +107,7 @@ def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) 
     assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
-def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
+def test_answers_of_a_driver_are_not_trusted(server: Server) -> None:
     """It may give labels of its own application's containers, and nothing else."""
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
     foreign = executor("1", 77, "evil")
@@ -134,7 +134,7 @@ def two(server: Server) -> Server:
 
 
 @pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])
-def test_filters_that_are_none(server: Server, asked: str) -> None:
+def test_bad_filters(server: Server, asked: str) -> None:
     with pytest.raises(UsageError, match="is not a filter"):
         locate(server, asked)
     assert server.asked == []
@@ -143,7 +143,7 @@ def test_filters_that_are_none(server: Server, asked: str) -> None:
 # What comes during the recording
 
 
-def test_what_came_since(server: Server) -> None:
+def test_new_containers_during_the_recording(server: Server) -> None:
     located = locate(server)
     assert list(located.new_processes()) == []
     name = attempt(1)["appAttemptId"]
@@ -164,7 +164,7 @@ def test_what_came_since(server: Server) -> None:
 # A ResourceManager that does not list containers
 
 
-def test_an_old_resource_manager_has_the_nodes_asked() -> None:
+def test_nodes_are_asked_where_containers_are_not_listed() -> None:
     with Server() as busy, Server() as other, Server() as broken, Server() as rm:
         busy.set({"/ws/v1/node/containers": {"containers": {"container": node_containers()}}})
         other.set({"/ws/v1/node/containers": {"containers": None}})
@@ -196,7 +196,7 @@ def node_containers() -> list[dict[str, Any]]:
     ]
 
 
-def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
+def test_only_containers_of_the_running_attempt(server: Server) -> None:
     foreign = container(9, "n9", identity="application_1700000000000_0043")
     second = attempt(2)
     server.set(
