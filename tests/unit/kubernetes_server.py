@@ -1,6 +1,6 @@
 """A small API server: lists, refusals, and commands that run on this machine in place of a container.
 
-It speaks real HTTP and real WebSockets, over TLS where a certificate is given; what it answers is the test's.
+It uses real HTTP and WebSockets, over TLS where a certificate is given. Tests set its answers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def pod(
 
 
 def of(one: Any, kind: str, name: str, **labels: str) -> Any:
-    """The pod as one that belongs to this."""
+    """The pod with an owner."""
     version = "batch/v1" if kind == "Job" else "apps/v1"
     owner = {"apiVersion": version, "kind": kind, "name": name, "controller": True}
     one["metadata"].update(ownerReferences=[owner], labels=labels)
@@ -108,7 +108,7 @@ class ApiServer:
         return str(file)
 
     def break_connections(self) -> None:
-        """Let go of every command in the middle, without a word."""
+        """Close the connection of every command without a closing frame."""
         for connection in self.connections:
             connection.close()
 
@@ -116,7 +116,7 @@ class ApiServer:
         self._server.stop()
         for process in self.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1)  # a shell whose caller has let go takes its file away
+                process.wait(1)  # a shell whose caller hung up removes its file
             process.kill()
 
 
@@ -135,7 +135,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """No log."""
 
         def do_GET(self) -> None:
             self._answer(None)
@@ -197,7 +197,7 @@ class _Wire:
         self.send = connection.sendall
 
     def close(self) -> None:
-        """Breaks it without a word; whoever waits for it gets an error or the end."""
+        """Close without a closing frame; waiting calls return with an error or the end of the stream."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 

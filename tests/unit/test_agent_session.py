@@ -1,4 +1,4 @@
-"""The agent's client against agents that misbehave: a lie ends in a HostError, never a crash or a hang."""
+"""The agent's client against agents that misbehave: the result is a HostError, never a crash or a hang."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEVEN = Process("here", 7, 1, 0, "root", "M")
 
 @pytest.fixture
 def talk(stand_ins):
-    """A session with a scripted agent; what it is asked is asked on a limited time."""
+    """A session with a scripted agent; its transport closes after a minute."""
     opened, sessions = [], []
 
     def talked(body: str) -> AgentSession:

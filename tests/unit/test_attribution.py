@@ -1,4 +1,4 @@
-"""Tables and sentences name who waits and who allocates, not how."""
+"""Tables and sentences name the methods that wait and allocate, not the functions of JVM and kernel below."""
 
 from __future__ import annotations
 

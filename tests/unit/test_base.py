@@ -7,29 +7,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.base.background import TooLate, within
 from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
 from tests.needed import lacking
 from tests.unit.yarn_server import APP, Server, application_paths, container
-
-PATIENCE = 60.0
-
-
-def test_work_with_a_time_limit() -> None:
-    assert within(PATIENCE, lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        within(PATIENCE, lambda: 1 // 0)
-    go_on = threading.Event()
-    with pytest.raises(TooLate):
-        within(0.05, lambda: go_on.wait(PATIENCE))
-    go_on.set()
 
 
 @pytest.mark.parametrize(

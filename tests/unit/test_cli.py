@@ -29,12 +29,6 @@ def test_the_reference_page_has_every_help_text():
     assert (ROOT / "docs/reference/cli.md").read_text() == cli_reference.page()
 
 
-def test_h_with_a_value_is_the_list_of_hosts():
-    done = hprofiler("-j", "java", "-h", "ho st,b")
-    assert done.returncode == 2
-    assert "ho st" in done.stderr
-
-
 @pytest.mark.parametrize(
     "words, says",
     [

@@ -1,4 +1,4 @@
-"""Hosts of which containers are known: what the agent is asked, what is added to its answer, what is not."""
+"""Hosts with known containers: what the agent is asked, and what is added to its answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def process(pid, container, members="", **labels):
 
 @pytest.fixture
 def look(tmp_path):
-    """What comes of a host with these containers, and an agent that finds `found` and expects a selector."""
+    """The result of a host with these containers, whose agent finds `found` and expects a selector."""
     stand_ins = StandIns(tmp_path)
 
     def look(found, selector=ALL, expected=None, native=False, containers=KNOWN, vouched=None):
@@ -83,7 +83,7 @@ def test_containers_without_a_jvm_are_reported(look):
 
 
 def test_a_driver_of_another_user_is_not_trusted(look):
-    """Where it listens said a driver, which may name the port of somebody else's."""
+    """A driver names the port where it listens: that port may belong to another user."""
     known = {**KNOWN, "spark_driver_40001": {OWNER: "etl", PROCESS: "driver"}}
     kim = process(6, "spark_driver_40001", ", user='kim', label='SparkSubmit'")
     result = look([process(5, ONE), process(7, TWO), kim], containers=known)

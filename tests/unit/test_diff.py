@@ -319,29 +319,3 @@ def test_what_one_process_alone_does_is_chance(tmp_path):
         assert method.total.beyond == (len(set(texts)) == 1)
         assert [path.name for path in changes.appeared(5)] == (["new"] if method.total.beyond else [])
         assert not changes.vanished(5)
-
-
-def parts(run, *shares):
-    """A run of one process for each list of the samples of m0, m1, ...; the role of all is the same."""
-    return run_of(run, *("".join(f"main;m{n} {of}\n" for n, of in enumerate(one)) for one in shares))
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        # Two methods are not most of them, however sure that is.
-        ([(6000, 4000)], [(100, 4000)], False),
-        ([(6000, 2000, 2000)], [(100, 2000, 2000)], True),
-        # 26 % and 19 % of one hot method, which varies by as much from process to process.
-        ([(900, 300, 200, 200), (150, 350, 200, 250)], [(500, 200, 300, 250), (100, 300, 400, 300)], False),
-        # Most have 0.8 times their share, of 60 samples: by chance.
-        ([(250, 60, 60, 60, 60)], [(310, 45, 45, 45, 45)], False),
-        ([(25_000, 6000, 6000, 6000, 6000)], [(31_000, 4500, 4500, 4500, 4500)], True),
-        # Many that tell little by themselves tell it together.
-        ([(250, *[60] * 40)], [(3250, *[60] * 40)], True),
-    ],
-)
-def test_others_cost_more_or_less_only_beyond_chance(tmp_path, before, after, told):
-    changes = compare(parts(tmp_path / "a", *before), parts(tmp_path / "b", *after))
-    assert (changes.unchanged.usual != 1) == told
-    assert ("that alone makes most" in "\n".join(lines(changes, 5))) == told

@@ -14,7 +14,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
-from hprofiler.model.event_names import OWN, doubt_of, known_as
+from hprofiler.model.event_names import OWN, doubt_of
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
@@ -157,16 +157,3 @@ def test_a_run_warns_of_events_before_it_connects(tmp_path):
         said
     )
     assert said.count("note:") == 2, said
-
-
-@pytest.mark.parametrize(
-    ("shown", "event"),
-    [
-        ("java/util/HashMap.merge", "java.util.HashMap.merge"),
-        ("a/B$1.<init>", "a.B$1.<init>"),
-        ("heap", "alloc"),
-        ("cpu/cache-misses/u", "cpu/cache-misses/u"),
-    ],
-)
-def test_spellings_of_an_event(shown, event):
-    assert known_as(shown) == known_as(event) == event

@@ -56,7 +56,6 @@ def test_options_that_want_pods(words: list[str]) -> None:
     ("words", "said", "remedy"),
     [
         (["-j", "pod/x"], "needs the prefix k8s:", "-j k8s:pod/x; or -j text:pod/x"),
-        (["-j", "Deploy/x", "-n", "y"], "is for pods", "-j k8s:Deploy/x"),
         (["-j", "app=x", "-A"], "is for pods", "-j k8s:app=x"),
         (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match selects processes", "name pods with -j"),
     ],

@@ -86,15 +86,6 @@ def test_a_driver_in_client_mode_on_a_host_of_the_run(server: Server, node: str)
     }  # fmt: skip
 
 
-def test_a_driver_in_client_mode_on_a_host_of_the_map(server: Server) -> None:
-    server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
-    located = locate(server, host_map={"edge7": HostEntry("10.0.0.7", "me", None)})
-    assert located.notes == () and len(located.hosts) == 3
-    edge = located.hosts[0]
-    assert (edge.name, edge.address, edge.user) == ("edge7", "10.0.0.7", "me")
-    assert list(edge.containers) == ["spark_driver_40001"]
-
-
 @pytest.mark.parametrize(
     "address", ["-oProxyCommand=x:1", "n1", "n1:0", "n1:70000", "n1:x", ":1", "", 7, None]
 )
