@@ -20,6 +20,7 @@ from hprofiler.agent.messages import (
     Recording,
     Started,
 )
+from hprofiler.agent.requests import Plan
 from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found
 from hprofiler.agent.talk import Witness
 
@@ -41,6 +42,7 @@ __all__ = [
     "Leftover",
     "Leftovers",
     "Listed",
+    "Plan",
     "ProcessOutcome",
     "ProfileHeader",
     "RawHeader",

@@ -234,7 +234,7 @@ def push(transport: Transport, blob: Blob, folder: str, goes_on: Callable[[], No
                 "check the free space there",
             )
     except HostError as error:
-        raise HostError("push", error.reason, error.remedy) from error
+        raise error.at("push") from error
     finally:
         channel.close()
 

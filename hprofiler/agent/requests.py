@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -106,18 +107,28 @@ class Chosen(msgspec.Struct, frozen=True):
     engine: str | None = None
 
 
-class Prepare(Request, frozen=True):
-    """What to record, and of which processes.
+@dataclass(frozen=True)
+class Plan:
+    """What to record, and with what.
 
     `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and `versions`
     their releases, where these are known. `agent_cpu` are the processors that the agent may use.
     """
 
     sampling: Sampling
-    processes: Sequence[Chosen]
-    blobs: Mapping[str, str] = {}
-    versions: Mapping[str, str] = {}
+    blobs: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     agent_cpu: float = 1.0
+
+
+class Prepare(Request, frozen=True):
+    """Record these processes by a `Plan`."""
+
+    processes: Sequence[Chosen]
+    sampling: Sampling
+    blobs: Mapping[str, str]
+    versions: Mapping[str, str]
+    agent_cpu: float
 
 
 class Check(Prepare, frozen=True):

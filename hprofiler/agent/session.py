@@ -29,7 +29,7 @@ from hprofiler.agent.messages import (
     RawHeader,
     RecordEvent,
 )
-from hprofiler.agent.requests import LEASE_SECONDS
+from hprofiler.agent.requests import LEASE_SECONDS, Plan
 from hprofiler.agent.talk import Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
@@ -55,7 +55,7 @@ class Found:
 
 
 class AgentSession(Talk):
-    """Made by `AgentSession.open`; a context manager whose end lets go of the agent."""
+    """Made by `AgentSession.open`."""
 
     def __init__(
         self,
@@ -161,27 +161,16 @@ class AgentSession(Talk):
         return Found(found.searched, tuple(one.on(host) for one in found.processes), found.ignored)
 
     def prepare(
-        self,
-        sampling: Sampling,
-        blobs: Mapping[str, str],
-        processes: Sequence[Process],
-        versions: Mapping[str, str] = NOTHING,
-        cores: float = 1.0,
-        engines: Mapping[int, str] = NOTHING,
+        self, plan: Plan, processes: Sequence[Process], engines: Mapping[int, str] = NOTHING
     ) -> tuple[tuple[int, ...], tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
-        See `requests.Prepare`. `engines` are the only ones that may record, by pid.
+        `engines` are the only ones that may record, by pid.
         """
         self.stage = "prepare"
-        self._sampling = sampling
+        self._sampling = plan.sampling
         asked = {process.pid for process in processes}
-        chosen = _chosen(processes, engines)
-        self._send(
-            requests.Prepare(
-                sampling=sampling, processes=chosen, blobs=blobs, versions=versions, agent_cpu=cores
-            )
-        )
+        self._send(requests.Prepare(processes=_chosen(processes, engines), **vars(plan)))
         outcomes: list[ProcessOutcome] = []
         while isinstance(event := self._receive(), ProcessOutcome):
             outcomes.append(event)
@@ -196,25 +185,10 @@ class AgentSession(Talk):
             raise self._nonsense("it prepared processes that were not asked for")
         return self._prepared, tuple(outcomes)
 
-    def check(
-        self,
-        sampling: Sampling,
-        blobs: Mapping[str, str],
-        versions: Mapping[str, str],
-        processes: Sequence[Process],
-        cores: float = 1.0,
-    ) -> Checked:
+    def check(self, plan: Plan, processes: Sequence[Process]) -> Checked:
         """What `prepare` and `start` would do, for each process in order; nothing is touched."""
         self.stage = "prepare"
-        self._send(
-            requests.Check(
-                sampling=sampling,
-                processes=_chosen(processes),
-                blobs=blobs,
-                versions=versions,
-                agent_cpu=cores,
-            )
-        )
+        self._send(requests.Check(processes=_chosen(processes), **vars(plan)))
         checked = self._answer(Checked)
         if [one.pid for one in checked.processes] != [process.pid for process in processes]:
             raise self._nonsense("it checked processes that were not asked for")
@@ -299,20 +273,14 @@ class AgentSession(Talk):
         return self._answer(Leftovers)
 
     def record_briefly(
-        self,
-        sampling: Sampling,
-        blobs: Mapping[str, str],
-        versions: Mapping[str, str],
-        process: Process,
-        cores: float,
-        engine: str,
+        self, plan: Plan, process: Process, engine: str
     ) -> tuple[ProcessOutcome, tuple[str, ...]]:
         """Record one process alone for `CANARY_SECONDS` by that engine; its profiles are thrown away.
 
         Gives its outcome, and the files that could not be deleted.
         """
-        brief = replace(sampling, duration=CANARY_SECONDS, keep_raw=False)
-        _, outcomes = self.prepare(brief, blobs, [process], versions, cores, {process.pid: engine})
+        brief = replace(plan, sampling=replace(plan.sampling, duration=CANARY_SECONDS, keep_raw=False))
+        _, outcomes = self.prepare(brief, [process], {process.pid: engine})
         last = outcomes[-1] if outcomes else None
         left: tuple[str, ...] = ()
         self.start()

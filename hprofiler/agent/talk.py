@@ -6,8 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
@@ -28,16 +27,12 @@ _KILLED = (
 )
 _EXIT_WAIT = 5.0
 
-T = TypeVar("T", bound="Talk")
 
+class Witness(Protocol):
+    """Receives each request before it is sent (but not `ping` and `received`), and what the agent reports."""
 
-@dataclass(frozen=True)
-class Witness:
-    """Receives each request before it is sent, and the actions that the agent reports, but not `ping` and
-    `received`."""
-
-    asks: Callable[[Mapping[str, Any]], None]
-    did: Callable[[Action], None]
+    def asks(self, request: Mapping[str, Any]) -> None: ...
+    def did(self, action: Action) -> None: ...
 
 
 class Talk:
@@ -62,12 +57,6 @@ class Talk:
         self._closed = threading.Event()
         self._renews = False
         self._is_left = False
-
-    def __enter__(self: T) -> T:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close()
 
     # Going on by another connection
 

@@ -101,7 +101,8 @@ def _expect_stored(channel: Channel, wire: Wire) -> None:
     try:
         answer = marked(channel, wire)
     except HostError as error:
-        raise HostError("push", f"the agent could not be stored: {error.reason}", _FULL) from error
+        reason = f"the agent could not be stored: {error.reason}"
+        raise HostError("push", reason, _FULL, error.usual_code) from error
     if answer.word != "stored":
         said = printable(channel.stderr_tail()) or "it arrived incomplete"
         raise HostError("push", f"the agent could not be stored: {said}", _FULL)

@@ -106,10 +106,10 @@ class Attribution:
 
 
 def attribute(facts: RunFacts, profile: Profile) -> Attribution:
-    """A run's profile of its event without what all its stacks end in.
+    """Give the costs of a run's profile to the callers that tables name.
 
-    Idle threads are left out where threads wait, but for where all of them are idle; the profiler's own work
-    is where there is other.
+    Idle threads are left out of events that count waits, unless all are idle. The profiler's own work is left
+    out if there is other work.
     """
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
@@ -117,7 +117,7 @@ def attribute(facts: RunFacts, profile: Profile) -> Attribution:
 
 
 def attribute_file(profile: Profile) -> Attribution:
-    """The same of a file's profile. Nobody knows what recorded it: any frame may be the program's own.
+    """The same for a file. It is not known what recorded it: any frame may be the program's own.
 
     Its value may be called `time` and be no event; a frame of that name is no function that was counted.
     """
@@ -152,7 +152,7 @@ def _unless_empty(part: Profile, whole: Profile) -> Profile:
 
 
 def _ends(event: str) -> _Ends:
-    """What all stacks of an event end in, but of a function."""
+    """What the stacks of an event end in, except for functions."""
     if event in _HOW:
         return list(_HOW[event]), event != "nativemem"
     if is_tracepoint(event):
@@ -161,5 +161,5 @@ def _ends(event: str) -> _Ends:
 
 
 def _ends_of_run(event: str) -> _Ends:
-    """The same, and of a word that is not a file's name for a value: the function that was counted."""
+    """The same, and the counted function if the event is one."""
     return ([f"{_C}{re.escape(event)}{_END}"], False) if is_function(event) else _ends(event)

@@ -12,7 +12,7 @@ from hprofiler.model.measures import counted, duration, interval_in_words
 
 _SHORT_SHOWN = 3
 _OTHERS_SHOWN = 3
-# A recording that lasted for so much of its time lasted for all of it: clocks and stops are not that exact.
+# A recording of at least this part of the time counts as complete: clocks and stops are not exact.
 _ALL_OF_IT = 0.98
 _IN_MINUTES = 120
 
@@ -121,7 +121,7 @@ def duration_in_words(seconds: float, asked: float) -> str:
 
 
 def part_of_time(seconds: float, asked: float) -> str:
-    """ "24 of 60 s", "3.2 of 10.0 min", "24 s of 10.0 min"; never as if it were all."""
+    """ "24 of 60 s", "3.2 of 10.0 min", "24 s of 10.0 min"; never the whole duration."""
     part, whole = duration(seconds), duration(asked)
     if asked < _IN_MINUTES or part == whole:
         rough = asked < _IN_MINUTES and f"{seconds:.3g}" != f"{asked:.3g}"

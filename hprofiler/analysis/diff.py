@@ -9,22 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
-from hprofiler.analysis.diff_sides import Listener, RunSource, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
+from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
-from hprofiler.model.measures import Column
 
 _EVERYTHING = 2**31 - 1
-# A total that changed by as much as the own cost did, but for so small a part of the whole.
+# Changes of own cost and total that differ by less than this part of the whole are the same.
 _SAME = 1e-9
-# A share is a measure of how much the others grew if it has this many samples, or, where their number is not
-# known, this much of the whole.
+# A method shows how shares changed if it has this many samples or, where their number is unknown, this share.
 _SAMPLES = 20
 _SHARE = 0.005
 # The most that one method weighs.
@@ -39,18 +37,8 @@ FEWEST = 3
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
-class Page(Protocol):
-    """Takes all profiles of a comparison as they are read; `run` is 0 for before, 1 for after."""
-
-    def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None: ...
-
-    def take(
-        self,
-        run: int,
-        profile: Profile,
-        host: HostFacts | None = None,
-        recording: Recording | None = None,
-    ) -> None: ...
+# Takes a profile as it is read: the side (0 is before, 1 after), and of a run its host and recording.
+PageTaker = Callable[[int, Profile, HostFacts | None, Recording | None], None]
 
 
 def compare_paths(
@@ -59,19 +47,16 @@ def compare_paths(
     event: str | None,
     absolute: bool,
     listener: Listener,
-    page: Page | None = None,
+    take: PageTaker | None = None,
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
 
-    A `page` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
+    `take` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
     can be compared; ProfileError where there are no samples.
     """
     sources = (open_side(before), open_side(after))
     chosen = _event(sources, event)
-    if page is not None:
-        facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
-        page.begin(chosen, sources[0].events[chosen], facts)
-    takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
+    takers = [None if take is None else partial(take, run) for run in (0, 1)]
     columns = [one.column(chosen, absolute) for one in sources]
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
@@ -96,7 +81,7 @@ def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
 
 @dataclass(frozen=True)
 class Moved:
-    """A cost before and after: shares of the whole (0 to 1), or amounts; `noise` is what chance may make."""
+    """A cost before and after: shares of the whole (0 to 1), or amounts; `noise` is what chance may cause."""
 
     before: float
     after: float
@@ -119,7 +104,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """What became of a method: of its own cost, and of its total with all it calls."""
+    """How a method changed: its own cost, and its total with all it calls."""
 
     name: str
     own: Moved
@@ -173,7 +158,7 @@ class Changes:
 
     @cached_property
     def unchanged(self) -> UnchangedShares:
-        """How many times its share before a method has that costs what it did."""
+        """By which factor the shares of methods changed whose cost did not."""
         methods = () if self.absolute else self.methods
         shares = [Share(one.name, one.own.before, one.own.after, one.own.noise) for one in methods]
         return UnchangedShares(shares, self.before.spread.samples, self.after.spread.samples)
@@ -236,7 +221,7 @@ def _moved(name: str, which: str, sides: tuple[Spread, Spread], noise: Noise) ->
 
 
 class Share(NamedTuple):
-    """A method's share (0 to 1) before and after; `noise` is what chance makes of the change, if known."""
+    """A method's share (0 to 1) before and after; `noise` is what chance may cause, if known."""
 
     name: str
     before: float
@@ -249,11 +234,10 @@ class Share(NamedTuple):
 
 
 class UnchangedShares:
-    """How much larger or smaller the shares are of what did not change, where something else did.
+    """By which factor the shares of unchanged methods grew or shrank because others changed.
 
-    Shares add up to one: where something costs less, all else has a larger share without costing more.
-    This says how many times its earlier share the usual method has: the median of the measured methods,
-    weighted by their shares.
+    Shares add up to one: if something costs less, all else has a larger share without costing more. The
+    factor is the median of the measured methods, weighted by their shares.
 
     `before` and `after` are numbers of samples, 0 where unknown.
     """
@@ -267,7 +251,9 @@ class UnchangedShares:
         self._weights: dict[str, float] = {one.name: min(one.before, one.after, _MOST) for one in measured}
         self._upto: list[float] = list(accumulate(self._weights.values()))
         self._sums = (sum(one.before for one in measured), sum(one.after for one in measured))
-        self._noise = math.hypot(self._of_the_median(measured), max(map(_pushed_by, shares), default=0.0))
+        # By how much one share's noise makes all others larger or smaller together.
+        pushes = [(one.noise or 0.0) / (1 - one.middle) for one in shares if one.middle < 1]
+        self._noise = math.hypot(self._of_the_median(measured), max(pushes, default=0.0))
 
     @property
     def usual(self) -> float:
@@ -277,10 +263,7 @@ class UnchangedShares:
         return times if sure else 1.0
 
     def _of_the_median(self, measured: Sequence[Share]) -> float:
-        """What each one's own chance makes of the median's logarithm; 0 where unknown.
-
-        A median is as exact as those beside it are close together, which their noise says.
-        """
+        """The noise of the median's logarithm, from the noise of the methods; 0 where unknown."""
         known = [(self._weights[one.name], one.noise / one.middle) for one in measured if one.noise]
         if not known:
             return 0.0
@@ -288,7 +271,7 @@ class UnchangedShares:
         return _OF_A_MEDIAN * spread / sum(weight / noise for weight, noise in known)
 
     def without(self, name: str) -> float:
-        """As all methods but this one have it, chance or not; 1 where too few are measured."""
+        """The factor by all methods but this one; 1 where too few are measured."""
         own, weight = self._shares.get(name, (0.0, 0.0)), self._weights.get(name, 0.0)
         for whole, share in zip(self._sums, own, strict=False):
             if whole - (share if weight else 0.0) < _ENOUGH * (1 - share):
@@ -299,28 +282,21 @@ class UnchangedShares:
         return self._median(left / 2, name, weight)
 
     def _median(self, half: float, name: str, weight: float) -> float:
-        """Where those below have half of the weight, the one that is left out apart."""
+        """The weighted median without the method that is left out."""
         place = bisect_left(self._upto, half)
         if weight and self._times[place] >= self._shares[name][1] / self._shares[name][0]:
             place = bisect_left(self._upto, half + weight)
         return self._times[min(place, len(self._times) - 1)]
 
 
-def _pushed_by(one: Share) -> float:
-    """By how much the shares of all others become larger or smaller together, by this one's noise."""
-    rest = 1 - one.middle
-    return (one.noise or 0.0) / rest if rest > 0 else 0.0
-
-
 def split_by_certainty(
     changes: Changes, grown: Sequence[MethodChange]
 ) -> tuple[list[MethodChange], list[MethodChange]]:
-    """Methods that surely grew, and those for which that cannot be said.
+    """Methods that surely grew, and those for which it is not certain.
 
-    One JVM compiles and inlines otherwise than the next: between two processes of the same program some
-    methods move by more than counting samples explains. It can be said where half or more of what the method
-    costs after is of roles with `FEWEST` processes on both sides. A file does not say of how many processes
-    it is: what grew there is taken at its word.
+    JVMs compile and inline differently: between two processes of one program some methods differ by more than
+    sampling explains. Growth is certain if at least half of the method's cost after is of roles with `FEWEST`
+    processes on both sides. A file does not say how many processes it has, so its growth counts as certain.
     """
     if changes.before.facts is None or changes.after.facts is None:
         return list(grown), []
@@ -342,7 +318,7 @@ def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:
 
 
 def fewest(changes: Changes) -> int:
-    """How many processes the side has that has fewer."""
+    """The number of processes of the smaller side."""
     return min(changes.before.spread.parts, changes.after.spread.parts)
 
 

@@ -22,7 +22,7 @@ from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 
-# Told the side, how many profiles of it were read, and of how many.
+# Called with the side, the number of profiles that were read, and the number of all.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
 Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
-# What is counted in these stands for more than the samples were.
+# Their counts are estimates, not numbers of samples.
 _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
 
 
@@ -148,21 +148,14 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
                 taker(profile, host, recording)
                 profile = profile.without_threads()
             part = profile.select(column[0])
-            side.add(part, _behind(facts.event, recording, profile), _kind(recording))
+            counts = measure_of(facts.event).columns[0][0]
+            samples = profile.total(counts) if facts.event in _TIMES else recording.samples.taken
+            # All processes of a role do the same, whatever is numbered: "executor N".
+            role = f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
+            side.add(part, samples, role)
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
-
-
-def _kind(recording: Recording) -> str:
-    """What is said of all processes of a role, whatever is numbered: "executor N"."""
-    return f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
-
-
-def _behind(event: str, recording: Recording, profile: Profile) -> int:
-    """How many samples stand behind a process's profile."""
-    counts = measure_of(event).columns[0][0]
-    return profile.total(counts) if event in _TIMES else recording.samples.taken
 
 
 class FileSource:
@@ -191,10 +184,8 @@ class FileSource:
         if not in_time or event not in _TIMES:
             return self.events[event]
         column = _column(event, in_time)
-        return column if self._profile_has(column) else None
-
-    def _profile_has(self, column: Column) -> bool:
-        return column in self._profile.values and self._profile.total(column[0]) > 0
+        has = column in self._profile.values and self._profile.total(column[0]) > 0
+        return column if has else None
 
     def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         """The file's value of an event, whose name may be the value's own."""

@@ -13,7 +13,7 @@ from hprofiler.runfolder import HostRecord, RunRecord
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
 """The engines of recordings."""
-# What a thread's own code begins with, where nothing better is known.
+# The roots of the job's stacks if the selector names none.
 ANY_ROOT = ("*.run", "*.main")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 _MOST_LABELS = 20
@@ -46,7 +46,7 @@ class HostFacts:
 
     @property
     def needless(self) -> bool:
-        """Not looked into, and nothing is missing: the ledger has a note, and speaks of no failure."""
+        """It was not searched, but nothing is missing: its outcomes are notes, not failures."""
         statuses = {one.status for one in self.outcomes}
         return not self.processes and not self.idle and statuses == {Status.DEGRADED}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
@@ -63,16 +64,10 @@ def findings(
     subject = Subject(facts, cluster, compared, evidence, problems, attribution)
     found = [answer(subject)]
     for rule in RULES:
-        found += _findings_of(rule, subject)
+        # Data of a hostile host that no rule expects cost a sentence, not the report.
+        with suppress(ArithmeticError, LookupError, RuntimeError, ValueError):
+            found += rule(subject)
     return [_bounded(one) for one in found[:MOST]]
-
-
-def _findings_of(rule: Callable[[Subject], list[Finding]], subject: Subject) -> list[Finding]:
-    """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
-    try:
-        return rule(subject)
-    except (ArithmeticError, LookupError, RuntimeError, ValueError):
-        return []
 
 
 def findings_of_file(attribution: Attribution) -> list[Finding]:
@@ -156,7 +151,7 @@ def about(before: str, name: str, after: str, with_calls: bool = False) -> Findi
 
 
 def shown(name: str) -> str:
-    """The name without its package, and not longer than a sentence bears."""
+    """The name without its package, shortened."""
     short = short_name(name)
     return short if len(short) <= _LONGEST_NAME else f"{short[:_LONGEST_NAME]}…"
 
@@ -205,8 +200,7 @@ def profiler(subject: Subject) -> list[Finding]:
 
 def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
-    every = subject.facts.hosts if subject.facts else ()
-    hosts = [host for host in every if not host.idle and not host.needless]
+    hosts = [host for host in subject.hosts if not host.idle and not host.needless]
     found = sum(host.processes for host in hosts)
     recorded = sum(host.recorded for host in hosts) - len(subject.problems)
     silent = [host for host in hosts if _failed(host)]
@@ -223,16 +217,16 @@ def missing(subject: Subject) -> list[Finding]:
 
 
 def _failed(host: HostFacts) -> bool:
-    """Nobody knows what is there."""
+    """It is not known which processes it has."""
     return not host.processes and any(
         one.status is Status.FAILED and one.pid is None for one in host.outcomes
     )
 
 
 def _missing(host: HostFacts) -> list[Outcome]:
-    """What failed there, and what is said of processes that are not recorded, were it a note.
+    """Failures, and notes on processes that were not recorded.
 
-    Where processes are lost with their host they say why, and the host has nothing to add.
+    If processes were lost with their host, their outcomes have the reason, and the host's own is left out.
     """
     recorded = {one.pid for one in host.recordings}
     lost = any(one.lost for one in host.outcomes)
@@ -245,7 +239,7 @@ def _missing(host: HostFacts) -> list[Outcome]:
 
 
 def _because(subject: Subject) -> str:
-    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _missing(host)]
+    outcomes = [one for host in subject.hosts for one in _missing(host)]
     reasons = [one for one in (*outcomes, *subject.problems) if one.reason]
     if not reasons:
         return ""
@@ -299,13 +293,9 @@ def _work_of(subject: Subject, odd: Unlike) -> str:
 
 def broken(subject: Subject) -> list[Finding]:
     """Stacks of JVMs that perf could not follow."""
-    recordings = {
-        (host.name, one.pid): one
-        for host in (subject.facts.hosts if subject.facts else ())
-        for one in host.recordings
-    }
+    recordings = {(host.name, one.pid): one for host in subject.hosts for one in host.recordings}
     lost, off = 0.0, 0
-    for host in subject.facts.hosts if subject.facts else ():
+    for host in subject.hosts:
         for outcome in host.outcomes:
             recording = recordings.get((host.name, outcome.pid or -1))
             share = _broken_share(outcome, subject.event)
@@ -327,13 +317,14 @@ def _broken_share(outcome: Outcome, event: str) -> float:
     return 0.0
 
 
-def garbage(subject: Subject) -> list[Finding]:
-    return _own_work(subject, "gc", _GARBAGE, "garbage collection takes {share} of CPU time.")
-
-
-def compilers(subject: Subject) -> list[Finding]:
-    text = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
-    return _own_work(subject, "jit", _COMPILERS, text)
+def jvms_own_work(subject: Subject) -> list[Finding]:
+    """Garbage collection and the JIT compilers."""
+    garbage = "garbage collection takes {share} of CPU time."
+    compilers = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
+    return [
+        *_own_work(subject, "gc", _GARBAGE, garbage),
+        *_own_work(subject, "jit", _COMPILERS, compilers),
+    ]
 
 
 def kernel(subject: Subject) -> list[Finding]:
@@ -365,7 +356,7 @@ def idle_threads(subject: Subject) -> list[Finding]:
     every, busy, left = subject.cluster, subject.attribution.profile, subject.attribution.idle
     if not left:
         return []
-    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    recordings = [one for host in subject.hosts for one in host.recordings]
     units = [unit for _, unit in every.values]
     threads = ""
     if "nanoseconds" in units and (seconds := _seconds(recordings)[0]):
@@ -378,7 +369,7 @@ def idle_threads(subject: Subject) -> list[Finding]:
 
 def idle(subject: Subject) -> list[Finding]:
     """Processes that hardly use the CPU."""
-    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    recordings = [one for host in subject.hosts for one in host.recordings]
     seconds, cpu = _seconds(recordings)
     if subject.event != "cpu" or not seconds or not cpu:
         return []
@@ -401,8 +392,7 @@ RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
     profiler,
     unlike,
     broken,
-    garbage,
-    compilers,
+    jvms_own_work,
     who_does_it,
     families,
     kernel,

@@ -1,4 +1,4 @@
-"""How much a method's cost varies from process to process, and what chance makes of a difference.
+"""How much a method's cost varies from process to process, and which changes chance explains.
 
 docs/diff.md explains the sums. Nothing is kept of a process but its part in sums, a few numbers a method.
 Processes of unlike roles (a driver, executors) are compared within their own kind only.
@@ -22,7 +22,7 @@ _POOLED = 10
 
 @dataclass
 class Sums:
-    """Over the parts of a side: what a method costs, that squared, times its part's whole, times a sample."""
+    """Sums over processes: a method's cost, its square, and its product with the total and with a sample."""
 
     cost: int = 0
     squared: int = 0
@@ -66,7 +66,7 @@ class Kind:
         return self._sums[which].get(name)
 
     def by_chance(self, sums: Sums) -> float:
-        """The variance of a method's cost that taking samples makes."""
+        """The variance of a method's cost that is due to sampling."""
         return sums.sampled * (1 - sums.cost / self._whole.cost)
 
     def between(self, sums: Sums) -> float:
@@ -78,7 +78,7 @@ class Kind:
         return max(apart, 0.0) * self.parts / (self.parts - 1)
 
     def ratios(self) -> Iterable[float]:
-        """How many times chance's the costs vary of each method that has enough samples."""
+        """Variance between processes / variance by sampling, for each method with enough samples."""
         least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
         for sums in self._sums["own"].values():
             chance = self.by_chance(sums)
@@ -134,7 +134,7 @@ class Spread:
         return sum(sums.cost for _, sums in self._all(which, name))
 
     def by_chance(self, which: str, name: str, absolute: bool) -> float:
-        """The variance that taking samples makes, of a method's share or of its cost."""
+        """The variance of a method's share, or cost, that is due to sampling."""
         sampled = sum(sums.sampled for _, sums in self._all(which, name))
         if absolute or not sampled:
             return sampled
@@ -143,7 +143,7 @@ class Spread:
         return max(sampled * (1 - share), self.per_sample**2) / self.total**2
 
     def times(self, which: str, name: str) -> float | None:
-        """How many times what chance makes a method varies; None where nothing shows it."""
+        """Variance between processes / variance by sampling of a method; None where unknown."""
         several = [(kind, sums) for kind, sums in self._all(which, name) if kind.parts > 1]
         chance = sum(kind.by_chance(sums) for kind, sums in several)
         return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
@@ -154,7 +154,7 @@ class Spread:
 
 
 class Noise:
-    """What chance makes of a method's change, at most, from one side to the other."""
+    """The largest change of a method that chance explains."""
 
     def __init__(self, before: Spread, after: Spread, absolute: bool) -> None:
         self._sides = (before, after)
@@ -183,16 +183,13 @@ class Noise:
         """
         if not self.known:
             return None
-        times = self._times_of(name)
+        if name not in self._times_by_name:
+            self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
+        times = self._times_by_name[name]
         chance = (
             self._spread(part) / self._certainty(side) for part, side in zip(parts, self._sides, strict=False)
         )
         return self._limit * math.sqrt(max(_scaled(chance, times), _scaled(self._evenly(parts), times)))
-
-    def _times_of(self, name: str) -> list[float]:
-        if name not in self._times_by_name:
-            self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
-        return self._times_by_name[name]
 
     def _evenly(self, parts: Sequence[float]) -> list[float]:
         """Each side's variance if both have the same part, the mean of both.
@@ -204,7 +201,7 @@ class Noise:
         return [spread / weight for weight in weights]
 
     def _spread(self, part: float) -> float:
-        """The variance that one sample makes of a part."""
+        """The variance of a part that one sample causes."""
         return part if self.absolute else part * max(0.0, 1 - part)
 
     def _whole(self, side: Spread) -> int:
@@ -215,7 +212,7 @@ class Noise:
         return self._whole(side) / side.per_sample
 
     def _times(self, side: Spread, which: str, name: str) -> float:
-        """How much it varies by its own processes and by all methods; at least as chance."""
+        """The same ratio of a method, combined with that of all methods; at least 1."""
         own = side.times(which, name)
         if own is None:
             return self._pooled
@@ -227,12 +224,12 @@ def _scaled(values: Iterable[float], factors: Iterable[float]) -> float:
 
 
 def _pooled(kinds: Iterable[Kind]) -> float:
-    """How many times what chance makes most methods vary, each by its degrees of freedom; at least once."""
+    """The mean ratio of all methods, weighted by degrees of freedom; at least 1."""
     ratios = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.ratios()]
     weight = sum(freedom for _, freedom in ratios)
     return max(1.0, sum(times * freedom for times, freedom in ratios) / weight) if weight else 1.0
 
 
 def _limit(freedom: int) -> float:
-    """So many deviations where the deviation is itself measured, as in Student's distribution."""
+    """The number of standard deviations if the deviation is an estimate, as in Student's distribution."""
     return math.sqrt(freedom * math.expm1(SIGMAS**2 / freedom))

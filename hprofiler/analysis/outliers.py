@@ -63,7 +63,7 @@ class Comparison:
         self._processes = _Ranking()
 
     def add_process(self, host: HostFacts, recording: Recording, profile: Profile, whole: int) -> int:
-        """A process's profile, of whose value `whole` this is left; gives the samples that are behind it."""
+        """Add a process, whose total was `whole` before trimming; returns its number of samples."""
         samples = self._samples(recording, profile, whole)
         self._processes.add(profile, self._value, samples, host, recording)
         return samples
@@ -107,19 +107,16 @@ class _Ranking:
 
     def ranked(self) -> tuple[Unlike, ...]:
         found = zip(self._rows, self._outliers.distances(), strict=False)
-        rows = [_unlike(row, distance) for row, distance in found if distance is not None]
+        rows = [
+            Unlike(host.name, samples, distance, one.pid if one else None, one.label if one else "")
+            for (host, one, samples), distance in found
+            if distance is not None
+        ]
         return tuple(sorted(rows, key=_rank))
 
 
-def _unlike(row: tuple[HostFacts, Recording | None, int], distance: Distance) -> Unlike:
-    host, recording, samples = row
-    if recording is None:
-        return Unlike(host.name, samples, distance)
-    return Unlike(host.name, samples, distance, recording.pid, recording.label)
-
-
 def _rank(one: Unlike) -> tuple[bool, float]:
-    """A divergence says little without the one that chance makes: with few samples both are large."""
+    """Divergence relative to what chance explains: with few samples both are large."""
     distance = one.distance
     return not one.outlier, -distance.divergence / distance.noise if distance.noise else 0.0
 

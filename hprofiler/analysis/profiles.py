@@ -17,7 +17,7 @@ from hprofiler.runfolder import RunFolder
 
 @dataclass(frozen=True)
 class Names:
-    """What becomes of names: `raw` keeps apart what every JVM numbers anew; `threads` keeps thread groups."""
+    """How names are shown: `raw` does not merge generated names; `threads` keeps thread groups."""
 
     raw: bool = False
     threads: bool = False

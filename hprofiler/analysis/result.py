@@ -53,7 +53,7 @@ class HostAnalysis:
 
     @property
     def forgot(self) -> float:
-        """No method that is not remembered has more than this part; 0 where all are remembered."""
+        """No method beyond the remembered ones has a larger share; 0 if all are remembered."""
         least = min(self.hottest.values()) if len(self.hottest) >= _REMEMBERED else 0
         return least / self.attributed
 
@@ -174,17 +174,16 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     """Everything that a report says of a run. Events with samples are read first."""
     by_name = {
         event: analyze_event(folder, facts.of(event), names, sink)
-        for event in sorted(facts.events, key=lambda event: not _has_samples(facts.of(event)))
+        for event in sorted(
+            facts.events,
+            key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
+        )
     }
     events = tuple(by_name[event] for event in facts.events)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
     return AnalysisResult(facts, coverage(facts, lost), events)
-
-
-def _has_samples(facts: RunFacts) -> bool:
-    return any(any(one.totals.values()) for one in facts.recordings)
 
 
 def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:

@@ -1,4 +1,4 @@
-"""What a rule of findings is given, and what it gives."""
+"""Input and output of the rules for findings."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hprofiler.model import Outcome, Recording
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 
-# How many standard deviations are no chance.
+# Standard deviations beyond which a difference is not chance.
 SIGMAS = 4.5
-# Of a method's share, before what it is spent on is worth saying; and of the whole.
+# Least part of a method, and of the whole, for which a finding says what it is spent on.
 _OF_WHICH = 0.25
 _POINTS = 0.03
 _OWNERS = 3
 # Events of which a method's cost is its own doing, and those of waits.
 _DOING = ("cpu", "alloc", "live")
 _WAITS = ("wall", "offcpu", "lock")
-# Frames that are looked at: thinner ones count as what is above them.
+# Most frames to look at; smaller ones count as their callers.
 _MOST_NODES = 50_000
 
 
@@ -189,6 +189,10 @@ class Subject:
         return self.facts.event if self.facts else self.cluster.values[0][0]
 
     @property
+    def hosts(self) -> Sequence[HostFacts]:
+        return self.facts.hosts if self.facts else ()
+
+    @property
     def measure(self) -> Measure:
         return measure_of(self.event)
 
@@ -225,12 +229,12 @@ class Subject:
             if method is not None and cost >= self.hottest.self_value:
                 costs = self.walk.below(name)
                 family = max(costs, key=lambda one: costs[one], default=None)
-                if family is not None and self._matters(costs[family], method.total_value):
-                    return Owner(method, family, costs[family])
+                if family is None:
+                    continue
+                cost = costs[family]
+                if cost >= _OF_WHICH * method.total_value and self.surely(cost / self.total) >= _POINTS:
+                    return Owner(method, family, cost)
         return None
-
-    def _matters(self, cost: int, of: int) -> bool:
-        return cost >= _OF_WHICH * of and self.surely(cost / self.total) >= _POINTS
 
     @property
     def total(self) -> int:

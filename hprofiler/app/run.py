@@ -116,7 +116,8 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
             )
         )
         new_processes = _ask_for_new_processes(request.located, results[0].host.name)
-        results += tuple(_not_visited(line) for line in request.located.absent)
+        # Parts of the target that cannot be visited count as hosts.
+        results += tuple(HostResult(Host(one.host, ""), None, (), (one,)) for one in request.located.absent)
         record = _record(request, results, started, stop.level > 0)
         try:
             folder.write(record)
@@ -172,11 +173,6 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
     except RuntimeError as error:
         answers.put(unknown(str(error)))
     return wait
-
-
-def _not_visited(line: Outcome) -> HostResult:
-    """Parts of the target that cannot be visited count as hosts."""
-    return HostResult(Host(line.host, ""), None, (), (line,))
 
 
 def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tuple[HostResult, ...]:

@@ -34,23 +34,6 @@ def within(seconds: float | None, work: Callable[[], R]) -> R:
         raise TooLate from None
 
 
-def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
-    """Results of `work` for each item, in order, or the first exception. A slow item holds up no other."""
-    free = threading.Semaphore(at_once)
-
-    def freed(item: T) -> R:
-        try:
-            return work(item)
-        finally:
-            free.release()
-
-    answers: list[SimpleQueue[_Result[R]]] = []
-    for item in items:
-        free.acquire()
-        answers.append(_begin(partial(freed, item)))
-    return [_given(answer.get()) for answer in answers]
-
-
 def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
     """Results of `work` for each item, in order; at most `at_once` are running or not yet taken."""
     waiting: deque[SimpleQueue[_Result[R]]] = deque()

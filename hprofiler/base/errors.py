@@ -50,7 +50,8 @@ class HostError(HprofilerError):
 
     def at(self, stage: str) -> HostError:
         """The same, at another stage."""
-        return type(self)(stage, self.reason, self.remedy, self.code)
+        code = "" if self.code == f"{self.stage}-failed" else self.code
+        return type(self)(stage, self.reason, self.remedy, code)
 
 
 class ConnectionLost(HostError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def printable(text: str) -> str:
     """`text` on one line, without control characters.
@@ -18,3 +20,10 @@ def _shown(letter: str) -> str:
     if letter.isprintable():
         return letter
     return " " if letter.isspace() else "\ufffd"
+
+
+def some(names: Sequence[str], most: int, what: str = "") -> str:
+    """ "a, b and 3 more"; `what` is what they are, as in "3 more hosts"."""
+    more = len(names) - most
+    shown = ", ".join(names[:most])
+    return f"{shown} and {more} more{what and f' {what}'}" if more > 0 else shown

@@ -1,15 +1,14 @@
 """Visits to all hosts at once: record, look, check, clean up. One bad host never loses the others."""
 
 from hprofiler.collect.audit import Audit
-from hprofiler.collect.checking import HostChecked, check_only, kinds
+from hprofiler.collect.checking import HostChecked, HostFound, check_only, find_only, kinds
 from hprofiler.collect.cleaning import HostLeft, sweep
 from hprofiler.collect.fetching import ProfileSink
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.limits import AGENT_CPU, USUAL, Care
-from hprofiler.collect.looking import HostFound, find_only
-from hprofiler.collect.reach import HostProgress, Listener, Reach
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 
 __all__ = [
     "AGENT_CPU",

@@ -10,15 +10,14 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from hprofiler.agent import Action, Witness
-from hprofiler.base.errors import HostError, UsageError
+from hprofiler.agent import Action
+from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import hide_values
-from hprofiler.transport import Transport
 
 _LONGEST = 4096
 _MOST_OF_AGENTS = 100_000
@@ -108,29 +107,20 @@ class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # a generic si
 
 
 class VisitAudit:
-    """The audit of one host's visit; without an `audit` it does nothing."""
+    """The audit of one host's visit. It is its agents' `Witness`."""
 
-    def __init__(self, audit: Audit | None, host: str) -> None:
+    def __init__(self, audit: Audit, host: str) -> None:
         self._audit = audit
         self._host = host
         self._lines = 0
 
-    def transport(self, transport: Transport) -> Transport:
-        """The same, whose connections and commands are written."""
-        return cast(Transport, _Audited(transport, self._audit)) if self._audit else transport
-
     def note(self, what: str, detail: str) -> None:
-        if self._audit:
-            self._audit.note(self._host, what, detail)
+        self._audit.note(self._host, what, detail)
 
-    def witness(self) -> Witness | None:
-        return Witness(self._asks, self._did) if self._audit else None
-
-    def _asks(self, request: Mapping[str, Any]) -> None:
+    def asks(self, request: Mapping[str, Any]) -> None:
         self.note("request", describe(request))
 
-    def _did(self, action: Action) -> None:
-        assert self._audit
+    def did(self, action: Action) -> None:
         self._lines += 1
         if self._lines < _MOST_OF_AGENTS:
             done = _iso(datetime.fromtimestamp(action.time, timezone.utc))
@@ -159,59 +149,17 @@ def _open(path: Path) -> int:
     return descriptor
 
 
-class _Audited:
-    """A transport that writes what it is asked to do."""
-
-    def __init__(self, transport: Transport, audit: Audit) -> None:
-        self._transport = transport
-        self._audit = audit
-        if hasattr(transport, "told"):
-            transport.told = self._note
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def connect(self) -> None:
-        try:
-            destination = self._transport.destination()
-        except HostError:  # the options name no usable way: write what was asked for
-            self._note("connect", self._transport.host.address)
-            raise
-        self._note("connect", destination)
-        self._transport.connect()
-
-    def open(self, command: str) -> Any:
-        self._note("command", command)
-        return self._transport.open(command)
-
-    def run(self, command: str, stdin: bytes, timeout: float) -> Any:
-        self._note("command", command)
-        return self._transport.run(command, stdin, timeout)
-
-    def last(self, command: str) -> None:
-        self._note("command", command)
-        self._transport.last(command)
-
-    def _note(self, what: str, detail: str) -> None:
-        self._audit.note(self._transport.host.name, what, detail)
-
-
 def describe(request: Mapping[str, Any]) -> str:
     """A request to an agent without its bulk: which files, which processes, what to record."""
     words = [str(request["type"])]
     for name in ("name", "sha256", "size", "kept", "dry", "agent_cpu", "selector", "containers"):
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
-    if "sampling" in request:
-        words += _describe_sampling(request["sampling"])
+    for name, value in request.get("sampling", {}).items():
+        if name == "events":
+            words.append(f"events={','.join(value)}")
+        elif value is not None:  # otherwise it is left to the agent
+            words.append(f"{name}={json.dumps(value)}")
     if "processes" in request:
         words.append(f"pids={','.join(str(process['pid']) for process in request['processes'])}")
     return " ".join(words)
-
-
-def _describe_sampling(sampling: Mapping[str, Any]) -> Iterator[str]:
-    """What is left to the agent is not written."""
-    yield f"events={','.join(sampling['events'])}"
-    for name, value in sampling.items():
-        if name != "events" and value is not None:
-            yield f"{name}={json.dumps(value)}"

@@ -1,5 +1,4 @@
-"""Visits that check whether a run would succeed (`doctor`). Agents decide as in a run, and touch no
-process."""
+"""Visits that record nothing: what would be profiled (`ps`), and whether a run would succeed (`doctor`)."""
 
 from __future__ import annotations
 
@@ -8,16 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
+from hprofiler.agent import AgentSession, Checked, CheckedProcess, Finding, Found, Ignored
 from hprofiler.base.errors import HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
-from hprofiler.collect.reach import Listener, Reach, silent
-from hprofiler.collect.same_machine import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
-from hprofiler.collect.visit_group import VisitGroup
+from hprofiler.collect.visit_group import Listener, Reach, VisitGroup, silent
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
 
@@ -26,22 +23,42 @@ SKEW = 1.0
 
 
 @dataclass(frozen=True)
-class HostChecked:
+class HostFound:
+    """Matches of a selector on one host."""
+
+    host: Host
+    processes: tuple[Process, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostChecked(HostFound):
     """The check of one host; `outcomes` are those of the host itself.
 
     `processes` and `verdicts` go together. A `needless` host was not named and has no shell, so nothing is
     missing without it. `clock` is how many seconds the host's clock is ahead, at least.
     """
 
-    host: Host
     facts: HostFacts | None = None
-    processes: tuple[Process, ...] = ()
     verdicts: tuple[CheckedProcess, ...] = ()
     findings: tuple[Finding, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
     clock: float = 0.0
     needless: bool = False
+
+
+def find_only(
+    hosts: Sequence[Host],
+    selector: Selector,
+    reach: Reach,
+    listener: Listener = silent,
+    stop: Stop | None = None,
+) -> list[HostFound]:
+    """List the matches; one result per host, in order."""
+    group = VisitGroup(reach, listener, stop)
+    visits = [_FindingVisit(host, group, selector) for host in hosts]
+    group.run(visits)
+    return [visit.found() for visit in visits]
 
 
 def check_only(
@@ -53,11 +70,11 @@ def check_only(
     stop: Stop | None = None,
     care: Care = USUAL,
 ) -> list[HostChecked]:
-    """Check every host; one result per host, in order."""
+    """Check every host as in a run, and touch no process; one result per host, in order."""
     group = VisitGroup(reach, listener, stop)
     visits = [_CheckingVisit(host, group, selector, sampling, care) for host in hosts]
     group.run(visits)
-    return [visit.result() for visit in visits]
+    return [visit.checked() for visit in visits]
 
 
 def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
@@ -71,78 +88,72 @@ def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
     return found
 
 
-class _CheckingVisit(Visit):
+class _FindingVisit(Visit):
+    _found = Found(0, (), ())
+
+    def work(self) -> None:
+        session = self.open_session()
+        found = self.find(session)
+        self._look(session, found)
+        self._found = found
+        self.finish(session)
+        self.report("done" if found.processes else "idle")
+
+    def _look(self, session: AgentSession, found: Found) -> None:
+        """More to learn about the processes."""
+
+    def found(self) -> HostFound:
+        found = self._found
+        outcomes = (*self.left_to_others(), *self.outcomes)
+        return HostFound(self.host, found.processes, found.ignored, outcomes)
+
+
+class _CheckingVisit(_FindingVisit):
     def __init__(
         self, host: Host, group: VisitGroup, selector: Selector, sampling: Sampling, care: Care
     ) -> None:
         super().__init__(host, group, selector)
-        self._selector = selector
         self._sampling = sampling
         self._care = care
-        self._found = Found(0, (), ())
         self._checked: Checked | None = None
         self._clock_ahead = 0.0
 
-    def work(self) -> None:
-        session = self.open_session()
-        found = self.find(session, self._selector)
+    def _look(self, session: AgentSession, found: Found) -> None:
         meant, too_many = first_processes(found.processes)
         needed: list[libraries.Library] = []
         if found.processes:
             needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         self.enter("prepare", self.reach.timeout)
         asked = time.time()
-        checked = session.check(
-            self._sampling,
-            libraries.hashes(needed),
-            libraries.versions(needed),
-            meant,
-            self._care.agent_cpu,
-        )
+        checked = session.check(libraries.plan(self._sampling, needed, self._care.agent_cpu), meant)
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        processes = (*map(_cautioned, checked.processes), *map(_unchecked, too_many))
-        self._found, self._checked = found, checked.replace(processes=processes)
-        if found.processes and not self._care.busy:
-            self._checked = self._unless_busy(self._checked)
-        self.finish(session)
-        self.report("done" if found.processes else "idle")
-
-    def _unless_busy(self, checked: Checked) -> Checked:
-        """A run skips a busy host, but it is checked anyway."""
-        try:
-            if self.facts:
+        too_many_checked = (
+            CheckedProcess(one.pid, one.status, one.stage, one.reason, one.remedy, code=one.code)
+            for one in too_many
+        )
+        processes = (*map(_cautioned, checked.processes), *too_many_checked)
+        if found.processes and not self._care.busy and self.facts:
+            try:
                 refuse_busy(self.facts)
-        except HostError as why:
-            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
-            return checked.replace(processes=tuple(_failed(one, why) for one in checked.processes))
-        return checked
+            except HostError as why:  # a run skips a busy host, but it is checked anyway
+                self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
+                processes = tuple(_failed(one, why) for one in processes)
+        self._checked = checked.replace(processes=processes)
 
-    def result(self) -> HostChecked:
-        found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
+    def checked(self) -> HostChecked:
+        checked = self._checked
+        notes = (Finding("info", "host", line.reason, line.remedy) for line in self.left_to_others())
         return HostChecked(
             host=self.host,
-            facts=self.facts,
-            processes=found,
-            verdicts=verdicts,
-            findings=(
-                *(self._checked.findings if self._checked else ()),
-                *_of_clock(self._clock_ahead),
-                *(
-                    Finding("info", "host", line.reason, line.remedy)
-                    for line in left_to_others(self.host.name, self.left)
-                ),
-            ),
+            processes=self._found.processes,
             ignored=self._found.ignored,
             outcomes=tuple(self.outcomes),
+            facts=self.facts,
+            verdicts=checked.processes if checked else (),
+            findings=(*(checked.findings if checked else ()), *_of_clock(self._clock_ahead), *notes),
             clock=self._clock_ahead,
             needless=self.needless,
         )
-
-
-def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:
-    return CheckedProcess(
-        outcome.pid, outcome.status, outcome.stage, outcome.reason, outcome.remedy, code=outcome.code
-    )
 
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.agent import Leftover, Leftovers
-from hprofiler.collect.reach import Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
-from hprofiler.collect.visit_group import VisitGroup
+from hprofiler.collect.visit_group import Listener, Reach, VisitGroup, silent
 from hprofiler.model import Host, Outcome, Status
 
 CLEANING_SECONDS = 90.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hprofiler.base.text import some
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
 _EMPTY_TOLD = 20
@@ -84,9 +85,7 @@ class Contained:
         """ "; executor 3 is missing", or "" if no name is known."""
         if not names or tuple(names) == tuple(map(self._pod, self._host.containers))[:1]:
             return ""
-        more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
-        are = "is" if len(names) == 1 else "are"
-        return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"
+        return f"; {some(names, _UNSEEN_TOLD)} {'is' if len(names) == 1 else 'are'} missing"
 
     def _pod(self, container: str) -> str:
         """The pod of a container, or the container itself."""

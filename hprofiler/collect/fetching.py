@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
+from hprofiler.collect.visit import Visit
 from hprofiler.model import Host, Process, Recording
 
 SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
@@ -45,29 +46,18 @@ class ProfileSink(Protocol):
 
 
 class Fetching:
-    """Results of one host. `limit` sets the seconds for the next part, `timeout` is that of a step.
+    """The results of one host's visit. Work on this machine has no time limit: a slow coordinator must not
+    fail hosts."""
 
-    `without_limits` is a block for work on this machine, so that a slow coordinator does not fail hosts.
-    """
-
-    def __init__(
-        self,
-        host: Host,
-        sink: ProfileSink,
-        timeout: float,
-        limit: Callable[[float | None], None],
-        without_limits: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._host = host
+    def __init__(self, visit: Visit, sink: ProfileSink) -> None:
+        self._visit = visit
+        self._host = visit.host
         self._sink = sink
-        self._timeout = timeout
-        self._limit = limit
-        self._without_limits = without_limits
         self._kept = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
         """Seconds for the next part of a payload of which `size` bytes are missing."""
-        return self._timeout + min(size, PART) / SLOWEST
+        return self._visit.reach.timeout + min(size, PART) / SLOWEST
 
     def fetch(self, session: AgentSession, header: Header, ledger: Ledger) -> None:
         """Receive what the header announced. What cannot be kept becomes an outcome."""
@@ -88,9 +78,9 @@ class Fetching:
             came += len(piece)
             if came >= due:
                 due = came + PART
-                self._limit(self.time_for(size - came))
+                self._visit.limit(self.time_for(size - came))
             yield piece
-        own_work.enter_context(self._without_limits())
+        own_work.enter_context(self._visit.without_limits())
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)

@@ -66,10 +66,11 @@ class Ledger:
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the cause
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
             gone = outcome.ended is Ended.PROCESS and status is not Status.OK
+            cut = outcome.ended is Ended.CUT and status is Status.DEGRADED
             self._outcomes[pid] = replace(
                 line,
                 gone=gone,
-                seconds=_seconds_of_cut(outcome),
+                seconds=outcome.seconds if cut else None,
                 code=outcome.code,
                 parameters=outcome.parameters,
                 notes=outcome.notes,
@@ -118,11 +119,6 @@ class Ledger:
         self, process: Process, status: Status, stage: str, reason: str, remedy: str = "", code: str = ""
     ) -> Outcome:
         return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label, code=code)
-
-
-def _seconds_of_cut(outcome: ProcessOutcome) -> float | None:
-    cut = outcome.ended is Ended.CUT and outcome.status is Status.DEGRADED
-    return outcome.seconds if cut else None
 
 
 def first_failure(outcomes: Sequence[Outcome]) -> Outcome | None:

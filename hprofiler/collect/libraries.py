@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hprofiler.agent import AgentBinaries, Blob
+from hprofiler.agent import AgentBinaries, Blob, Plan
 from hprofiler.base.errors import HostError
+from hprofiler.model import Sampling
 
 # Libraries of the engines: protocol name -> file name and engines.
 _LIBRARIES = {
@@ -47,17 +48,11 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
     return found
 
 
-def hashes(libraries: list[Library]) -> dict[str, str]:
-    """Their SHA-256 by name."""
-    return {library.name: library.blob.sha256 for library in libraries}
-
-
-def versions(libraries: list[Library]) -> Mapping[str, str]:
-    """async-profiler's release, from the library, if it says so."""
-    releases = {
-        library.name: _release(library.blob.path) for library in libraries if library.name == "async-profiler"
-    }
-    return {name: release for name, release in releases.items() if release}
+def plan(sampling: Sampling, libraries: Sequence[Library], agent_cpu: float) -> Plan:
+    """What to record with these libraries; async-profiler's release is read from its library."""
+    hashes = {library.name: library.blob.sha256 for library in libraries}
+    releases = {one.name: _release(one.blob.path) for one in libraries if one.name == "async-profiler"}
+    return Plan(sampling, hashes, {name: release for name, release in releases.items() if release}, agent_cpu)
 
 
 @functools.lru_cache(maxsize=8)

@@ -74,7 +74,8 @@ class Reconnect:
             return one if self._group.stop.level else max(one, min(over, two))
 
         self._visit.report("lost", why.reason, end() - lost)
-        self._visit.audit.note("lost", why.reason)
+        if self._visit.audit:
+            self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
             try:
@@ -118,7 +119,7 @@ class Reconnect:
                 self._visit.note_left(other.bye())
             reason = f"{why.reason}; the agent ended, and what was not fetched before is lost"
             remedies = (why.remedy, "run `hprofiler cleanup`, then record again")
-            raise HostError(why.stage, reason, "; ".join(filter(None, remedies)))
+            raise HostError(why.stage, reason, "; ".join(filter(None, remedies)), why.code)
 
     def _given_up(self, why: HostError, waited: float, last: HostError) -> HostError:
         reason = f"{why.reason}, and could not be restored within {waited:.0f} s: {last.reason}"

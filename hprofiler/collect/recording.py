@@ -11,26 +11,25 @@ from hprofiler.agent import (
     CANARY_SECONDS,
     AgentSession,
     Done,
+    Ended,
     Interrupted,
+    Plan,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.base.errors import HostError
-from hprofiler.collect import canaries, libraries
-from hprofiler.collect.canaries import Canaries, Cleared
+from hprofiler.collect import libraries
+from hprofiler.collect.canaries import NO_CANARY, Canaries, Kind, kind_of
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
 from hprofiler.collect.ledger import Ledger, doubts, first_failure
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
-from hprofiler.collect.reach import HostProgress, Listener, Reach, silent
 from hprofiler.collect.reconnect import Reconnect
-from hprofiler.collect.same_machine import left_to_others
-from hprofiler.collect.start_gate import StartGate
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
-from hprofiler.collect.visit_group import VisitGroup
-from hprofiler.model import Host, HostFacts, HostResult, Process, Sampling, Selector, Status
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
+from hprofiler.model import Host, HostResult, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
@@ -83,9 +82,8 @@ class _RecordingVisit(Visit):
         flock: Canaries | None,
     ) -> None:
         super().__init__(host, group, selector)
-        self._selector = selector
         self._sampling = sampling
-        self._fetching = Fetching(host, sink, group.reach.timeout, self.limit, self.without_limits)
+        self._fetching = Fetching(self, sink)
         self._gate = gate
         self._care = care
         self._canaries = flock
@@ -112,25 +110,28 @@ class _RecordingVisit(Visit):
         """A prepared session; None if there is nothing to record."""
         session = self.open_session()
         self._note_cpu_without_effect()
-        found = self.find(session, self._selector)
+        found = self.find(session)
         self.outcomes += doubts(self.host.name, found)
         if not found.processes:
             self._end(session)
             self.report("idle", idle_reason(found, self.host))
             return None
         self._ledger.found(found.processes)
-        if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
+        try:
+            if self.facts and not self._care.busy:
+                refuse_busy(self.facts)
+        except HostError as why:
+            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
+            self._end(session)
+            self.report("failed", why.reason)
             return None
         meant, too_many = first_processes(found.processes)
         for outcome in too_many:
             self._note(outcome)
-        needed = self._put_libraries(session)
-        hashes, versions = libraries.hashes(needed), libraries.versions(needed)
-        cleared = self._cleared(session, hashes, versions, meant)
-        processes, engines = cleared.processes, cleared.engines
+        plan = libraries.plan(self._sampling, self._put_libraries(session), self._care.agent_cpu)
+        processes, engines = self._cleared(session, plan, meant)
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
-        cores = self._care.agent_cpu
-        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores, engines)
+        ready, outcomes = session.prepare(plan, processes, engines)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -146,17 +147,6 @@ class _RecordingVisit(Visit):
             reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
             self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
 
-    def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
-        """Whether the host is busy; then the session ends regularly."""
-        try:
-            refuse_busy(facts)
-        except HostError as why:
-            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
-            self._end(session)
-            self.report("failed", why.reason)
-            return True
-        return False
-
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send the libraries that the host lacks; returns all."""
         needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
@@ -167,38 +157,63 @@ class _RecordingVisit(Visit):
         return needed
 
     def _cleared(
-        self,
-        session: AgentSession,
-        hashes: Mapping[str, str],
-        versions: Mapping[str, str],
-        processes: Sequence[Process],
-    ) -> Cleared:
-        """Processes that may be recorded, after their canaries."""
+        self, session: AgentSession, plan: Plan, processes: Sequence[Process]
+    ) -> tuple[Sequence[Process], Mapping[int, str]]:
+        """Processes that may be recorded after their canaries, and their engines by pid."""
         if self._canaries is None:
-            return Cleared(list(processes))
+            return processes, {}
         self.enter("prepare", self.reach.timeout)
-        cores = self._care.agent_cpu
-        checked = session.check(self._sampling, hashes, versions, processes, cores).processes
+        checked = session.check(plan, processes).processes
         self.limit(None)  # each following step has its own time limit
+        cleared: list[Process] = []
+        engines: dict[int, str] = {}
+        for process, one in zip(processes, checked, strict=True):
+            kind = kind_of(session.arch, process, one.engine)
+            refusal: ProcessOutcome | None = None
+            if kind and one.status is Status.FAILED:
+                refusal = one
+            elif kind:
+                engines[process.pid] = kind.engine
+                refusal = self._refused_by_canary(self._canaries, session, plan, process, kind)
+            if refusal:
+                self._note(refusal)
+            else:
+                cleared.append(process)
+        return cleared, engines
 
-        def record(process: Process, engine: str) -> ProcessOutcome:
+    def _refused_by_canary(
+        self, canaries: Canaries, session: AgentSession, plan: Plan, process: Process, kind: Kind
+    ) -> ProcessOutcome | None:
+        """Wait for the canary of the process's kind, or record the process as the canary."""
+        own: ProcessOutcome | None = None
+        who = f"process {process.pid} of {self.host.name}"
+
+        def record() -> str | None:
+            nonlocal own
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.record_briefly(self._sampling, hashes, versions, process, cores, engine)
+            own, left = session.record_briefly(plan, process, kind.engine)
             self.limit(None)
             self.note_left(left)
-            return outcome
+            if own.ended is Ended.PROCESS and own.stage != "prepare":
+                reason = f"{who} ended while it was recorded"
+                own = own.replace(status=Status.FAILED, stage="record", reason=reason)
+            if own.status is not Status.FAILED:
+                return ""
+            return f"the canary for {kind}, {who}, failed: {own.reason}" if own.stage == "record" else None
 
-        place = canaries.Place(self.host.name, session.arch, record, self.check, self._canary_is_well)
-        cleared = canaries.clear(self._canaries, place, list(zip(processes, checked, strict=False)))
-        for line in cleared.refused:
-            self._note(line)
-        return cleared
-
-    def _canary_is_well(self, process: Process, engine: str) -> None:
-        who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
-        text = f"canary: {who} was recorded for {CANARY_SECONDS:g} s by {engine}: fine"
-        self.note(Status.OK, "prepare", text, code="canary-passed")
-        self.report("canary", text)
+        why = canaries.verdict(kind, who, record, self.check)
+        if own and own.status is Status.FAILED:
+            return own.replace(reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
+        if own:
+            label = f" ({process.label})" if process.label else ""
+            text = (
+                f"canary: process {process.pid}{label} was recorded for {CANARY_SECONDS:g} s by {kind.engine}"
+            )
+            self.note(Status.OK, "prepare", f"{text}: fine", code="canary-passed")
+            self.report("canary", f"{text}: fine")
+        if not why:
+            return None
+        return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY, code="canary-failed")
 
     def _start(self, session: AgentSession) -> None:
         self.enter("wait")
@@ -277,7 +292,7 @@ class _RecordingVisit(Visit):
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
                 self.limit_all(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
-            self._abort_in_background(HostError(self.ledger_stage, "interrupted"))
+            self._abort_in_background(HostError(self.ledger_stage, "interrupted", code="interrupted"))
         elif phase == "sampling" and self.session:
             self._ask_to_stop(self.session)
         elif phase == "before":
@@ -316,12 +331,11 @@ class _RecordingVisit(Visit):
     def result(self) -> HostResult:
         ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
         lines = ledger.lines(first_failure(outcomes))
-        left = left_to_others(self.host.name, self.left)
         return HostResult(
             host=self.host,
             facts=self.facts,
             recordings=ledger.recordings,
-            outcomes=(*left, *outcomes, *lines),
+            outcomes=(*self.left_to_others(), *outcomes, *lines),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +18,7 @@ from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained
-from hprofiler.collect.reach import HostProgress
-from hprofiler.collect.visit_group import VisitGroup, no_thread
+from hprofiler.collect.visit_group import HostProgress, VisitGroup, no_thread
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
@@ -44,13 +44,13 @@ class Visit(ABC):
         self.timings: dict[str, float] = {}
         self.processes = 0
         self.needless = False
-        self.audit = VisitAudit(group.reach.audit, host.name)
+        self.audit = VisitAudit(group.reach.audit, host.name) if group.reach.audit else None
         self.transport = self._transport()
         self.session: AgentSession | None = None
         self._local_pipe: LocalTransport | None = None
         self._group = group
         self._contained = Contained(host)
-        self._all_meant = selector is not None and selector.kind == "containers"
+        self._selector = selector or Selector("", "text", {})
         self._looked = False
         self._queued = True
         self._moved = (0, 0)
@@ -149,14 +149,17 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedy = "; ".join(filter(None, (why.remedy, "run `hprofiler cleanup` for what may be left")))
-            return type(why)(why.stage, why.reason, remedy)
+            remedies = (why.remedy, "run `hprofiler cleanup` to remove possible leftovers")
+            return type(why)(why.stage, why.reason, "; ".join(filter(None, remedies)), why.code)
         return why
 
     # Connections
 
     def _transport(self) -> Transport:
-        return self.audit.transport(self.reach.transport_for(self.host))
+        transport = self.reach.transport_for(self.host)
+        if self.audit:
+            transport.told = self.audit.note
+        return transport
 
     def renew_transport(self) -> Transport:
         """A new connection replaces the present one, which is closed."""
@@ -182,7 +185,7 @@ class Visit(ABC):
             transport,
             self.reach.binaries,
             enter=(lambda stage: None) if to_resume else self._push,
-            witness=self.audit.witness(),
+            witness=self.audit,
             to_resume=to_resume,
         )
 
@@ -210,8 +213,9 @@ class Visit(ABC):
         self.facts = self.session.hello.facts
         return self.session
 
-    def find(self, session: AgentSession, selector: Selector) -> Found:
+    def find(self, session: AgentSession) -> Found:
         """The processes of this host that the selector matches."""
+        selector = self._selector
         self.enter("find", self.reach.timeout)
         query: Mapping[str, Any] | None = None if selector.kind == "containers" else selector.query
         overlooked: tuple[Ignored, ...] = ()
@@ -250,6 +254,21 @@ class Visit(ABC):
             self.note(Status.IDLE, "find", idle_reason(found, self.host), code="no-match")
         return found
 
+    def left_to_others(self) -> list[Outcome]:
+        """An outcome for each other name of the machine, with its number of processes."""
+        return [
+            Outcome(
+                self.host.name,
+                Status.DEGRADED,
+                "find",
+                f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
+                "which is the same machine",
+                "to avoid this, name the machine only once",
+                code="recorded-elsewhere",
+            )
+            for other, count in Counter(self.left.values()).items()
+        ]
+
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> list[int]:
         if not self.transport.leaves_nothing:
             return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
@@ -281,7 +300,11 @@ class Visit(ABC):
             if self._failed or self.ended:
                 return
             self._failed = True
-            self._note_failure(why)
+            stage = why.stage if isinstance(why, HostError) else self.ledger_stage
+            self.needless = self.host.optional and isinstance(why, NoShell)
+            status = Status.DEGRADED if self.needless else Status.FAILED
+            reason = f"{why.reason}{self._contained.missing(self.unseen())}"
+            self.note(status, stage, reason, why.remedy, why.code)
         self.report("failed", why.reason)
 
     def leave_behind(self) -> None:
@@ -290,19 +313,12 @@ class Visit(ABC):
             self.failed(HostError(self.ledger_stage, "interrupted", code="interrupted"))
             self.ended = True
 
-    def _note_failure(self, why: HprofilerError) -> None:
-        stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        self.needless = self.host.optional and isinstance(why, NoShell)
-        status = Status.DEGRADED if self.needless else Status.FAILED
-        reason = f"{why.reason}{self._contained.missing(self.unseen())}"
-        self.note(status, stage, reason, why.remedy, why.code)
-
     def unseen(self) -> tuple[str, ...]:
         """Names of the host's containers (or pods), before anything was searched.
 
         Empty if a selector narrows them, or if nobody named the containers.
         """
-        if self._looked or self.needless or not self._all_meant:
+        if self._looked or self.needless or self._selector.kind != "containers":
             return ()
         return self._contained.pods()
 
@@ -319,7 +335,7 @@ class Visit(ABC):
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup` for what is not said to go by itself"
+            remedy = "run `hprofiler cleanup` later to remove what is still there"
             self.note(Status.DEGRADED, "clean", reason, remedy, code="left-behind")
 
     @property

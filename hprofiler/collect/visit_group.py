@@ -1,18 +1,22 @@
-"""All visits of a command, each on its own thread, until they have ended or nobody waits for them."""
+"""All visits of a command, each on its own thread, and what they share."""
 
 from __future__ import annotations
 
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hprofiler.agent import AgentBinaries
 from hprofiler.base.errors import HostError
+from hprofiler.collect.audit import Audit
 from hprofiler.collect.limits import allow_many_open_files
-from hprofiler.collect.reach import HostProgress, Listener, Reach, silent
-from hprofiler.collect.same_machine import Machines
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
+from hprofiler.model import Host, HostFacts, Process
+from hprofiler.transport import Transport
 
 if TYPE_CHECKING:
     from hprofiler.collect.visit import Visit
@@ -25,6 +29,116 @@ _REMEDY = (
 )
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host.
+
+    With an `audit` everything that is done to them is recorded there.
+    """
+
+    transport_for: Callable[[Host], Transport]
+    binaries: AgentBinaries
+    parallel: int = 32
+    timeout: float = 30.0
+    audit: Audit | None = None
+
+
+@dataclass(frozen=True)
+class HostProgress:
+    """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`.
+
+    A host that is `lost` is reconnected to for up to `seconds`. `stop` has no host: the user ends the run.
+    """
+
+    host: str
+    stage: str
+    detail: str = ""
+    processes: int = 0
+    seconds: float = 0.0
+
+
+Listener = Callable[[HostProgress], None]
+
+
+def silent(progress: HostProgress) -> None:
+    """A listener that ignores everything."""
+
+
+class Machines:
+    """The visit that finds a process first records it.
+
+    A pid is unique only within a pid namespace and a boot. Without these, nothing is known. Machines that
+    were cloned while running share a boot id.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders: dict[tuple[str, str, str, int, int, int], str] = {}
+
+    def claim(self, facts: HostFacts | None, host: str, processes: Sequence[Process]) -> dict[int, str]:
+        """Register the processes that a visit found; returns the hosts of those that another visit
+        records."""
+        if facts is None or not facts.boot_id or not facts.pid_namespace:
+            return {}
+        machine = facts.boot_id, facts.pid_namespace, facts.name
+        with self._lock:
+            holders = {
+                one.pid: self._holders.setdefault((*machine, one.uid, one.pid, one.start_time), host)
+                for one in processes
+            }
+        return {pid: holder for pid, holder in holders.items() if holder != host}
+
+
+class StartGate:
+    """Opens when every host is ready or failed, or `patience` seconds after the last one began to connect.
+
+    A host that is ready later starts at once, and is late.
+    """
+
+    def __init__(self, hosts: int, patience: float) -> None:
+        self._not_ready = hosts
+        self._queued = hosts
+        self._patience = patience
+        self._changed = threading.Condition()
+        self._deadline: float | None = None
+        self._opened_at: float | None = None
+
+    def connecting(self) -> None:
+        """One more host has left the queue and connects."""
+        with self._changed:
+            self._queued -= 1
+            if self._queued == 0:
+                self._deadline = time.monotonic() + self._patience
+                self._changed.notify_all()
+
+    def leave(self) -> None:
+        """One host is ready, or has failed."""
+        with self._changed:
+            self._not_ready -= 1
+            if self._not_ready == 0:
+                self.open()
+
+    def wait(self) -> float:
+        """Wait for the start as a host that is ready; returns the seconds by which it is late."""
+        with self._changed:
+            late = 0.0 if self._opened_at is None else time.monotonic() - self._opened_at
+            self.leave()
+            while self._opened_at is None:
+                left = None if self._deadline is None else self._deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    self.open()
+                else:
+                    self._changed.wait(None if left is None else min(left, 1.0))
+        return late
+
+    def open(self) -> None:
+        """Let everyone go who is ready."""
+        with self._changed:
+            if self._opened_at is None:
+                self._opened_at = time.monotonic()
+                self._changed.notify_all()
 
 
 class VisitGroup:

@@ -72,7 +72,13 @@ class Cluster:
         for _ in range(MAX_PAGES):
             body = self._body("GET", path, page, need)
             size += len(body)
-            self._check_list(size, end)
+            # Pages are bounded one by one, but there may be many.
+            if size > MAX_LIST:
+                reason = f"{self.server} lists more than {MAX_LIST >> 10} KiB"
+                raise KubernetesError(reason, "narrow the selector")
+            if time.monotonic() > end:
+                reason = f"{self.server} took over {LIST_SECONDS:g} s for one list"
+                raise KubernetesError(reason, "narrow the selector")
             answer = self._parsed(body)
             found = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(found, list):
@@ -96,15 +102,6 @@ class Cluster:
             if response.status_code == SWITCHING:
                 return upgraded(response)
         raise refusal(said(body, response.status_code), self.server, need)
-
-    def _check_list(self, size: int, end: float) -> None:
-        """Pages are bounded one by one, but there may be many."""
-        if size > MAX_LIST:
-            reason = f"{self.server} lists more than {MAX_LIST >> 10} KiB"
-            raise KubernetesError(reason, "narrow the selector")
-        if time.monotonic() > end:
-            reason = f"{self.server} took over {LIST_SECONDS:g} s for one list"
-            raise KubernetesError(reason, "narrow the selector")
 
     def _body(
         self, verb: str, path: str, parameters: Params, need: Need, change: Mapping[str, Any] | None = None

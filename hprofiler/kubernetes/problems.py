@@ -92,8 +92,9 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
         )
     if words.code == 403:
         kind = "ClusterRole" if need.namespace is None else "Role"
-        who, verb, more = _denied(message)
-        verb = verb or need.verbs.replace(",", " or")
+        found = _DENIED.fullmatch(message)
+        verb = found["verb"] if found else need.verbs.replace(",", " or")
+        who, more = (f" {found['who']}", found["more"]) if found else ("", f": {message}")
         return Forbidden(
             f"{server} forbids{who} to {verb} {need.resource} {need.where}{more}",
             f"the smallest {kind} that allows it has the rule  {need.rule}",
@@ -107,9 +108,3 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     return KubernetesError(
         f"{server} answered {words.code}: {message}", "check whether `kubectl get pods` works"
     )
-
-
-def _denied(message: str) -> tuple[str, str, str]:
-    """Who must not do what, and a remedy."""
-    found = _DENIED.fullmatch(message)
-    return (f" {found['who']}", found["verb"], found["more"]) if found else ("", "", f": {message}")

@@ -166,7 +166,9 @@ def upgraded(response: httpx.Response) -> WebSocket:
     protocol = response.headers.get("sec-websocket-protocol", "")
     connection: socket.socket | None = stream.get_extra_info("socket") if stream else None
     encrypted = stream.get_extra_info("ssl_object") is not None if stream else False
-    agreed = response.headers.get("sec-websocket-accept") == _accepted(response.request)
+    key = response.request.headers["sec-websocket-key"] + _GUID
+    accepted = base64.b64encode(hashlib.sha1(key.encode(), usedforsecurity=False).digest()).decode()
+    agreed = response.headers.get("sec-websocket-accept") == accepted
     if stream is None or connection is None or protocol not in PROTOCOLS or not agreed:
         response.close()
         raise KubernetesError(
@@ -177,12 +179,6 @@ def upgraded(response: httpx.Response) -> WebSocket:
         response.close()
         raise KubernetesError("exec does not work through an https:// proxy", "use an http:// proxy")
     return WebSocket(response, connection, _leading(stream), protocol)
-
-
-def _accepted(request: httpx.Request) -> str:
-    """The expected answer of a WebSocket server to this key."""
-    key = request.headers["sec-websocket-key"] + _GUID
-    return base64.b64encode(hashlib.sha1(key.encode(), usedforsecurity=False).digest()).decode()
 
 
 def _leading(stream: httpcore.NetworkStream) -> bytes:

@@ -83,7 +83,7 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
 class _Writer:
     """Writes the pictures of hosts and cluster as they are read, and fills the page's data.
 
-    Pictures of an earlier report that nothing is left for are removed.
+    Pictures of an earlier report are removed if there is no data for new ones.
     """
 
     def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.findings import MOST, about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
@@ -23,6 +22,7 @@ from hprofiler.runfolder import replacing
 
 # Amounts are shown with three digits.
 _ROUNDING = 1e-3
+_EVENT = 0
 
 
 class TwoRuns:
@@ -32,20 +32,7 @@ class TwoRuns:
         before, after = names
         self._names = names if before != after else ("before", "after")
         self._data = PageData(title or " → ".join(self._names), self._names)
-        self._event = 0
-
-    def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
-        """What is compared; `facts` are those of the sides that are runs."""
-        measure = measure_of(event)
-        shown = PageEvent(event, measure.title, *column, measure.wider)
-        if len(facts) == len(self._names):
-            of_runs = [event_of_page(one) for one in facts]
-            shown = of_runs[0]
-            lengths = [one.seconds for one in of_runs]
-            if not math.isclose(*lengths, rel_tol=AS_LONG):  # cores need one length
-                shown = replace(shown, seconds=0.0)
-            shown = replace(shown, second=_common_second(of_runs))
-        self._event = self._data.event(shown)
+        self._column: Column = ("", "")
 
     def take(
         self,
@@ -57,22 +44,40 @@ class TwoRuns:
         """A process's profile, threads as outermost frames where they are known; or a file's."""
         if not profile.total():
             return
+        self._column = profile.values[0]
         if host is None or recording is None:
             process = PageProcess(self._data.host(self._names[run], run), 0)
-            self._data.add_value(self._event, process, profile, 0)
+            self._data.add_value(_EVENT, process, profile, 0)
         else:
-            self._data.add(self._event, self._data.process(host, recording, run), profile)
+            self._data.add(_EVENT, self._data.process(host, recording, run), profile)
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""
+        self._data.event(self._shown(changes))
         runs = [" · ".join(side.coverage) for side in (changes.before, changes.after)]
-        self._data.coverage[self._event] = {"runs": runs, "hosts": {}, "short": {}}
+        self._data.coverage[_EVENT] = {"runs": runs, "hosts": {}, "short": {}}
         both = (changes.before, changes.after)
         sides = [side.in_words() for side in both]
         partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
         findings = [finding_record(one) for one in _findings(changes)]
-        self._data.summaries[self._event] = summary(findings, [chip(text) for text in (*sides, *partial)])
+        self._data.summaries[_EVENT] = summary(findings, [chip(text) for text in (*sides, *partial)])
         self._data.write(out)
+
+    def _shown(self, changes: Changes) -> PageEvent:
+        measure = measure_of(changes.event)
+        facts = [side.facts for side in (changes.before, changes.after) if side.facts]
+        if len(facts) < len(self._names):
+            return PageEvent(changes.event, measure.title, *self._column, measure.wider)
+        events = [event_of_page(one) for one in facts]
+        # Cores need one length.
+        seconds = (
+            events[0].seconds if math.isclose(*(one.seconds for one in events), rel_tol=AS_LONG) else 0.0
+        )
+        # What a sample stands for, where it is the same in both runs: not at 99 Hz and at 300 Hz.
+        known = [one.second for one in events if one.second is not None]
+        same = known and math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING)
+        second = known[0] if same else None
+        return replace(events[0], seconds=seconds, second=second)
 
 
 def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
@@ -123,11 +128,3 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
 def in_picture(changes: Changes) -> str:
     """The line below the title of a picture: both sides, and how much of what there was they are of."""
     return f"{changes.before.in_picture()} → {changes.after.in_picture()}"
-
-
-def _common_second(events: Sequence[PageEvent]) -> tuple[str, str, float] | None:
-    """What a sample stands for, where it stands for the same in both runs: not at 99 Hz and at 300 Hz."""
-    known = [one.second for one in events if one.second is not None]
-    if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
-        return None
-    return known[0]

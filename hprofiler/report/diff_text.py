@@ -17,9 +17,9 @@ _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
-# What was recorded for the same time was recorded for as long but for so much.
+# Recordings whose lengths differ by no more than this count as equally long.
 AS_LONG = 0.02
-# How much larger or smaller the shares of what did not change must be to be worth a line.
+# Least change of the shares of unchanged methods that is worth a line.
 _FACTOR = 0.05
 
 
@@ -159,6 +159,7 @@ def record(
 ) -> dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
+    noise = compared.noise
     beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
     methods = beyond or compared.largest("own")[:top]
     return {
@@ -167,17 +168,13 @@ def record(
         "unit": unit if compared.absolute else "share",
         "before": _side(compared.before),
         "after": _side(compared.after),
-        "noise": "unknown" if not compared.noise.known else _source(compared),
+        "noise": ("counting" if noise.counted_alone else "processes") if noise.known else "unknown",
         "methods": [_method(one) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],
         "failed": [one.name for one in failed],
         "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
     }
-
-
-def _source(compared: Changes) -> str:
-    return "counting" if compared.noise.counted_alone else "processes"
 
 
 def _side(side: Side) -> dict[str, object]:

@@ -206,9 +206,9 @@ def _methods(methods: Sequence[Method], total: int, lead: str) -> Record:
 
 
 def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
-    """Every host with what it contributed and how alike it is; idle ones are not blamed.
+    """Every host with what it contributed and how far it is from the others; idle ones apart.
 
-    Containers that need no look are in the ledger alone.
+    Containers that need not be searched are only in the ledger.
     """
     facts, compared = analysis.facts, analysis.compared
     known = {one.name: one for one in analysis.hosts}
@@ -284,7 +284,7 @@ def run_record(analysis: AnalysisResult) -> Record:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the ledger: of a process with its recordings, or of a `host` with what it took as a whole."""
+    """A line of the ledger: of a process with its recordings, or of a `host` with its timings and bytes."""
 
     outcome: Outcome
     recordings: Sequence[Recording] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Mapping, Sequence
 
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home
@@ -68,6 +69,20 @@ def parse_host_map(text: str) -> dict[str, HostEntry]:
     if not mapped or len(mapped) > MAX_HOSTS:
         raise UsageError(f"--host-map holds {len(mapped)} pairs, not 1 to {MAX_HOSTS}", _PAIRS)
     return mapped
+
+
+def mapped(host_map: Mapping[str, HostEntry], *names: str) -> HostEntry | None:
+    """What SSH calls a host of the cluster, found by its long or short names."""
+    words = (word.lower() for name in names for word in (name, name.partition(".")[0]))
+    return next((host_map[word] for word in words if word in host_map), None)
+
+
+def unused_map(host_map: Mapping[str, HostEntry], hosts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """A note if the map names none of the hosts (each with all its names); unused names are normal."""
+    if not host_map or any(mapped(host_map, *names) for names in hosts):
+        return ()
+    shown = ", ".join(names[0] or names[-1] for names in hosts[:3]) + (", …" if len(hosts) > 3 else "")
+    return (f"--host-map names none of the hosts of the run ({shown})",)
 
 
 def _lines(path: str, option: str, remedy: str) -> list[tuple[str, str]]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import Access
-from hprofiler.model import Host, Outcome, Target
+from hprofiler.model import Host, Outcome, Status, Target
 from hprofiler.resolve.host_names import HostEntry
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
+
+_STARTED_TOLD = 20
 
 
 class TooMany(UsageError):
@@ -67,10 +69,6 @@ class TargetOptions:
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 
-def _none_new() -> Sequence[Outcome]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Located:
     """The hosts of a target. `notes` say what is not known.
@@ -83,9 +81,18 @@ class Located:
     target: Target
     hosts: list[Host]
     notes: tuple[str, ...] = ()
-    new_processes: Callable[[], Sequence[Outcome]] = _none_new
+    new_processes: Callable[[], Sequence[Outcome]] = tuple
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
+
+
+def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:
+    """Outcomes of containers (host, name) that started during the recording; of many the first ones."""
+    told = [(host, f"{name} started during the recording and is not in it") for host, name in containers]
+    if more := told[_STARTED_TOLD:]:
+        reason = f"{len(more)} more containers started during the recording and are not in it"
+        told[_STARTED_TOLD:] = [(more[0][0], reason)]
+    return [Outcome(host, Status.DEGRADED, "find", reason, code="new-process") for host, reason in told]
 
 
 @dataclass(frozen=True)

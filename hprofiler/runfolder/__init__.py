@@ -28,7 +28,6 @@ from typing import BinaryIO
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file, is_folder, is_there
 from hprofiler.base.text import printable
-from hprofiler.runfolder.disk_reserve import Room
 from hprofiler.runfolder.schema import FORMAT, Coverage, HostRecord, RunRecord, UnknownFormat, pieces, read
 
 __all__ = ["FORMAT", "Coverage", "HostRecord", "RunFolder", "RunRecord", "replacing", "safe_name"]
@@ -49,7 +48,6 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._hold: int | None = None
-        self._room: Room | None = None
         self._record: RunRecord | None = None
 
     @classmethod
@@ -63,7 +61,6 @@ class RunFolder:
         try:
             folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
             folder.write(RunRecord())
-            folder._room = Room(folder.path)
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the run folder {path}: {error.strerror}", "choose another folder with -o"
@@ -107,7 +104,6 @@ class RunFolder:
 
     def write(self, record: RunRecord) -> None:
         """Replace run.json atomically. Raises RunFolderError."""
-        self._free_room()
         try:
             with replacing(self.path / RUN_FILE) as file:
                 for piece in pieces(record):
@@ -158,21 +154,15 @@ class RunFolder:
 
     def release(self) -> None:
         """Unlock the folder."""
-        self._free_room()
         if self._hold is not None:
             os.close(self._hold)
             self._hold = None
 
     def remove(self) -> None:
         """Delete the run, and the folder if it is empty then."""
-        self._free_room()
         self._remove_run()
         with suppress(OSError):
             self.path.rmdir()
-
-    def _free_room(self) -> None:
-        if self._room is not None:
-            self._room.free()
 
     def _claim(self, force: bool) -> bool:
         """Lock the folder, unless it holds a run to keep."""

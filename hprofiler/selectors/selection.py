@@ -68,7 +68,7 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
     named = load_selectors(directories)
     if typed in named:
         return Selector(text, "rule", named[typed].query, roots=named[typed].roots)
-    if _is_pipe(typed):
+    if "|" in typed or _FILTER.fullmatch(typed.split()[0]):
         return Selector(text, "pipe", {"kind": "pipe", "pipe": _pipe(typed)})
     _refuse_near_name(typed, named)
     return Selector(text, "text", {"kind": "text", "text": typed})
@@ -142,10 +142,6 @@ def _text(typed: str) -> dict[str, Any]:
 _PREFIXES: dict[str, Callable[[str], dict[str, Any]]] = {"pid": _pids, "re": _regex, "text": _text}
 
 
-def _is_pipe(typed: str) -> bool:
-    return "|" in typed or _FILTER.fullmatch(typed.split()[0]) is not None
-
-
 def _pipe(typed: str) -> str:
     """The pipe for the shell. It reads process lines from stdin, so it must not start with `ps`."""
     pipe = typed.lstrip("|").strip()
@@ -166,14 +162,14 @@ def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
     known = list(names)
     near = [name for name in known if (name + "-").startswith(typed) or name.endswith("-" + typed)]
     near += [name for name in difflib.get_close_matches(typed, known, n=5, cutoff=0.7) if name not in near]
-    near += [name for name in known if name not in near and _near_a_word(typed, name)]
+    # A misspelt word of a name: `sprk` for spark-executor.
+    near += [
+        name
+        for name in known
+        if name not in near and difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85)
+    ]
     if near:
         raise SelectorError(
             f"no selector is named {typed!r}; near it: {', '.join(near)}",
             f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
         )
-
-
-def _near_a_word(typed: str, name: str) -> bool:
-    """Whether it is a misspelt word of a name: `sprk` for spark-executor."""
-    return bool(difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85))

@@ -4,15 +4,14 @@ Importing this imports none of their libraries.
 """
 
 from hprofiler.transport.base import Channel, Completed, NoShell, Transport
-from hprofiler.transport.exec import Debugging, ExecConnector, ExecTransport
 from hprofiler.transport.local import LocalTransport
+from hprofiler.transport.pod_exec import Debugging, ExecTransport
 from hprofiler.transport.ssh import SshConnector, SshOptions, SshTransport
 
 __all__ = [
     "Channel",
     "Completed",
     "Debugging",
-    "ExecConnector",
     "ExecTransport",
     "LocalTransport",
     "NoShell",

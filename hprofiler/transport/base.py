@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -30,8 +31,8 @@ class NoShell(HostError):
 class Channel(Protocol):
     """One command running on a host.
 
-    `read` and `write` block; another thread sets them free with `close`. Both raise HostError
-    (stage "connect") when the connection is lost.
+    `read` and `write` block until another thread calls `close`. Both raise HostError (stage "connect")
+    when the connection is lost.
     """
 
     def write(self, data: bytes) -> None:
@@ -49,58 +50,101 @@ class Channel(Protocol):
     def exit_status(self, timeout: float) -> int | None:
         """Its exit status, or minus the number of the signal that ended it; `SOME_SIGNAL`: not known which.
 
-        None if it has not ended after `timeout` seconds, or nobody will ever know: the connection was lost.
+        None if it has not ended after `timeout` seconds, or if the connection was lost.
         """
 
     def close(self) -> None:
-        """Let go of the command; never blocks for long, may be called twice and from any thread."""
+        """Close the channel, which ends the command; does not block. May be called twice, from any thread."""
 
     def leave(self) -> None:
-        """Let go of a command that has said all, and may have something to do yet."""
+        """Close the channel without ending a command that still has work to do."""
 
 
 class Completed(NamedTuple):
-    """What a short command gave back."""
+    """The result of a short command."""
 
     exit_status: int | None
     stdout: bytes
     stderr: str
 
 
-class Transport(Protocol):
-    """One host's connection. `become` is None or `sudo`: how the agent gets to be root there.
+class Transport(ABC):
+    """One host's connection. `become` is None or `sudo`: how the agent becomes root there.
 
     Where a transport `leaves_nothing` the agent is not kept for the next run. `inside` is the id of the
-    container in which commands run, None on a host.
+    container in which commands run, None on a host. `told`, if set, is called with ("connect", destination)
+    and ("command", command line) before each is done.
     """
 
-    host: Host
-    become: str | None
-    leaves_nothing: bool
-    inside: str | None
-    bytes_sent: int
-    bytes_received: int
+    leaves_nothing = False
 
+    def __init__(self, host: Host, become: str | None = None) -> None:
+        self.host = host
+        self.become = become
+        self.inside: str | None = None
+        self.bytes_sent = 0
+        self.bytes_received = 0
+        self.told: Callable[[str, str], None] | None = None
+        self._lock = threading.Lock()
+        self._channels: list[Channel] = []
+        self._closed = threading.Event()
+
+    @abstractmethod
     def destination(self) -> str:
-        """As whom and where to `connect` goes, for the record. Raises as `connect` does."""
+        """The user and the address to which `connect` connects. Raises as `connect` does."""
 
     def connect(self) -> None:
         """Raises HostError with stage "connect", the reason and the remedy."""
+        if self.told:
+            try:
+                destination = self.destination()
+            except HostError:  # the options name no usable way
+                self._tell("connect", self.host.address)
+                raise
+            self._tell("connect", destination)
+        self._connect()
+
+    @abstractmethod
+    def _connect(self) -> None: ...
 
     def open(self, command: str) -> Channel:
         """Start a command line for the connecting user's shell."""
+        self._tell("command", command)
+        channel = self._start(command)
+        with self._lock:
+            self._channels.append(channel)
+            closed = self._closed.is_set()
+        if closed:
+            channel.close()
+        return channel
+
+    @abstractmethod
+    def _start(self, command: str) -> Channel: ...
 
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
         """Run a short command to its end. HostError when it takes longer or writes more than 16 MiB."""
+        return run_to_end(self.open(command), stdin, timeout)
 
     def last(self, command: str) -> None:
-        """Run a short command that reads nothing, whatever becomes of it, to take away what was put there.
+        """Run a short command that reads nothing and removes what was put there; ignore failures.
 
-        Where a transport `leaves_nothing` that can be done when it is closed, too.
+        It may be called after `close`, where each command has a connection of its own.
         """
+        self._tell("command", command)
+        with contextlib.suppress(HostError):
+            wait_a_little(self._start(command))
 
     def close(self) -> None:
-        """Close the connection and free whoever is blocked on it. May be called twice, from any thread."""
+        """Close the connection and wake whoever waits for it. May be called twice, from any thread."""
+        with self._lock:
+            self._closed.set()
+            channels, self._channels = self._channels, []
+        for channel in channels:
+            channel.close()
+
+    def _tell(self, what: str, detail: str) -> None:
+        if self.told:
+            self.told(what, detail)
 
 
 class StderrTail:
@@ -130,7 +174,7 @@ class StderrTail:
 
 
 def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
-    """Feed a command, collect what it writes, wait for its end (the shared half of every `Transport.run`)."""
+    """Feed a command, collect what it writes, wait for its end."""
     expired = threading.Event()
 
     def expire() -> None:
@@ -158,7 +202,7 @@ def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
 
 
 def wait_a_little(channel: Channel) -> None:
-    """Let a last command come to its end, for some seconds (the shared half of every `Transport.last`)."""
+    """Wait some seconds for the end of a command."""
     timer = threading.Timer(_LAST_SECONDS, channel.close)
     timer.daemon = True
     timer.start()
@@ -172,9 +216,7 @@ def wait_a_little(channel: Channel) -> None:
 
 
 def _feed(channel: Channel, stdin: bytes) -> None:
-    with contextlib.suppress(
-        HostError
-    ):  # a command may end before it has read everything; its reader tells how it went
+    with contextlib.suppress(HostError):  # it may end before it has read everything
         for start in range(0, len(stdin), _PIECE):
             channel.write(stdin[start : start + _PIECE])
         channel.end_input()

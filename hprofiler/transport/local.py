@@ -8,26 +8,14 @@ import pwd
 import signal
 import socket
 import subprocess
-import threading
+from functools import partial
 
 from hprofiler.base.errors import HostError
-from hprofiler.model import Host
-from hprofiler.transport.base import Channel, Completed, StderrTail, run_to_end, wait_a_little
+from hprofiler.transport.base import Channel, StderrTail, Transport
 
 
-class LocalTransport:
+class LocalTransport(Transport):
     """Runs commands through /bin/sh, as the user who started hprofiler."""
-
-    def __init__(self, host: Host, become: str | None = None) -> None:
-        self.host = host
-        self.become = become
-        self.leaves_nothing = False
-        self.inside: str | None = None
-        self.bytes_sent = 0
-        self.bytes_received = 0
-        self._lock = threading.Lock()
-        self._channels: list[_LocalChannel] = []
-        self._closed = False
 
     def destination(self) -> str:
         uid = os.geteuid()
@@ -36,31 +24,11 @@ class LocalTransport:
         except KeyError:
             return f"uid {uid} on this machine"
 
-    def connect(self) -> None:
-        """Nothing to do: we are here."""
+    def _connect(self) -> None:
+        """Each command is a process of its own."""
 
-    def open(self, command: str) -> Channel:
-        channel = _LocalChannel(self, command)
-        with self._lock:
-            self._channels.append(channel)
-            closed = self._closed
-        if closed:
-            channel.close()
-        return channel
-
-    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
-        return run_to_end(self.open(command), stdin, timeout)
-
-    def last(self, command: str) -> None:
-        with contextlib.suppress(HostError):
-            wait_a_little(self.open(command))
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            channels, self._channels = self._channels, []
-        for channel in channels:
-            channel.close()
+    def _start(self, command: str) -> Channel:
+        return _LocalChannel(self, command)
 
 
 class _LocalChannel:
@@ -83,16 +51,8 @@ class _LocalChannel:
             self._socket.close()
             raise HostError("connect", f"cannot start /bin/sh: {error.strerror}") from error
         assert self._process.stderr is not None
-        self._stderr = StderrTail(self._read_stderr, ended=self._reap)
-
-    def _read_stderr(self, size: int) -> bytes:
-        assert self._process.stderr is not None
-        return os.read(self._process.stderr.fileno(), size)
-
-    def _reap(self) -> None:
-        self._process.wait()
-        assert self._process.stderr is not None
-        self._process.stderr.close()
+        read = partial(os.read, self._process.stderr.fileno())
+        self._stderr = StderrTail(read, ended=self._process.communicate)
 
     def write(self, data: bytes) -> None:
         try:

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def agents():
 @pytest.mark.parametrize("shell", SHELLS)
 def test_it_runs_with_what_there_is(bare, binaries, burn, shell):
     burner, before = burn(), agents()
-    with AgentSession.open(bare(shell), binaries) as session:
+    with closing(AgentSession.open(bare(shell), binaries)) as session:
         assert session.hello.facts.user
         assert burner.outer.pid in {process.pid for process in session.list().processes}
         assert agents() <= before
@@ -105,7 +106,7 @@ def test_folders_that_nothing_runs_from_are_passed_over(binaries):
     with pytest.raises(HostError, match="no writable folder without noexec") as caught:
         AgentSession.open(sealed("-o noexec"), binaries)
     assert "emptyDir at /tmp" in caught.value.remedy
-    with AgentSession.open(sealed("-o exec"), binaries) as session:
+    with closing(AgentSession.open(sealed("-o exec"), binaries)) as session:
         session.bye()
 
 

@@ -159,7 +159,7 @@ def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(2 * procs.PATIENCE) == 130, (tmp_path / "said").read_text(errors="replace")
     (host,) = json.loads((run / "run.json").read_text())["hosts"]
-    assert "interrupted; it did not send all that it had recorded within 40 s" in lines_of(host)
+    assert "interrupted; it did not send all its recordings within 40 s" in lines_of(host)
     assert not arrived()
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ class Prof:
 
     def agent(self) -> str:
         """The path of the agent, which a session has put there."""
-        with self.session() as session:
+        with closing(self.session()) as session:
             assert session.hello.host.uid == 0
             session.bye()
         return self.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()

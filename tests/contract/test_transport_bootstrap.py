@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ class Machine:
 
         self.opened = 0
         transport = Inside(HERE, become)
-        with AgentSession.open(transport, real.binaries()) as session:
+        with closing(AgentSession.open(transport, real.binaries())) as session:
             assert not become or session.hello.host.uid == 0
             session.bye()
         transport.close()

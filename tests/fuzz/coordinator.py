@@ -21,7 +21,7 @@ from hprofiler.kubernetes.configuration import configured as kube_configured
 from hprofiler.resolve.answers import objects
 from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import MAX_HOSTS, named_hosts, parse_entries
-from hprofiler.resolve.kubernetes import owners, pods
+from hprofiler.resolve.kubernetes import pods
 from hprofiler.resolve.kubernetes.listing import label_selector
 from hprofiler.resolve.yarn import site
 from hprofiler.runfolder import safe_name
@@ -152,9 +152,6 @@ def kubernetes(data: bytes) -> None:
     found = pods.read(items)
     for container in found.running:
         assert all(value.isprintable() for value in container.labels.values())
-    for kind in ("deployment", "cronjob", "job"):
-        for pod in items:
-            owners.owned(pod, kind, "a")
     label_selector(answer)
 
 

@@ -58,14 +58,6 @@ def pod(
     }
 
 
-def of(one: Any, kind: str, name: str, **labels: str) -> Any:
-    """The pod with an owner."""
-    version = "batch/v1" if kind == "Job" else "apps/v1"
-    owner = {"apiVersion": version, "kind": kind, "name": name, "controller": True}
-    one["metadata"].update(ownerReferences=[owner], labels=labels)
-    return one
-
-
 def waiting(reason: str, message: str = "") -> dict[str, Any]:
     return {"waiting": {"reason": reason, "message": message}}
 

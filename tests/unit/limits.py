@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.collect import HostProgress, start_gate, visit
+from hprofiler.collect import HostProgress, visit, visit_group
 from hprofiler.collect.visit_group import VisitGroup
 from tests.unit.stand_in import Fleet
 
@@ -25,7 +25,7 @@ class Limits:
             with reporting:
                 group._listener(progress)
 
-        for module in (visit, start_gate):
+        for module in (visit, visit_group):
             monkeypatch.setattr(module, "time", self)
         monkeypatch.setattr(VisitGroup, "report", report)
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from hprofiler.agent import AgentSession, ProfileHeader
+from hprofiler.agent import AgentSession, Plan, ProfileHeader
 from hprofiler.agent.talk import how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process
@@ -77,7 +77,7 @@ def test_a_bad_answer(talk, answer, says):
 
 def prepared(talk, body: str, sampling=SAMPLING) -> AgentSession:
     session = talk(f"hello(); read(); {body}")
-    session.prepare(sampling, {"async-profiler": "0" * 64}, [SEVEN])
+    session.prepare(Plan(sampling, {"async-profiler": "0" * 64}), [SEVEN])
     return session
 
 

@@ -78,8 +78,6 @@ def test_a_file_that_is_not_the_users_own_is_refused(tmp_path):
 def test_secrets_in_requests_and_commands_are_not_written():
     out = io.StringIO()
     visit = VisitAudit(Audit(out), "h")
-    witness = visit.witness()
-    assert witness
-    witness.asks({"type": "find", "selector": {"kind": "regex", "regex": "--password=hunter2"}})
+    visit.asks({"type": "find", "selector": {"kind": "regex", "regex": "--password=hunter2"}})
     visit.note("command", "ps | grep api-token=hunter2")
     assert "hunter2" not in out.getvalue() and out.getvalue().count("***") == 2

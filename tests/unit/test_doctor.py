@@ -103,7 +103,7 @@ def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
         made = {"engine": "async-profiler", "sources": {"cpu": "ctimer"}}
         verdicts.append(CheckedProcess(pid, status, "prepare", reason, remedy, **made))
     facts = HostFacts(name, "x86_64", "6.1", 2, 1 << 30, "root")
-    return HostChecked(Host(name, name), facts, tuple(processes), tuple(verdicts), tuple(findings), (), lines)
+    return HostChecked(Host(name, name), tuple(processes), (), lines, facts, tuple(verdicts), tuple(findings))
 
 
 def failed_host(name: str) -> HostChecked:

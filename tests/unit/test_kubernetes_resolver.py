@@ -14,7 +14,7 @@ from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.kubernetes.asked import Asked, parse
 from hprofiler.resolve.kubernetes.listing import label_selector
 from tests.unit.conftest import Locate
-from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
+from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ ASKED = [
 
 @pytest.mark.parametrize(("typed", "query"), ASKED)
 def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, query: dict[str, Any]) -> None:
-    server.pods = [of(pod("a-1"), "Job", "nightly"), of(pod("a-2"), "Job", "nightly-29387520")]
+    server.pods = [pod("a-1", labels={"job-name": "nightly-29387520"})]
     locate(typed, namespace="data")
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
 
@@ -184,7 +184,7 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
     }
     path = "apis/apps/v1/namespaces/default/deployments/web"
     server.replies[path] = lambda _: (200, {"spec": {"selector": selector}})
-    server.pods = [of(pod("web-1"), "ReplicaSet", "web-5d8f", **{"pod-template-hash": "5d8f"})]
+    server.pods = [pod("web-1")]
     locate("deployment/web")
     assert server.asked[-1][1]["labelSelector"] == ["app=web,tier in (a,b),!canary"]
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
@@ -200,45 +200,10 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
         label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
 
 
-@pytest.mark.parametrize(
-    ("asked", "own"),
-    [
-        ("deployment/web", {"of web-5d8f", "of web-6c7b"}),
-        ("replicaset/web-6c7b", {"of web-6c7b"}),
-        ("statefulset/web", {"of the set"}),
-        ("daemonset/web", {"on each node"}),
-        ("job/web", {"of the job"}),
-        ("cronjob/web", {"in the night"}),
-    ],
-)
-def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: set[str]) -> None:
-    """Whatever else a workload's selector matches."""
-    kind = "" if "job" in asked else asked.replace("/", "s/")
-    path = f"apis/apps/v1/namespaces/default/{kind}"
-    server.replies[path] = lambda _: (200, {"spec": {"selector": {"matchLabels": {"app": "web"}}}})
-    owners = {
-        "of web-5d8f": ("ReplicaSet", "web-5d8f", "5d8f"),
-        "of web-6c7b": ("ReplicaSet", "web-6c7b", "6c7b"),
-        "of another deployment": ("ReplicaSet", "web-canary-5d8f", "5d8f"),
-        "of the set": ("StatefulSet", "web", ""),
-        "on each node": ("DaemonSet", "web", ""),
-        "of the job": ("Job", "web", ""),
-        "in the night": ("Job", "web-29387520", ""),
-        "of another's nights": ("Job", "web-canary-29387520", ""),
-        "of the second job": ("Job", "web-2", ""),
-        "of no number": ("Job", "web-२९३८७५२०", ""),
-    }
-    made = [
-        of(pod(what.replace(" ", "-").replace("'", "")), kind, name, **{"pod-template-hash": given})
-        for what, (kind, name, given) in owners.items()
-    ]
-    alien = pod("of-another-system")
-    alien["metadata"]["ownerReferences"] = [
-        {"apiVersion": "example.com/v1", "kind": kind, "name": name} for kind, name, _ in owners.values()
-    ]
-    alien["metadata"]["labels"] = {"pod-template-hash": "5d8f"}
-    server.pods = [*made, pod("of-nobody"), alien]
-    assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
+def test_a_cron_job_has_the_pods_of_its_jobs(server: ApiServer, locate: Locate) -> None:
+    jobs = {"ours": "web-29387520", "another": "web-canary-29387520", "of-a-job": "web-2"}
+    server.pods = [pod(name, labels={"job-name": job}) for name, job in jobs.items()]
+    assert [host.name for host in locate("cronjob/web").hosts] == ["ours"]
 
 
 @pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from queue import SimpleQueue
 
 import pytest
@@ -43,7 +44,7 @@ def gate(monkeypatch):
 def ssh(tmp_path):
     config = tmp_path / "config"
     config.write_text("Host gate\n ProxyJump none\nHost *\n ProxyJump gate\n")
-    with SshConnector(SshOptions(config_path=config)) as made:
+    with closing(SshConnector(SshOptions(config_path=config))) as made:
         yield made
 
 

@@ -19,7 +19,7 @@ from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.kubernetes.debugging import add_debug_container
 from hprofiler.model import Host
-from hprofiler.transport import Debugging, ExecConnector, ExecTransport, NoShell
+from hprofiler.transport import Debugging, ExecTransport, NoShell
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status
 from tests.unit.stand_in import StandIns
 
@@ -29,7 +29,7 @@ CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 @pytest.fixture
 def transport(server: ApiServer, tmp_path: Path) -> Iterator[ExecTransport]:
     made = connect(Access(server.kubeconfig(tmp_path)))
-    transport = ExecConnector(made).transport(CONTAINER)
+    transport = ExecTransport(CONTAINER, made)
     transport.connect()
     yield transport
     transport.close()
@@ -149,7 +149,8 @@ def test_a_forbidden_debug_container_names_the_rule(server: ApiServer, tmp_path:
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
     shut = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
     server.exec_status = shut
-    connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
+    host = Host("one", "default/one/main", containers={ID: {}})
+    transport = ExecTransport(host, connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
     with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
-        connector.transport(Host("one", "default/one/main", containers={ID: {}})).connect()
+        transport.connect()
     assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")

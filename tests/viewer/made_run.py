@@ -124,17 +124,7 @@ def _record(hosts: list[dict[str, object]], selector: str, events: Sequence[str]
     return {
         "format": FORMAT,
         "hprofiler": "0.1.0",
-        "command": [
-            "hprofiler",
-            "-f",
-            str(FREQUENCY),
-            "-t",
-            str(DURATION),
-            "-j",
-            selector,
-            "-H",
-            "hosts.txt",
-        ],
+        "command": f"hprofiler -f {FREQUENCY} -t {DURATION} -j {selector} -H hosts.txt".split(),
         "target": {"kind": "hosts", "name": "hosts.txt"},
         "selector": selector,
         "sampling": {

@@ -1,31 +1,32 @@
-"""Page objects: the views and controls of the page; and a run of three hosts whose shares are known."""
+"""Page objects: making pages, and their views and controls."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler.report import make_report
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, make_run
 
-# Of 300 samples 120 are under b (its recursion counted once), all in c; 150 are in d, 30 in y.
-HOSTS = {
-    "hot": "a;b_[0];c_[j] 60\na;b_[j];b_[j];c_[j] 20\nx;y 20\n",
-    "cool1": "a;b_[j];c_[j] 20\na;d 80\n",
-    "cool2": "a;b_[j];c_[j] 20\na;d 70\nx;y 10\n",
-}
 HOT = "scope=host:0"
 
 
-def three_hosts(folder: Path) -> Path:
-    """The page of three hosts, on one of which b is four times as hot as on the others."""
-    hosts = [MadeHost(name, {pid: folded}) for pid, (name, folded) in enumerate(HOSTS.items(), 11)]
-    hosts[2].fails("degraded", "sampled with ctimer", "sysctl kernel.perf_event_paranoid=1", pid=13)
-    return make_report(make_run(folder, hosts).path).page
+def run_page(folder: Path, hosts: list[MadeHost], *events: str) -> Path:
+    """The page of a run with these hosts, of CPU time if no event is named."""
+    return make_report(make_run(folder / "run", hosts, events=events or ("cpu",)).path).page
+
+
+def folded_page(folder: Path, folded: str) -> Path:
+    """The page of folded text."""
+    page = folder / "folded.html"
+    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "folded")
+    return page
 
 
 def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
@@ -90,6 +91,12 @@ def rows_by_name(viewer: Viewer) -> dict[str, list[str]]:
     return {row[5]: [row[0], *row[2:5]] for row in table(viewer, "changes")}
 
 
+def noise_note(viewer: Viewer) -> str:
+    """What the comparison says about noise, once it is estimated."""
+    viewer.until("return document.querySelector('.noise-note').textContent !== ''")
+    return viewer.driver.find_element(By.CSS_SELECTOR, ".noise-note").text
+
+
 def box(viewer: Viewer, id: str) -> str:
     return str(viewer.element(f"{id}-input").get_attribute("value"))
 
@@ -109,6 +116,19 @@ def listed_options(viewer: Viewer, id: str) -> list[str]:
     names = [option.get_attribute("textContent") or "" for option in options]
     viewer.press(Keys.ESCAPE)
     return names
+
+
+def save(viewer: Viewer, downloads: Path, kind: str) -> Path:
+    """Choose it from the menu; the file, once all of it is there."""
+    viewer.element("save-button").click()
+    viewer.element(f"save-{kind}").click()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        files = [file for file in downloads.iterdir() if file.suffix != ".crdownload"]
+        if files and files[0].stat().st_size > 0:
+            return files[0]
+        time.sleep(0.02)
+    raise AssertionError(f"nothing was saved: {list(downloads.iterdir())}")
 
 
 def is_match(color: list[int]) -> bool:

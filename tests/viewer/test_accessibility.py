@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import pytest
 
-from hprofiler.report import make_report
 from tests.viewer import axe
 from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page
 
 pytestmark = pytest.mark.nightly
 
@@ -140,7 +140,7 @@ def test_the_list_of_keys_begins_at_its_beginning(phone: Viewer, spark_page: Pat
 
 def test_a_page_without_samples(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [MadeHost("n1").fails("failed", "no route to host", "check name and network")]
-    viewer.driver.get(make_report(make_run(tmp_path / "run", hosts).path).page.as_uri())
+    viewer.driver.get(run_page(tmp_path, hosts).as_uri())
     viewer.picture("without-samples")
     assert axe.faults(viewer.driver) == []
 

@@ -9,10 +9,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import choose, listed_options, table
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import choose, listed_options, run_page, table
 
 # Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
 Events = dict[int, str | bytes]
@@ -30,8 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost(name, processes, events={"alloc": allocated})
         for name, processes, allocated in zip(("n1", "n2"), (N1, N2), ALLOCATED, strict=False)
     ]
-    run = make_run(tmp_path_factory.mktemp("choosing") / "run", hosts, events=("cpu", "alloc", "lock"))
-    return make_report(run.path).page
+    return run_page(tmp_path_factory.mktemp("choosing"), hosts, "cpu", "alloc", "lock")
 
 
 def test_each_scope_has_its_own_numbers(viewer: Viewer, page: Path) -> None:
@@ -185,7 +183,7 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
     host = MadeHost(
         "n1", {1: "a/B.run_[0];[libc.so.6] 10\na/B.run_[j];nop 30\n"}, events={"alloc": {1: allocated}}
     )
-    path = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    path = run_page(tmp_path, [host], "cpu", "alloc")
     viewer.open(path)
     by_itself = {
         "Native": "75.0 %",
@@ -208,9 +206,7 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
 
 def test_the_legend_sums_up_small_parts(viewer: Viewer, tmp_path: Path) -> None:
     packages = "".join(f"org/p{number:02}/a/Job.run {100 if number < 14 else 5}\n" for number in range(20))
-    viewer.open(
-        make_report(make_run(tmp_path / "run", [MadeHost("n1", {7: packages})]).path).page, "color=package"
-    )
+    viewer.open(run_page(tmp_path, [MadeHost("n1", {7: packages})]), "color=package")
     shares = legend(viewer)
     assert list(shares.items())[-1] == ("6 others", "2.1 %") and len(shares) == 15
 

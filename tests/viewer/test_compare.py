@@ -8,22 +8,22 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import (
     HOT,
     box,
     choose,
     copied_stack,
+    folded_page,
     is_blue,
     is_red,
     name_at,
     names,
+    noise_note,
     rows_by_name,
+    run_page,
     show,
-    three_hosts,
     tooltip,
 )
 
@@ -37,18 +37,13 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stacks = [f"a;b{one};c{other} 1\n" for one in range(300) for other in range(200)]
     hosts = {"all": ["often 20000\n", *stacks], "half": ["often 20000\nlone 10000\n", *stacks[::2]]}
     made = [MadeHost(name, {7: "".join(folded)}) for name, folded in hosts.items()]
-    return make_report(make_run(tmp_path_factory.mktemp("large") / "run", made).path).page
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("compare") / "run")
+    return run_page(tmp_path_factory.mktemp("large"), made)
 
 
 def judged(viewer: Viewer, page: Path, state: str) -> None:
     """Open the comparison, and wait for its noise."""
     show(viewer, page, "compare", state)
-    viewer.until("return document.querySelector('.noise-note').textContent !== ''")
+    noise_note(viewer)
     viewer.still()
 
 
@@ -165,9 +160,7 @@ def test_a_comparison_begins_with_all_there_is(viewer: Viewer, page: Path) -> No
 
 
 def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "one.html"
-    write_page(Profile.from_bytes(b"a;b 1\n", "folded"), path, "one")
-    viewer.open(path, "view=compare")
+    viewer.open(folded_page(tmp_path, "a;b 1\n"), "view=compare")
     assert "Nothing to compare with" in viewer.text("compare-panel")
 
 

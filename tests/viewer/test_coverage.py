@@ -7,13 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
-from tests.viewer.test_export import SVG, downloads, save
+from tests.viewer.page_objects import folded_page, save
 
-__all__ = ["downloads"]
+SVG = "{http://www.w3.org/2000/svg}"
 
 RUN = "3 of 4 processes on 2 of 3 hosts, interrupted · 300 Hz for 20 of 60 s"
 N2 = "2 of 3 processes, interrupted · 300 Hz for 20 of 60 s"
@@ -77,6 +76,5 @@ def test_a_long_line_fits_the_picture(viewer: Viewer, page: Path, downloads: Pat
 
 
 def test_a_picture_of_a_file_has_no_coverage(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
-    write_page(Profile.from_bytes(b"a;b 5\n", "folded"), tmp_path / "x.html", "x")
-    viewer.open(tmp_path / "x.html")
+    viewer.open(folded_page(tmp_path, "a;b 5\n"))
     assert second_line(save(viewer, downloads, "svg")) == ""

@@ -27,7 +27,7 @@ def page(tmp_path):
 
 def diff_page(sides: list, page: Path) -> Path:
     made = two_runs(*sides)
-    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), page)
+    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made.take), page)
     return page
 
 

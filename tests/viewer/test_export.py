@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page, save
 
 SVG = "{http://www.w3.org/2000/svg}"
 PROCESSES = {
@@ -30,30 +28,7 @@ FORMATS = {"folded": ".folded", "pprof": ".pb.gz", "speedscope": ".speedscope.js
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hosts = [MadeHost(name, dict(processes)) for name, processes in PROCESSES.items()]
-    return make_report(make_run(tmp_path_factory.mktemp("export") / "run", hosts).path).page
-
-
-@pytest.fixture
-def downloads(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Path]:
-    """The folder that the browser saves into."""
-    folder = tmp_path / "downloads"
-    folder.mkdir()
-    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
-    yield folder
-    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "default"})
-
-
-def save(viewer: Viewer, downloads: Path, kind: str) -> Path:
-    """Choose it from the menu; the file, once all of it is there."""
-    viewer.element("save-button").click()
-    viewer.element(f"save-{kind}").click()
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        files = [file for file in downloads.iterdir() if file.suffix != ".crdownload"]
-        if files and files[0].stat().st_size > 0:
-            return files[0]
-        time.sleep(0.02)
-    raise AssertionError(f"nothing was saved: {list(downloads.iterdir())}")
+    return run_page(tmp_path_factory.mktemp("export"), hosts)
 
 
 def expected(hosts: list[str]) -> bytes:
@@ -101,7 +76,7 @@ def test_a_saved_pprof_keeps_the_kernels_functions_apart(
 def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
     allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
     host = MadeHost("n1", {}, events={"alloc": {1: allocated}})
-    page = make_report(make_run(tmp_path / "run", [host], events=("alloc",)).path).page
+    page = run_page(tmp_path, [host], "alloc")
     viewer.open(page)
     assert sorted(save(viewer, downloads, "folded").read_text().splitlines()) == sorted(
         allocated.splitlines()

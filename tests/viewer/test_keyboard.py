@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler.report import make_report
 from tests.viewer.browser import ROW, Viewer
 from tests.viewer.conftest import prefer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page
 
 MOST_TABS = 60
 
@@ -23,9 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost("h1", {1: "a;hot_[j] 60\nz 5\n"}, events={"alloc": {1: "a;make 1048576\n"}}),
         MadeHost("h2", {2: f"a;cold_[j] 20\n{deep};deep 10\nz 5\n"}),
     ]
-    return make_report(
-        make_run(tmp_path_factory.mktemp("keys") / "run", hosts, events=("cpu", "alloc")).path
-    ).page
+    return run_page(tmp_path_factory.mktemp("keys"), hosts, "cpu", "alloc")
 
 
 def tab_to(viewer: Viewer, id: str) -> None:

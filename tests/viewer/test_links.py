@@ -8,10 +8,8 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.page_objects import choose, name_at, names, show, table, three_hosts
+from tests.viewer.page_objects import choose, name_at, names, show, table
 
 
 def test_an_expression_in_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
@@ -64,20 +62,6 @@ def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path)
     assert viewer.element("scope-input").get_attribute("value") == "worker08.prod.example"
     viewer.element("back").click()
     viewer.until_text("scope-note", "The sum of all hosts")
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("links") / "run")
-
-
-@pytest.fixture(scope="module")
-def wide_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A method that most is spent in, and 3,000 that are too narrow to be seen."""
-    path = tmp_path_factory.mktemp("wide") / "wide.html"
-    flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
-    write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "wide")
-    return path
 
 
 def reopened(viewer: Viewer, page: Path) -> None:

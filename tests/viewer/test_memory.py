@@ -8,10 +8,9 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import choose, name_at, show, tooltip
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import choose, name_at, run_page, show, tooltip
 
 TINY = 40
 # How many times one of them m is.
@@ -30,7 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tiny = "".join(f"top;m;c;tiny{number};leaf {samples}\n" for number in range(TINY))
         rest = f"top;m;d {(WHOLE - TINY) * samples}\ntop;{name} {WHOLE * samples}\n"
         hosts.append(MadeHost(name, {pid: tiny + rest}))
-    return make_report(make_run(tmp_path_factory.mktemp("memory") / "run", hosts).path).page
+    return run_page(tmp_path_factory.mktemp("memory"), hosts)
 
 
 def test_a_graph_has_its_own_numbers_after_other_scopes(viewer: Viewer, page: Path) -> None:
@@ -78,7 +77,7 @@ def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
 
 def test_a_long_list_has_its_first_options_and_page_keys(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [MadeHost(f"node{number:03}", {number: "a;b 10\n"}) for number in range(1, 121)]
-    viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page)
+    viewer.open(run_page(tmp_path, hosts))
     viewer.element("scope-input").click()
     options = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option")
     assert len(options) == 200 and options[-1].get_attribute("aria-posinset") == "200"

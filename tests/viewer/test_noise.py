@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from selenium.webdriver.common.by import By
 
 from hprofiler._flamegraph import Profile
@@ -13,14 +12,9 @@ from hprofiler.report import make_report
 from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import TASK, MadeHost, make_run
-from tests.viewer.page_objects import table, three_hosts
+from tests.viewer.page_objects import noise_note, run_page, table
 
 NOISE = 1
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("noise") / "run")
 
 
 def run_of(folder: Path, counts: list[int], event: str = "cpu") -> Path:
@@ -42,15 +36,10 @@ def _recorded(event: str, processes: dict[int, str]) -> dict[str, dict]:
 def compared(viewer: Viewer, before: Path, after: Path, out: Path, state: str = "") -> Changes:
     """The page of two runs, opened, and what Python says of them."""
     made = two_runs(before, after)
-    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made)
+    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
     made.write(changes, out)
     viewer.open(out, state)
     return changes
-
-
-def noise_note(viewer: Viewer) -> str:
-    viewer.until("return document.querySelector('.noise-note').textContent !== ''")
-    return viewer.driver.find_element(By.CSS_SELECTOR, ".noise-note").text
 
 
 def points(noise: float | None) -> str:
@@ -111,7 +100,7 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
         MadeHost("one", {1: "main;hot 509000\nmain;cold 491000\n"}),
         MadeHost("two", {2: "main;hot 491000\nmain;cold 509000\n"}),
     ]
-    viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page, "view=compare&scope=host:0")
+    viewer.open(run_page(tmp_path, hosts), "view=compare&scope=host:0")
     noise_note(viewer)
     viewer.canvas = "compare-canvas"
     viewer.still()

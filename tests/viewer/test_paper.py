@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import show, table
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import run_page, show, table
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +19,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost(name, {7: f"a;b {samples}\nc 20\n"}, events={"alloc": {7: "a;make 1048576\n"}})
         for name, samples in (("one", 80), ("two", 40))
     ]
-    run = make_run(tmp_path_factory.mktemp("paper") / "run", hosts, events=("cpu", "alloc"))
-    return make_report(run.path).page
+    return run_page(tmp_path_factory.mktemp("paper"), hosts, "cpu", "alloc")
 
 
 @contextmanager
@@ -91,7 +89,7 @@ def test_a_view_works_after_printing(viewer: Viewer, page: Path) -> None:
 def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_path: Path) -> None:
     recorded = {7: "a;b 80\n", 8: "a;b 20\n"}
     host = MadeHost("one", recorded, events={"alloc": {7: "a;make 1048576\n", 8: "a;make 3145728\n"}})
-    page = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    page = run_page(tmp_path, [host], "cpu", "alloc")
     viewer.open(page)
     with paper(viewer):
         assert [row[0] for row in table(viewer, "processes")] == ["80.0 %", "20.0 %"]

@@ -14,7 +14,7 @@ from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import choose
+from tests.viewer.page_objects import choose, folded_page, run_page
 
 
 def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_page: Path) -> None:
@@ -119,8 +119,7 @@ def test_search_shows_the_matched_share_once(
 )
 def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, query: str, share: str) -> None:
     folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
-    page = tmp_path / "java.html"
-    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "java")
+    page = folded_page(tmp_path, folded)
     viewer.open(page)
     viewer.element("search").send_keys(query)
     viewer.until_text("search-result", share)
@@ -182,7 +181,7 @@ def test_a_run_without_samples_says_why(viewer: Viewer, tmp_path: Path) -> None:
         MadeHost("a").fails("failed", "wrong host key", "ssh-keygen -R a"),
         MadeHost("b").fails("idle", "no process matches spark"),
     ]
-    page = make_report(make_run(tmp_path / "run", hosts).path).page
+    page = run_page(tmp_path, hosts)
     viewer.driver.get(page.as_uri())
     found = viewer.driver.find_element(By.TAG_NAME, "main").text
     assert "Nothing was recorded" in found
@@ -201,9 +200,8 @@ def test_events_without_samples_all_say_why(viewer: Viewer, tmp_path: Path) -> N
 
 
 def test_a_stack_of_100_000_frames(viewer: Viewer, tmp_path: Path) -> None:
-    page = tmp_path / "deep.html"
     stack = ";".join(f"f{depth % 7}" for depth in range(100_000))
-    write_page(Profile.from_bytes(f"{stack} 10\nx 10\n".encode(), "folded"), page, "deep")
+    page = folded_page(tmp_path, f"{stack} 10\nx 10\n")
     assert page.stat().st_size < 1_000_000
     viewer.open(page)
     assert viewer.hover(0.9, 1).splitlines()[0] == "x"

@@ -9,28 +9,22 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import (
     box,
     choose,
     copied_stack,
+    folded_page,
     is_match,
     name_at,
     names,
+    run_page,
     show,
     sorted_by,
     table,
-    three_hosts,
     tooltip,
 )
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return three_hosts(tmp_path_factory.mktemp("views") / "run")
 
 
 def test_the_reversed_graph_begins_with_what_costs_by_itself(viewer: Viewer, page: Path) -> None:
@@ -92,11 +86,8 @@ def test_frames_above_the_zoom_have_a_share_of_the_view(viewer: Viewer, page: Pa
     assert tooltip(viewer, 0.2, 1)[""] == "a" and "Of view" not in tooltip(viewer, 0.2, 1)
 
 
-def test_zooming_into_narrow_frames_shows_them(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "narrow.html"
-    flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
-    write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
-    show(viewer, path, "reversed")
+def test_zooming_into_narrow_frames_shows_them(viewer: Viewer, wide_page: Path) -> None:
+    show(viewer, wide_page, "reversed")
     assert name_at(viewer, 0.3, 1) == "big" and name_at(viewer, 0.3, 2) == "top"
     assert name_at(viewer, 0.9, 1) == "(2572 smaller frames)"
     viewer.click(0.9, 1)
@@ -131,9 +122,8 @@ def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) ->
 
 
 def test_a_double_click_means_the_frame_that_the_first_click_hit(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "deep.html"
     stack = ";".join(f"f{depth}" for depth in range(200))
-    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), path, "deep")
+    path = folded_page(tmp_path, f"{stack} 10\n")
     viewer.open(path)
     viewer.still()
     viewer._move(0.5, 20).double_click().perform()
@@ -244,7 +234,7 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
 
 def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
     host = MadeHost("one", {1: "a;b 90\n"}, events={"alloc": {1: "a;make 1048576\nkeep 1048576\n"}})
-    viewer.open(make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page)
+    viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
     rows = viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest tbody tr")
@@ -263,9 +253,8 @@ def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: P
 
 
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "many.html"
     stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
-    write_page(Profile.from_bytes(stacks.encode(), "folded"), path, "many")
+    path = folded_page(tmp_path, stacks)
     show(viewer, path, "methods")
     assert names(viewer, "methods", 2)[:2] == ["m49999", "m49998"] and len(table(viewer, "methods")) == 100
     viewer.element("methods-more").click()
@@ -317,7 +306,7 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
 def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
     hosts = {"10.0.0.10": 1_000_002, "10.0.0.9": 1_000_003, "10.0.0.2": 1_000_001}
     made = [MadeHost(name, {7: f"a {count}\n"}) for name, count in hosts.items()]
-    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "hosts")
+    show(viewer, run_page(tmp_path, made), "hosts")
     head(viewer, "Host").click()
     assert host_names(viewer) == ["10.0.0.2", "10.0.0.9", "10.0.0.10"]
     head(viewer, "Samples").click()
@@ -327,7 +316,7 @@ def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> No
 def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) -> None:
     texts = {11: "a;b 60\na;c 30\n", 12: "a;c 9\nd 1\n", 13: "e 100\n"}
     made = MadeHost("one", dict(texts), events={"alloc": {12: "a;make 1048576\n"}})
-    page = make_report(make_run(tmp_path / "run", [made], events=("cpu", "alloc")).path).page
+    page = run_page(tmp_path, [made], "cpu", "alloc")
     show(viewer, page, "hosts")
     assert [(row[0], row[2], row[3], row[4]) for row in table(viewer, "processes")] == [
         ("50.0 %", "executor 13", "13", "e 100 % Compare"),

@@ -25,8 +25,9 @@ export async function inTurns(work, stopped) {
   await pictureDrawn();
   for (; !stopped(); await new Promise((resolve) => setTimeout(resolve))) {
     const begin = performance.now();
-    do if (work.next().done) return true;
-    while (performance.now() - begin < TURN);
+    do {
+      if (work.next().done) return true;
+    } while (performance.now() - begin < TURN);
   }
   return false;
 }

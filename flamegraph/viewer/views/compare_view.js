@@ -63,7 +63,7 @@ export class CompareView {
     this.sides.show(pair, state);
     const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${state.normalize}`;
     if (shown !== this.shown) {
-      this.leave();
+      this.forget();
       const difference = this.compare(pair, state);
       this.shown = shown;
       this.difference = difference;
@@ -80,12 +80,16 @@ export class CompareView {
     this.changes.update(state);
   }
 
-  /** Frees what was compared, which may be large, and stops work on it. */
   leave() {
+    this.forget();
+    kindlessOf(this.context.tree).pool.clear();
+  }
+
+  /** Frees what was compared, which may be large, and stops work on it. */
+  forget() {
     this.shown = "";
     this.difference = null;
     this.changes.show(null, []);
-    kindlessOf(this.context.tree).pool.clear();
   }
 
   /**

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.target import YARN_PREFIX
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_table
+from hprofiler.cli.terminal.lines import print_json, print_table
 
 if TYPE_CHECKING:
     from hprofiler.resolve.yarn.applications import Application
@@ -28,7 +27,7 @@ def command(options: argparse.Namespace) -> int:
     words = words if "=" in words or not words else f"name={words}*"
     found = running_applications(words, yarn_options.cluster(options))
     if options.json:
-        print(json.dumps([asdict(app) for app in found], indent=2))
+        print_json([asdict(app) for app in found])
     elif found:
         print_table([HEADINGS, *map(_row, found)], right=_TO_THE_RIGHT)
     else:

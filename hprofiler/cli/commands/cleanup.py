@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal import cleanup_text as words
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
 from hprofiler.cli.terminal.prompt import agrees, can_ask
 from hprofiler.model import Outcome, Status
@@ -58,7 +58,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
             words.print_results(cleaned)
         found = _after(found, cleaned)
     if options.json:
-        print(json.dumps(words.record(found), indent=2))
+        print_json(words.record(found))
     words.print_failed(_failed(found))
     if not options.json and (agreed or not wanted):
         print(words.summary(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from hprofiler.base.errors import PicturesError, UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def command(options: argparse.Namespace) -> int:
     pages = any(output.suffix == _PAGE for output in outputs)
     page = two_runs(before, after, options.title) if pages else None
     with counters() as listener:
-        changes = compare_paths(before, after, options.event, options.absolute, listener, page)
+        take = page.take if page else None
+        changes = compare_paths(before, after, options.event, options.absolute, listener, take)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
@@ -84,7 +85,7 @@ def _print(
     if len(_problems(changes)) > _FAILED_SHOWN:
         print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
     if options.json:
-        print(json.dumps(record(changes, options.top, failed, unsure), indent=2))
+        print_json(record(changes, options.top, failed, unsure))
     else:
         print("\n".join(lines(changes, options.top)))
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +11,8 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
-from hprofiler.model import Host, Outcome, Status
+from hprofiler.cli.terminal.lines import members, print_json
+from hprofiler.model import Host, HostFacts, Status
 
 if TYPE_CHECKING:
     from hprofiler.agent import CheckedProcess, Finding
@@ -22,27 +22,20 @@ if TYPE_CHECKING:
 
 def command(options: argparse.Namespace) -> int:
     from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
-    from hprofiler.collect import Stop, check_only
+    from hprofiler.collect import HostChecked, Stop, check_only
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
     reach, care = chosen.reach(options, located), care_options.care(options)
     stop = Stop()
     checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
-    checked = [*checked, *map(_not_visited, located.absent)]
+    checked = [*checked, *(HostChecked(Host(line.host, ""), outcomes=(line,)) for line in located.absent)]
     if options.json:
-        print(json.dumps(_record(checked, care.canary), indent=2))
+        print_json(_record(checked, care.canary))
     else:
         print_findings(checked, sys.stdout)
         print_canaries(checked, care.canary, sys.stdout)
     return Exit.after(stop.signal) if stop.level else verdict(checked)
-
-
-def _not_visited(line: Outcome) -> HostChecked:
-    """Parts of the target that cannot be visited."""
-    from hprofiler.collect import HostChecked
-
-    return HostChecked(Host(line.host, ""), outcomes=(line,))
 
 
 def verdict(checked: Sequence[HostChecked]) -> Exit:
@@ -65,20 +58,13 @@ def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     return {
         "processes": {
             "found": len(statuses),
-            **{
-                status.value: statuses.count(status) for status in (Status.OK, Status.DEGRADED, Status.FAILED)
-            },
+            **{one.value: statuses.count(one) for one in (Status.OK, Status.DEGRADED, Status.FAILED)},
         },
         "canary": {
             "asked": canary,
             "kinds": [
-                {
-                    "arch": kind.arch,
-                    "jvm_version": kind.version,
-                    "engine": kind.engine,
-                    "processes": processes,
-                }
-                for kind, processes in kinds(checked).items()
+                {"arch": arch, "jvm_version": version, "engine": engine, "processes": processes}
+                for (arch, version, engine), processes in kinds(checked).items()
             ],
         },
         "hosts": [_host(host) for host in checked],
@@ -86,42 +72,27 @@ def _record(checked: Sequence[HostChecked], canary: bool) -> object:
 
 
 def _host(host: HostChecked) -> object:
-    facts = host.facts
+    facts = host.facts or HostFacts("", "", "", 0, 0, "")
     return {
         "host": host.host.name,
         "address": host.host.address,
-        "kernel": facts.kernel if facts else "",
-        "arch": facts.arch if facts else "",
-        "cpus": facts.cpus if facts else 0,
-        "memory_bytes": facts.memory_bytes if facts else 0,
-        "user": facts.user if facts else "",
+        **members(facts, "kernel", "arch", "cpus", "memory_bytes", "user"),
         "clock_ahead": round(host.clock, 3),
         "findings": _findings(host.findings),
         "processes": [_process(*pair) for pair in zip(host.processes, host.verdicts, strict=False)],
-        "ignored": [{"pid": one.pid, "reason": one.reason} for one in host.ignored],
+        "ignored": [members(one, "pid", "reason") for one in host.ignored],
         "outcomes": [outcome_record(line) for line in host.outcomes],
     }
 
 
 def _process(process: Process, verdict: CheckedProcess) -> object:
     return {
-        "pid": process.pid,
-        "user": process.user,
-        "label": process.label,
-        "labels": dict(process.labels),
-        "jvm_version": process.jvm_version,
+        **members(process, "pid", "user", "label", "labels", "jvm_version"),
         "verdict": verdict.status.value,
-        "engine": verdict.engine,
-        "sources": dict(verdict.sources),
-        "stage": verdict.stage,
-        "reason": verdict.reason,
-        "remedy": verdict.remedy,
+        **members(verdict, "engine", "sources", "stage", "reason", "remedy"),
         "findings": _findings(verdict.findings),
     }
 
 
 def _findings(findings: Sequence[Finding]) -> list[object]:
-    return [
-        {"severity": one.severity, "about": one.about, "text": one.text, "remedy": one.remedy}
-        for one in findings
-    ]
+    return [members(one, "severity", "about", "text", "remedy") for one in findings]

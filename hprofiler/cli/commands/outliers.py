@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
+from hprofiler.cli.terminal.lines import print_json
 
 
 def command(options: argparse.Namespace) -> int:
@@ -17,7 +17,7 @@ def command(options: argparse.Namespace) -> int:
     found = find_outliers(Path(options.folder), options.event, options.trim)
     if options.json:
         events = [{"event": event, **outliers_record(compared)} for event, compared in found.events]
-        print(json.dumps({"events": events}, indent=2))
+        print_json({"events": events})
     else:
         print("\n\n".join(outliers_table(event, compared) for event, compared in found.events))
     print_problems("not compared", found.problems)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
-from hprofiler.cli.terminal.lines import print_table
-from hprofiler.model import Host, Outcome, Process, Status
+from hprofiler.cli.terminal.lines import members, print_json, print_table
+from hprofiler.model import Host, Process, Status
+from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
     from hprofiler.collect import HostFound
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 IGNORED_SHOWN = 10
 _HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
 _PID = 1
+_OF_PROCESS = ("pid", "user", "label", "labels", "main_class", "jvm_version", "command")
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.collect import Stop, find_only
+    from hprofiler.collect import HostFound, Stop, find_only
 
     selector = chosen.selector(options)
     located = chosen.target(options)
     stop = Stop()
     found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
-    found = [*found, *map(_not_visited, located.absent)]
+    found = [*found, *(HostFound(Host(line.host, ""), outcomes=(line,)) for line in located.absent)]
     if options.json:
-        _print_json(found)
+        print_json([_record(host) for host in found])
     else:
         _print_table(found, located.cluster is not None)
     if stop.level:
@@ -40,13 +41,6 @@ def command(options: argparse.Namespace) -> int:
     if not any(host.processes for host in found):
         return Exit.NOTHING
     return Exit.PARTIAL if failed else Exit.OK
-
-
-def _not_visited(line: Outcome) -> HostFound:
-    """Parts of the target that cannot be visited."""
-    from hprofiler.collect import HostFound
-
-    return HostFound(Host(line.host, ""), (), (), (line,))
 
 
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
@@ -62,9 +56,10 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
             if outcome.remedy:
                 print(f"  {outcome.remedy}", file=sys.stderr)
     hosts = sum(bool(host.processes) for host in found)
-    places = "in {} of {} container" if inside else "on {} of {} host"
-    where = places.format(hosts, len(found)) + ("" if len(found) == 1 else "s")
-    print(f"{'1 process' if len(rows) == 1 else f'{len(rows)} processes'} {where}", file=sys.stderr)
+    where = (
+        f"{'in' if inside else 'on'} {hosts} of {counted(len(found), 'containers' if inside else 'hosts')}"
+    )
+    print(f"{counted(len(rows), 'processes')} {where}", file=sys.stderr)
 
 
 def _cells(host: str, process: Process) -> tuple[str, ...]:
@@ -72,29 +67,10 @@ def _cells(host: str, process: Process) -> tuple[str, ...]:
     return host, str(process.pid), process.user, version, process.label, process.command
 
 
-def _print_json(found: Sequence[HostFound]) -> None:
-    print(
-        json.dumps(
-            [
-                {
-                    "host": host.host.name,
-                    "processes": [
-                        {
-                            "pid": process.pid,
-                            "user": process.user,
-                            "label": process.label,
-                            "labels": dict(process.labels),
-                            "main_class": process.main_class,
-                            "jvm_version": process.jvm_version,
-                            "command": process.command,
-                        }
-                        for process in host.processes
-                    ],
-                    "ignored": [{"pid": i.pid, "reason": i.reason} for i in host.ignored],
-                    "outcomes": [outcome_record(line) for line in host.outcomes],
-                }
-                for host in found
-            ],
-            indent=2,
-        )
-    )
+def _record(host: HostFound) -> dict[str, object]:
+    return {
+        "host": host.host.name,
+        "processes": [members(process, *_OF_PROCESS) for process in host.processes],
+        "ignored": [members(one, "pid", "reason") for one in host.ignored],
+        "outcomes": [outcome_record(line) for line in host.outcomes],
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -11,22 +10,23 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import HprofilerError, PicturesError
 from hprofiler.base.passwords import hide_in_word
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, some
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
-from hprofiler.cli.terminal.lines import say
+from hprofiler.cli.terminal.lines import members, say
 
 if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis
-    from hprofiler.analysis.subject import Finding
-    from hprofiler.app.run import RecordLost, RunResult
+    from hprofiler.app.run import RunResult
     from hprofiler.collect import Reach
     from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.resolve import Located
 
 FINDINGS_SHOWN = 3
+_HOSTS_SHOWN = 8
 
 # Selectors that match any program only with --engine perf.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
@@ -64,7 +64,10 @@ def record(
         with display(len(located.hosts), sampling.duration) as listener:
             result = run(request, reach, listener)
     except RecordLost as lost:
-        _print_what_nothing_else_tells(lost)
+        _print_ledger(lost.results, "")  # run.json will not say it
+        processes, hosts = lost.coverage.processes, lost.coverage.hosts
+        told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
+        print(f"recorded {told}", file=sys.stderr)
         kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
         raise kind(lost.reason, lost.remedy) from lost
     if options.json:
@@ -107,13 +110,6 @@ def _print_ledger(results: Sequence[HostResult], page: str) -> None:
     print_reasons(results)
 
 
-def _print_what_nothing_else_tells(lost: RecordLost) -> None:
-    _print_ledger(lost.results, "")
-    processes, hosts = lost.coverage.processes, lost.coverage.hosts
-    told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
-    print(f"recorded {told}", file=sys.stderr)
-
-
 def _print_event(event: EventAnalysis) -> None:
     """Totals of an event, its findings and hottest methods."""
     from hprofiler.analysis.words import plain
@@ -152,7 +148,8 @@ def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> 
         return f"none of {found} matching processes could be recorded"
     missed = [one.host.name for one in result.results if one.host.name not in searched]
     if searched:
-        where = f"{_some(searched)}; not searched: {_some(missed)}" if missed else _some(searched)
+        where = some(searched, _HOSTS_SHOWN, "hosts")
+        where += f"; not searched: {some(missed, _HOSTS_SHOWN, 'hosts')}" if missed else ""
         return f"no process matches {selector.text!r}; searched {where}"
     return "interrupted before any host was searched" if result.interrupted else "no host could be searched"
 
@@ -182,34 +179,23 @@ def why_empty(event: EventAnalysis) -> str:
     return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
 
 
-def _some(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
-
-
 def print_json(result: RunResult) -> None:
     """The result for `--json`."""
     from hprofiler.app.run import failures
 
     record = result.folder.record
-    print(
-        json.dumps(
-            {
-                "folder": str(result.folder.path.resolve()) if result.kept else None,
-                "report": str(result.report.page.resolve()) if result.kept else None,
-                "interrupted": result.interrupted,
-                "target": asdict(record.target),
-                "coverage": asdict(record.coverage),
-                "failures": [
-                    {"where": one.where, "reason": one.reason, "remedy": one.remedy}
-                    for one in failures(result.results)
-                ],
-                "processes": _process_records(result),
-                "events": [_event_record(event) for event in result.report.events],
-                "hosts": host_records(result.results),
-            },
-            indent=2,
-        )
+    lines.print_json(
+        {
+            "folder": str(result.folder.path.resolve()) if result.kept else None,
+            "report": str(result.report.page.resolve()) if result.kept else None,
+            "interrupted": result.interrupted,
+            "target": asdict(record.target),
+            "coverage": asdict(record.coverage),
+            "failures": [members(one, "where", "reason", "remedy") for one in failures(result.results)],
+            "processes": _process_records(result),
+            "events": [_event_record(event) for event in result.report.events],
+            "hosts": host_records(result.results),
+        }
     )
 
 
@@ -220,24 +206,14 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
         for recording in host.recordings:
             recordings.setdefault((host.host.name, recording.process.pid), recording)
     return [
-        {
-            "host": host,
-            "pid": pid,
-            "label": recording.process.label,
-            "labels": dict(recording.process.labels),
-        }
-        for (host, pid), recording in recordings.items()
+        {"host": host, **members(recording.process, "pid", "label", "labels")}
+        for (host, _), recording in recordings.items()
     ]
-
-
-def _finding_record(finding: Finding) -> dict[str, object]:
-    from hprofiler.analysis.words import plain
-
-    return {"text": plain(finding.text), "method": finding.method, "host": finding.host}
 
 
 def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
+    from hprofiler.analysis.words import plain
     from hprofiler.model.measures import measure_of
     from hprofiler.report.text import outliers_record
 
@@ -250,7 +226,9 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "value": value,
         "unit": unit,
         "left_out": event.left_out,
-        "findings": [_finding_record(finding) for finding in event.findings],
+        "findings": [
+            {"text": plain(one.text), "method": one.method, "host": one.host} for one in event.findings
+        ],
         "hottest": methods,
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from hprofiler.cli.options.objects import selector_directories
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_table
+from hprofiler.cli.terminal.lines import members, print_json, print_table
 
 
 def command(options: argparse.Namespace) -> int:
@@ -15,7 +14,7 @@ def command(options: argparse.Namespace) -> int:
 
     selectors = load_selectors(selector_directories(options)).values()
     if options.json:
-        print(json.dumps([{"name": s.name, "summary": s.summary} for s in selectors], indent=2))
-        return Exit.OK
-    print_table([(s.name, s.summary) for s in selectors])
+        print_json([members(one, "name", "summary") for one in selectors])
+    else:
+        print_table([(one.name, one.summary) for one in selectors])
     return Exit.OK

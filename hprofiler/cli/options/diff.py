@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 
 from hprofiler.cli.options.numbers import whole_number
 
@@ -37,7 +38,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="event to compare, such as cpu or alloc; for files, a value such as alloc_space (default: the "
         "first in both)",
     )
-    parser.add_argument("--top", type=_rows, default=10, metavar="N", help="rows per table (default 10)")
+    parser.add_argument(
+        "--top",
+        type=partial(whole_number, least=1, most=10_000, meaning="a number of rows from 1 to 10000"),
+        default=10,
+        metavar="N",
+        help="rows per table (default 10)",
+    )
     parser.add_argument(
         "--absolute",
         action="store_true",
@@ -61,10 +68,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="", metavar="TEXT", help="title of the page and the picture")
     parser.add_argument("--json", action="store_true", help="print the changes as JSON")
     parser.epilog = EXAMPLES
-
-
-def _rows(text: str) -> int:
-    return whole_number(text, 1, 10_000, "a number of rows from 1 to 10000")
 
 
 def _share(text: str) -> float:

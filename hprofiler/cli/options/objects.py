@@ -6,6 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,10 +138,11 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
     if located.target.kind == "local":
         return local_reach(options)
     from hprofiler.collect import Reach
-    from hprofiler.transport import ExecConnector, SshConnector, SshOptions
+    from hprofiler.transport import ExecTransport, SshConnector, SshOptions
 
     if located.cluster is not None:
-        connect = ExecConnector(located.cluster, kubernetes_options.debugging(options)).transport
+        debugging = kubernetes_options.debugging(options)
+        connect = partial(ExecTransport, cluster=located.cluster, debugging=debugging)
         return Reach(connect, _binaries(options), options.parallel, options.timeout)
     ssh = SshOptions(
         user=options.user,

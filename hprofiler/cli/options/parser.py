@@ -180,27 +180,28 @@ def _help_option(parser: argparse._ActionsContainer, *names: str) -> None:
 def _run_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = parser.usage or f"hprofiler run {_TARGET} [OPTION …]"
     sampling_options.add_to(parser)
-    _selection_options(parser, required=True)
-    _host_options(parser)
-    yarn_options.add_to(parser)
-    kubernetes_options.add_to(parser)
-    _ssh_options(parser)
+    _target_options(parser)
     care_options.add_to(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 
 
-def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
+def _target_options(parser: argparse.ArgumentParser) -> None:
+    """Which processes, where, and how to get there."""
     group = parser.add_argument_group("processes")
     group.add_argument(
         "-j",
         "--selector",
-        required=required,
+        required=True,
         action=SelectorAction,
         metavar="SELECTOR",
         help="which processes to profile; see SELECTOR below",
     )
     _selector_directory_option(group)
+    _host_options(parser)
+    yarn_options.add_to(parser)
+    kubernetes_options.add_to(parser)
+    _ssh_options(parser)
 
 
 def _selector_directory_option(group: argparse._ActionsContainer) -> None:
@@ -310,11 +311,7 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"hprofiler ps {_TARGET} [OPTION …]"
     group = parser.add_argument_group("recording")
     sampling_options.add_engine_to(group)
-    _selection_options(parser, required=True)
-    _host_options(parser)
-    yarn_options.add_to(parser)
-    kubernetes_options.add_to(parser)
-    _ssh_options(parser)
+    _target_options(parser)
     care_options.add_looking_to(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
@@ -328,18 +325,14 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"hprofiler doctor {_TARGET} [OPTION …]"
     sampling_options.add_to(parser)
-    _selection_options(parser, required=True)
-    _host_options(parser)
-    yarn_options.add_to(parser)
-    kubernetes_options.add_to(parser)
-    _ssh_options(parser)
+    _target_options(parser)
     care_options.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = (
         f"{SELECTORS}\nexample:\n"
         "  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
         "exit status:\n  0  a run would record everything\n  2  bad usage\n"
-        "  3  a run would record only a part, or less well than asked\n  4  a run would record nothing"
+        "  3  a run would record only a part, or not as well as asked\n  4  a run would record nothing"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import numbers
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from hprofiler.collect import Care
 
 MOST_HOSTS = 1000
+_ALLOWED_HOSTS = 5000  # no resolver names more
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +51,12 @@ def add_looking_to(parser: argparse.ArgumentParser) -> None:
 def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--max-hosts",
-        type=_hosts,
+        type=partial(
+            numbers.whole_number, least=1, most=_ALLOWED_HOSTS, meaning=f"a number from 1 to {_ALLOWED_HOSTS}"
+        ),
         default=MOST_HOSTS,
         metavar="N",
-        help=f"refuse to connect to more than N hosts (default {MOST_HOSTS}, at most 5000)",
+        help=f"refuse to connect to more than N hosts (default {MOST_HOSTS}, at most {_ALLOWED_HOSTS})",
     )
 
 
@@ -74,7 +78,3 @@ def care(options: argparse.Namespace) -> Care:
         busy=getattr(options, "force_busy", True),
         agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
     )
-
-
-def _hosts(text: str) -> int:
-    return numbers.whole_number(text, 1, 1_000_000, "a number of hosts from 1 to 1000000")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import numbers
@@ -27,7 +28,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-f",
         "--frequency",
-        type=_frequency,
+        type=partial(numbers.whole_number, least=1, most=10_000, meaning="a frequency from 1 to 10000 Hz"),
         default=99,
         metavar="HZ",
         help="CPU samples per second (default 99)",
@@ -138,7 +139,3 @@ def seconds(text: str) -> float:
     if not 0.1 <= found <= 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
     return found
-
-
-def _frequency(text: str) -> int:
-    return numbers.whole_number(text, 1, 10_000, "a frequency from 1 to 10000 Hz")

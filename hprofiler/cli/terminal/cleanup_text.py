@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hprofiler.base.text import some
+from hprofiler.cli.terminal.lines import members
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
 
@@ -106,9 +108,8 @@ def _out_of_reach(left: Sequence[HostLeft]) -> str:
         users.update(host.out_of_reach)
     if not users:
         return ""
-    named = ", ".join(f"{user} {count}" for user, count in users.most_common(_USERS))
-    more = f" and {counted(len(users) - _USERS, 'more users')}" if len(users) > _USERS else ""
-    return f" (not checked: JVMs of {named}{more}; --become sudo checks all)"
+    named = some([f"{user} {count}" for user, count in users.most_common()], _USERS, "users")
+    return f" (not checked: JVMs of {named}; --become sudo checks all)"
 
 
 def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -117,28 +118,17 @@ def _failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
     """As described in docs/cleanup.md."""
-    return [_host(host) for host in found]
-
-
-def _host(host: HostLeft) -> dict[str, object]:
-    return {
-        "host": host.host.name,
-        "leftovers": [_leftover(one) for one in host.entries],
-        "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
-        "failed": [{"reason": line.reason, "remedy": line.remedy} for line in _failed(host.outcomes)],
-    }
+    return [
+        {
+            "host": host.host.name,
+            "leftovers": [_leftover(one) for one in host.entries],
+            "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
+            "failed": [members(line, "reason", "remedy") for line in _failed(host.outcomes)],
+        }
+        for host in found
+    ]
 
 
 def _leftover(one: Leftover) -> dict[str, object]:
-    return {
-        "kind": one.kind,
-        "path": one.path,
-        "pid": one.pid,
-        "user": one.user,
-        "age_seconds": one.seconds,
-        "bytes": one.bytes,
-        "state": one.state,
-        "left_over_in_seconds": None,
-        "reason": one.reason,
-        "result": one.result,
-    }
+    known = members(one, "kind", "path", "pid", "user", "bytes", "state", "reason", "result")
+    return {**known, "age_seconds": one.seconds, "left_over_in_seconds": None}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hprofiler.agent import Finding
+from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.model import Status
 
@@ -59,9 +60,7 @@ def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> 
 
 def _rows(line: _Line) -> Iterator[tuple[str, str, str]]:
     found = line.finding
-    shown = ", ".join(line.who[:WHO_SHOWN])
-    more = f" and {len(line.who) - WHO_SHOWN} more" if len(line.who) > WHO_SHOWN else ""
-    who = f"{shown}{more}: " if line.who else ""
+    who = f"{some(line.who, WHO_SHOWN)}: " if line.who else ""
     yield found.severity, found.about, f"{who}{found.text}"
     if found.remedy:
         yield "", "", f"→ {found.remedy}"
@@ -73,7 +72,7 @@ def _summary(checked: Sequence[HostChecked]) -> str:
         return "nothing would be recorded"
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
     words = f"{good} of {len(verdicts)} processes would be recorded as asked"
-    words += f", {part} in part or less well" if part else ""
+    words += f", {part} with a warning" if part else ""
     return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from hprofiler.base.text import printable
-from hprofiler.cli.terminal.lines import say
+from hprofiler.cli.terminal.lines import members, say
 from hprofiler.model import VAGUE_CODES, Status
 
 if TYPE_CHECKING:
@@ -18,6 +18,16 @@ SHOWN = 5
 FAILURES_SHOWN = 20
 PROBLEMS_SHOWN = 10
 _NAMED = 3
+_OF_RECORDING = (
+    "pid",
+    "event",
+    "engine",
+    "source",
+    "interval",
+    "seconds",
+    "attach_seconds",
+    "bytes_received",
+)
 
 
 def print_problems(what: str, problems: Sequence[Outcome]) -> None:
@@ -95,16 +105,8 @@ def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
     """An outcome for `--json`; `pid` is null if it concerns the whole host."""
-    return {
-        "pid": outcome.pid,
-        "status": outcome.status.value,
-        "stage": outcome.stage,
-        "code": outcome.code,
-        "parameters": dict(outcome.parameters),
-        "reason": outcome.reason,
-        "remedy": outcome.remedy,
-        "seconds": outcome.seconds,
-    }
+    known = members(outcome, "pid", "status", "stage", "code", "parameters", "reason", "remedy", "seconds")
+    return {**known, "status": outcome.status.value}
 
 
 def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
@@ -113,21 +115,10 @@ def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
         {
             "host": host.host.name,
             "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
-            "bytes_sent": host.bytes_sent,
-            "bytes_received": host.bytes_received,
+            **members(host, "bytes_sent", "bytes_received"),
             "outcomes": [outcome_record(line) for line in host.outcomes],
             "recordings": [
-                {
-                    "pid": recording.process.pid,
-                    "event": recording.event,
-                    "engine": recording.engine,
-                    "source": recording.source,
-                    "interval": recording.interval,
-                    "seconds": recording.seconds,
-                    "samples": asdict(recording.samples),
-                    "attach_seconds": recording.attach_seconds,
-                    "bytes_received": recording.bytes_received,
-                }
+                {**members(recording, *_OF_RECORDING), "samples": asdict(recording.samples)}
                 for recording in host.recordings
             ],
         }

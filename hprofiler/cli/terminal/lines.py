@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
@@ -47,6 +48,15 @@ def print_table(
     dull = not columns or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     for line in table_lines(rows, right, columns, cut_last, indent, {} if dull else styles or {}):
         print(line, file=out)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def members(one: object, *names: str) -> dict[str, Any]:
+    """The attributes of these names."""
+    return {name: getattr(one, name) for name in names}
 
 
 def columns_of(out: TextIO) -> int | None:

@@ -159,7 +159,12 @@ class LiveDisplay:
 
     def _show(self) -> None:
         stages = list(self._stage.values())
-        past = {stage: sum(_at_least(s, stage) for s in stages) for stage in ("wait", "done")}
+        # Failed and idle hosts, which are at no stage, count too.
+        order = STAGES.index
+        past = {
+            wanted: sum(s not in STAGES or order(s) >= order(wanted) for s in stages)
+            for wanted in ("wait", "done")
+        }
         busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
         self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
         self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
@@ -184,8 +189,3 @@ def reconnect_notice(progress: HostProgress, lost: set[str]) -> str:
     was_lost = progress.host in lost
     lost.discard(progress.host)
     return f"{progress.host}: {progress.detail}" if was_lost and progress.stage != "failed" else ""
-
-
-def _at_least(stage: str, wanted: str) -> bool:
-    """Whether a host at `stage` has passed `wanted`; failed hosts count too."""
-    return stage not in STAGES or STAGES.index(stage) >= STAGES.index(wanted)

@@ -102,7 +102,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         try:
-            file = self.server.page.open("rb") if self._is_meant() else None
+            meant = secrets.compare_digest(self.path.encode(), self.server.path.encode())
+            file = self.server.page.open("rb") if meant else None
         except OSError:
             file = None
         if file is None:
@@ -115,9 +116,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             if with_body:
                 shutil.copyfileobj(file, self.wfile)
-
-    def _is_meant(self) -> bool:
-        return secrets.compare_digest(self.path.encode(), self.server.path.encode())
 
     def end_headers(self) -> None:
         """Neither the page nor its address goes to caches or other sites."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import BadRequest, KubernetesError, Need
 from hprofiler.resolve.answers import member, objects, text
 from hprofiler.resolve.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
-from hprofiler.resolve.kubernetes.owners import owned
 from hprofiler.resolve.kubernetes.pods import Pods, read
 from hprofiler.resolve.options import KubernetesOptions
 
@@ -24,11 +24,11 @@ Object = Mapping[str, Any]
 
 
 class Question(NamedTuple):
-    """Which pods: label selectors (the first that matches counts), a field selector, a test."""
+    """Which pods: label selectors (the first that matches counts), a field selector, the jobs' names."""
 
     labels: list[str]
     fields: str
-    is_meant: Callable[[Object], bool] = lambda pod: True
+    jobs: str = ".*"
 
 
 class Lister:
@@ -58,7 +58,9 @@ class Lister:
         for labels in question.labels:
             items = self._list(labels, question.fields)
             if items:
-                return [item for item in items if question.is_meant(item)]
+                jobs = [text(one, "metadata", "labels", JOB_LABEL) for one in items]
+                found = zip(items, jobs, strict=True)
+                return [one for one, job in found if re.fullmatch(question.jobs, job)]
         return []
 
     def _list(self, labels: str, fields: str) -> list[dict[str, Any]]:
@@ -81,15 +83,13 @@ class Lister:
         if kind == "sparkapplication":
             return Question([f"{label}={name}" for label in SPARK_LABELS], fields)
         if kind == "job":
-            labels = f"{JOB_LABEL}={name}"
-        elif kind == "cronjob":
-            labels = JOB_LABEL
-        else:
-            labels = self._selector(f"{kind}s", name)
-        return Question([labels], fields, lambda pod: owned(pod, kind, name))
+            return Question([f"{JOB_LABEL}={name}"], fields)
+        if kind == "cronjob":  # its jobs have its name and the minute when they were due
+            return Question([JOB_LABEL], fields, rf"{re.escape(name)}-[0-9]{{8,}}")
+        return Question([self._selector(f"{kind}s", name)], fields)
 
     def _selector(self, resource: str, name: str) -> str:
-        """The label selector of a workload, which may also match pods of others."""
+        """The label selector of a workload, as `kubectl logs` uses it."""
         if self.namespace is None:
             raise UsageError(
                 f"-A cannot be combined with {resource[:-1]}/{name}, which is in one namespace",

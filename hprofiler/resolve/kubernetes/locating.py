@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from hprofiler.kubernetes import KubernetesError, connect
 from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Status, Target
+from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.kubernetes.asked import parse
 from hprofiler.resolve.kubernetes.listing import Lister
 from hprofiler.resolve.kubernetes.pods import Container, Idle, Pods
-from hprofiler.resolve.options import KubernetesOptions, Located, TooMany
+from hprofiler.resolve.options import KubernetesOptions, Located, TooMany, started
 
 _IDLE_TOLD = 100
-_BEGAN_TOLD = 20
 _REASONS = 5
 _QUESTION_TOLD = 100
 _LOOK = "check `kubectl get pods --show-labels`; -n names another namespace, -A selects all"
@@ -36,18 +36,16 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     return Located(
         Target("kubernetes", name),
         hosts,
-        tuple(_notes(pods, hosts, via, options)),
+        tuple(_notes(pods, via, options)),
         lambda: _changed(lister, pods, via),
         (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
         cluster if via == EXEC else None,
     )
 
 
-def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptions) -> list[str]:
-    notes = []
-    nodes = [(one.node, one.address) for one in pods.running]
-    if via == SSH and options.host_map and not any(_mapped(*node, options.host_map) for node in nodes):
-        notes.append(f"--host-map names none of the nodes of the run ({hosts[0].name}, …)")
+def _notes(pods: Pods, via: str, options: KubernetesOptions) -> list[str]:
+    nodes = sorted({(one.node, one.address) for one in pods.running})
+    notes = [*unused_map(options.host_map, nodes)] if via == SSH else []
     if pods.strange:
         notes.append(f"{pods.strange} pods have invalid names and are left out")
     if len(pods.idle) > _IDLE_TOLD:
@@ -146,12 +144,7 @@ def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEn
             raise KubernetesError(f"the API server names a node {word[:100]!r}, which is not a host")
     if not node and not address:
         raise KubernetesError("the API server does not say on which node a pod runs", "use --via exec")
-    return _mapped(node, address, host_map) or HostEntry(address or node, None, None)
-
-
-def _mapped(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry | None:
-    words = (node, node.partition(".")[0], address)
-    return next((host_map[word.lower()] for word in words if word.lower() in host_map), None)
+    return mapped(host_map, node, address) or HostEntry(address or node, None, None)
 
 
 def _line(idle: Idle, home: str | None) -> Outcome:
@@ -186,19 +179,7 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
                 )
             )
     named = zip(now.running, _names(now.running, before.home), strict=False)
-    return [*lines, *_began([(one, name) for one, name in named if one.key not in names])]
-
-
-def _began(new: Sequence[tuple[Container, str]]) -> list[Outcome]:
-    """Outcomes of new containers, by name."""
-    lines = []
-    for container, name in new[:_BEGAN_TOLD]:
-        reason = f"{_shown(container, name)} started during the recording and is not in it"
-        lines.append(Outcome(name, Status.DEGRADED, "find", reason, code="new-process"))
-    if len(new) > _BEGAN_TOLD:
-        reason = f"{len(new) - _BEGAN_TOLD} more containers started during the recording and are not in it"
-        lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason, code="new-process"))
-    return lines
+    return [*lines, *started([(name, _shown(one, name)) for one, name in named if one.key not in names])]
 
 
 def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hprofiler.base.background import many
+from hprofiler.base.background import in_order
 from hprofiler.resolve.answers import number, objects, text
 from hprofiler.resolve.host_names import MAX_HOSTS, is_host
 from hprofiler.resolve.yarn.ids import belongs
@@ -111,7 +111,7 @@ def _from_nodes(manager: ResourceManager, application: str) -> tuple[list[Contai
         port = _port(base)
         return [Container(identity, node, port) for identity in running if belongs(identity, application)], ""
 
-    for there, failure in many(ask, list(busy), _AT_ONCE):
+    for there, failure in in_order(ask, list(busy), _AT_ONCE):
         found += there
         unknown += [failure] if failure else []
     return found, unknown

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hprofiler.base.background import many
+from hprofiler.base.background import in_order
 from hprofiler.base.errors import UsageError
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Status, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Target
+from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
-from hprofiler.resolve.options import Located, TooMany, YarnOptions
+from hprofiler.resolve.options import Located, TooMany, YarnOptions, started
 from hprofiler.resolve.yarn.applications import Application, application, parse_filter, running
 from hprofiler.resolve.yarn.containers import Container, by_node, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
@@ -19,7 +20,6 @@ from hprofiler.resolve.yarn.site import configured
 from hprofiler.resolve.yarn.spark import SparkFacts, spark_facts
 
 _AT_ONCE = 8
-_CAME_TOLD = 20
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ def locate(asked: str, options: YarnOptions) -> Located:
             f"{names}: no running container", "wait until it has one; `hprofiler apps` counts them"
         )
     name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
+    notes = [note for one in found for note in one.notes]
+    notes += unused_map(options.host_map, [(host.name,) for host in hosts])
     return Located(
         Target("yarn", name),
         hosts,
-        (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
+        tuple(notes),
         lambda: _new_processes(manager, chosen, hosts),
     )
 
@@ -98,14 +100,14 @@ def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) 
                 raise
             return _Found((), {}, (f"cannot list the containers of {app.id}: {error.reason}",))
 
-    return many(look, applications, _AT_ONCE)
+    return list(in_order(look, applications, _AT_ONCE))
 
 
 def _look(manager: ResourceManager, app: Application) -> _Found:
     """Get the containers of one application, and query its Spark driver at the same time."""
     asks: list[Callable[[], Any]] = [lambda: containers(manager, app.id)]
     asks += [lambda: spark_facts(manager, app.id)] if app.type == "SPARK" else []
-    (found, unknown), facts = (*many(lambda ask: ask(), asks, 2), SparkFacts({}))[:2]
+    (found, unknown), facts = (*in_order(lambda ask: ask(), asks, 2), SparkFacts({}))[:2]
     labels = {
         container.id: {
             "application": app.id,
@@ -142,7 +144,7 @@ def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntr
     if driver is None:
         return found
     same = [node for node in sorted(nodes) if _is_same_host(node, driver.host)]
-    if not same and not _mapped(driver.host, host_map):
+    if not same and not mapped(host_map, driver.host):
         note = (
             f"the Spark driver runs on {driver.host}, in no container, and is not profiled; "
             f"--host-map {driver.host}={driver.host} profiles it too"
@@ -182,20 +184,7 @@ def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
         raise YarnError(
             f"the ResourceManager names a node {node[:100]!r}, which is not a host", "check the address"
         )
-    return _mapped(node, host_map) or HostEntry(node, None, None)
-
-
-def _mapped(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry | None:
-    name = node.lower()
-    return host_map.get(name) or host_map.get(name.partition(".")[0])
-
-
-def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> tuple[str, ...]:
-    """A note if the map has no effect at all; unused names are normal."""
-    if not host_map or any(_mapped(host.name, host_map) for host in hosts):
-        return ()
-    names = ", ".join(host.name for host in hosts[:3])
-    return (f"--host-map names none of the hosts of the run ({names}{', …' if len(hosts) > 3 else ''})",)
+    return mapped(host_map, node) or HostEntry(node, None, None)
 
 
 def _new_processes(
@@ -204,16 +193,9 @@ def _new_processes(
     hosts: Sequence[Host],
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
-    came = []
+    new: list[tuple[str, str]] = []
     for now in _look_at_all(manager, applications):
-        came += [_missed(found, now.labels[found.id]) for found in now.containers if found.id not in known]
-    if len(came) > _CAME_TOLD:
-        reason = f"{len(came) - _CAME_TOLD} more containers started during the recording and are not in it"
-        came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason, code="new-process")]
-    return came
-
-
-def _missed(container: Container, labels: Labels) -> Outcome:
-    who = f"{labels.get(PROCESS, container.id)} on {container.node}"
-    reason = f"{who} started during the recording and is not in it"
-    return Outcome(container.node, Status.DEGRADED, "find", reason, code="new-process")
+        for one in now.containers:
+            if one.id not in known:
+                new.append((one.node, f"{now.labels[one.id].get(PROCESS, one.id)} on {one.node}"))
+    return started(new)

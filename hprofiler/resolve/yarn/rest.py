@@ -116,7 +116,8 @@ class Rest:
         answer, body = self._fetch(url, parameters, bounds, _of_url(url))
         named = False
         for _ in range(_HOPS):
-            elsewhere = _redirect(answer) or (None if named else _named_active(answer, body))
+            elsewhere = answer.headers["Location"] if answer.is_redirect else None
+            elsewhere = elsewhere or (None if named else _named_active(answer, body))
             if not elsewhere:
                 if bounds is OF_MANAGER:
                     self.know([answer.url])
@@ -126,13 +127,11 @@ class Rest:
             if bounds.stays and _server(there) not in self._known:
                 reason = f"{shown(url)} redirects to {shown(there)}, which is not a known ResourceManager"
                 raise YarnError(reason, "check the address")
-            login = None if self._is_another(url, there) else _of_url(url)
+            # Another server must not get the password; a change to TLS on the same host is fine.
+            is_another = cast(Any, self._session).should_strip_auth(url, there)
+            login = None if is_another else _of_url(url)
             answer, body = self._fetch(there, None, bounds, login)
         raise YarnError(f"{shown(url)} redirects too often", _SEVERAL)
-
-    def _is_another(self, url: str, there: str) -> bool:
-        """Whether the other server must not get the password; a change to TLS on the same host is fine."""
-        return bool(cast(Any, self._session).should_strip_auth(url, there))
 
     def _fetch(
         self,
@@ -261,10 +260,6 @@ def _body(answer: requests.Response, most: int) -> bytes:
 
 def _is_standby(body: bytes) -> bool:
     return body[:1] not in (b"{", b"[") and _STANDBY.search(body[:4096]) is not None
-
-
-def _redirect(answer: requests.Response) -> str | None:
-    return answer.headers["Location"] if answer.is_redirect else None
 
 
 def _named_active(answer: requests.Response, body: bytes) -> str | None:

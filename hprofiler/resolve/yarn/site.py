@@ -69,17 +69,14 @@ def _decoded(content: bytes) -> str:
 
 def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
     https = _value(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
-    names = _value(properties, "yarn.resourcemanager.ha.rm-ids") if _is_ha(properties) else ""
+    is_ha = _value(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
+    names = _value(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
     suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
     found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
     if not found:
         reason = f"{folder / 'yarn-site.xml'} does not say where the ResourceManager is"
         raise UsageError(reason, "name it with -c http://rm:8088")
     return found
-
-
-def _is_ha(properties: Mapping[str, str]) -> bool:
-    return _value(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
 
 
 def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:

@@ -1,4 +1,4 @@
-"""SSH by way of paramiko, which is imported when the first host is looked up and not before."""
+"""SSH with paramiko, which is imported when the first host is looked up."""
 
 from hprofiler.transport.ssh.connector import SshConnector
 from hprofiler.transport.ssh.route import SshOptions

@@ -29,10 +29,7 @@ _MOST_JUMPS = 8
 
 
 class SshConnector:
-    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts.
-
-    A context manager: the end closes the jump hosts' connections.
-    """
+    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts."""
 
     def __init__(self, options: SshOptions, ask_passphrase: AskPassphrase | None = None) -> None:
         """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
@@ -90,8 +87,17 @@ class SshConnector:
 
     def _refused(self, route: Route, attempt: Attempt, tries: int, said: str) -> HostError:
         if route.proxy_command:
-            return failures.proxy_ended(route, tries, attempt.complaint() or said)
-        return failures.refused_banner(route, tries, said)
+            said = (attempt.complaint() or said)[-500:]
+            reason = f"the ProxyCommand for {route.where} ended before the login, {tries} times: {said}"
+            return HostError(
+                "connect", reason, "try the command by hand; it is in ssh_config", code="proxy-failed"
+            )
+        return HostError(
+            "connect",
+            f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
+            "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
+            code="connection-refused",
+        )
 
     def _try(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         import paramiko
@@ -142,16 +148,16 @@ class SshConnector:
             )
         except (paramiko.SSHException, EOFError, OSError) as error:
             said = error.text if isinstance(error, paramiko.ChannelException) else str(error)
-            raise failures.not_forwarded(hops[-1], route, said) from error
+            raise HostError(
+                "connect",
+                f"the jump host {hops[-1].where} cannot reach {route.where}: "
+                f"{said or 'it closed the connection'}",
+                "check that the host is up and that sshd on the jump host allows forwarding",
+                code="no-route",
+            ) from error
         attempt.on_close(channel.close)
         return channel
 
     def close(self) -> None:
         """Close the connections to jump hosts."""
         self._jumps.close()
-
-    def __enter__(self) -> SshConnector:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

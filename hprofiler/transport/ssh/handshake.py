@@ -25,7 +25,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class RefusedBanner(Exception):
-    """The peer hung up before or during the key exchange; worth another try. The text is what it said."""
+    """The peer closed the connection before the login; another try may succeed. The text is its message."""
 
 
 def shake_hands(
@@ -35,7 +35,16 @@ def shake_hands(
     import paramiko
 
     link.banner_timeout = link.handshake_timeout = seconds
-    _prefer(link, known_hosts.kinds(route.known_hosts, route.known_as))
+    options = link.get_security_options()
+    offered = list(options.key_types)
+    known = known_hosts.kinds(route.known_hosts, route.known_as)
+    names = (
+        name
+        for kind in known
+        for name in (("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,))
+    )
+    if wanted := [name for name in names if name in offered]:
+        options.key_types = (*wanted, *(name for name in offered if name not in wanted))
     finished = threading.Event()
     attempt.on_close(finished.set)  # paramiko does not set it for a connection that we close
     link.start_client(event=finished)
@@ -55,18 +64,6 @@ def shake_hands(
     raise failures.no_agreement(route, str(error))
 
 
-def _prefer(link: paramiko.Transport, kinds: list[str]) -> None:
-    options = link.get_security_options()
-    offered = list(options.key_types)
-    wanted = [name for kind in kinds for name in _algorithms(kind) if name in offered]
-    if wanted:
-        options.key_types = (*wanted, *(name for name in offered if name not in wanted))
-
-
-def _algorithms(kind: str) -> tuple[str, ...]:
-    return ("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,)
-
-
 def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHosts) -> None:
     """Raises HostError unless the host's key is known, or new and new ones are accepted."""
     shown = link.get_remote_server_key()
@@ -79,11 +76,24 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
     if verdict is Verdict.REVOKED:
         raise failures.revoked_key(route, place)
     if verdict is Verdict.CHANGED:
-        raise failures.changed_key(route, kind, fingerprint, place)
+        raise HostError(
+            "connect",
+            f"the host key of {route.known_as} has CHANGED: it shows {kind} {fingerprint}, {place} has "
+            "another; somebody may be listening in",
+            f"if the host was reinstalled, remove the old key: ssh-keygen -R '{route.known_as}'",
+            code="host-key-changed",
+        )
     if verdict is Verdict.KNOWN:
         return
     if not route.accept_new or not route.known_hosts:
-        raise failures.unknown_key(route, kind, fingerprint)
+        remedy = "name a known_hosts file in ssh_config"
+        if route.known_hosts:
+            remedy = (
+                "compare the fingerprint with the host's, then use --accept-new-host-keys"
+                f" (adds it to {route.known_hosts[0]}) or ssh there once"
+            )
+        reason = f"the host key of {route.known_as} is not known ({kind} {fingerprint})"
+        raise HostError("connect", reason, remedy, code="host-key-unknown")
     try:
         known_hosts.add(route.known_hosts[0], route.known_as, kind, key)
     except OSError as error:
@@ -95,16 +105,16 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
 
 
 def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float, attempt: Attempt) -> None:
-    """Offer what there is until the host takes one, within `seconds`, in which no time to type counts.
+    """Offer each credential until the host accepts one, within `seconds`; time at prompts does not count.
 
-    Raises HostError naming everything that was tried.
+    Raises HostError that names everything that was tried.
     """
     import paramiko
 
     left = seconds
     tried: list[str] = []
     for name, offer in _offers(link, route, keys):
-        if attempt.closed.is_set():  # while somebody was to type
+        if attempt.closed.is_set():  # during a prompt for a passphrase
             raise failures.closed(route)
         tried.append(name)
         if offer is None:
@@ -113,7 +123,7 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
         try:
             more = offer()
         except paramiko.AuthenticationException:
-            pass  # paramiko's word for a refusal, for no answer in time and for a connection that ends
+            pass  # a refusal, a timeout or a closed connection
         except (paramiko.SSHException, EOFError, OSError) as error:
             if link.is_active():
                 tried[-1] += f" ({error})"
@@ -127,15 +137,36 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
         if attempt.closed.is_set():
             raise failures.closed(route)
         if not link.is_active():
-            raise failures.hung_up(route, tried)
+            raise HostError(
+                "connect",
+                f"sshd on {route.where} closed the connection during the login as {route.user}:"
+                f" tried {', '.join(tried)}",
+                "look into its log; if you have more keys than MaxAuthTries allows, name one with --identity",
+                code="login-refused",
+            )
         if left <= 0:
-            raise failures.login_timed_out(route, tried, seconds)
+            raise HostError(
+                "connect",
+                f"timed out after {seconds:.3g} s while logging in as {route.user} on {route.where}:"
+                f" tried {', '.join(tried)}",
+                "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more"
+                " time with --timeout",
+                code="timeout",
+            )
     link.auth_timeout = left
-    raise failures.not_authenticated(route, tried, _allowed(link, route))
+    tries = ", ".join(tried) or "nothing: there is no key to offer"
+    allowed = _allowed(link, route)
+    allows = f"; the server allows {', '.join(allowed)}" if allowed else ""
+    raise HostError(
+        "connect",
+        f"authentication failed for {route.user} on {route.where}: tried {tries}{allows}",
+        "name a key with --identity or a user with --user, or load the key with ssh-add",
+        code="login-refused",
+    )
 
 
 def _allowed(link: paramiko.Transport, route: Route) -> list[str]:
-    """The methods that the server would take; asked only when ours failed."""
+    """The methods that the server accepts; asked only after ours failed."""
     import paramiko
 
     try:
@@ -143,7 +174,7 @@ def _allowed(link: paramiko.Transport, route: Route) -> list[str]:
     except paramiko.BadAuthenticationType as error:
         return list(error.allowed_types)
     except (paramiko.SSHException, EOFError, OSError):
-        pass  # it has hung up; the message goes without
+        pass  # it closed the connection
     return []
 
 

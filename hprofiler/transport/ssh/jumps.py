@@ -36,7 +36,7 @@ class Jumps:
     """The connections to the jump hosts of a run; from any thread."""
 
     def __init__(self, connect: Connect) -> None:
-        """`connect` makes one; it takes as long as it likes, and ends when its attempt is closed."""
+        """`connect` makes a connection, without a time limit; it ends when its attempt is closed."""
         self._connect = connect
         self._jumps: dict[Hops, _Jump] = {}
         self._attempts: list[Attempt] = []
@@ -45,8 +45,8 @@ class Jumps:
     def link(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         """The connection to the last of `hops`, for the host behind it whose attempt this is.
 
-        A failure counts for all hosts whose attempts had begun by then, if only to queue: of very many hosts
-        behind a dead jump host none waits for a try of its own. Later ones try again.
+        A failure counts for every host that was waiting already, so that many hosts behind a dead jump host
+        fail at once. Hosts that come later try again.
         """
         with self._lock:
             jump = self._jumps.setdefault(hops, _Jump())

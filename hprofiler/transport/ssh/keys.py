@@ -21,7 +21,7 @@ _TRIES = 3
 
 
 class Credential(NamedTuple):
-    """A key to offer, or None and in `name` why there is none."""
+    """A key to offer. If it is None, `name` says why."""
 
     name: str
     key: paramiko.PKey | None
@@ -31,7 +31,7 @@ class KeyRing:
     """The keys of a run; from any thread."""
 
     def __init__(self, ask_passphrase: AskPassphrase | None) -> None:
-        """`ask_passphrase(prompt)` gives the passphrase, or None where the user has none to give."""
+        """`ask_passphrase(prompt)` returns the passphrase, or None if the user gives none."""
         self._ask = ask_passphrase
         self._lock = threading.Lock()
         self._file_locks: dict[Path, threading.Lock] = {}
@@ -60,7 +60,7 @@ class KeyRing:
     def _file_key(self, path: Path) -> Credential:
         with self._lock:
             lock = self._file_locks.setdefault(path, threading.Lock())
-        with lock:  # of fifty hosts that want the key, one asks for its passphrase
+        with lock:  # one host asks for the passphrase, for all
             if path not in self._files:
                 self._files[path] = self._load(path)
             return self._files[path]
@@ -81,7 +81,7 @@ class KeyRing:
         import paramiko
 
         for _ in range(_TRIES):
-            passphrase = self._passphrase(path)
+            passphrase = self._ask(f"Passphrase for {path}: ") if self._ask else None
             if not passphrase:
                 return Credential(f"key {path} (no passphrase given)", None)
             try:
@@ -89,9 +89,6 @@ class KeyRing:
             except (paramiko.SSHException, ValueError):
                 continue
         return Credential(f"key {path} (wrong passphrase)", None)
-
-    def _passphrase(self, path: Path) -> str | None:
-        return self._ask(f"Passphrase for {path}: ") if self._ask else None
 
 
 def _open_key(path: Path, passphrase: str | None) -> paramiko.PKey:

@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
 
 
 class KnownHosts:
-    """The known_hosts files of a run; from any thread. HostError where one that is there cannot be read."""
+    """The known_hosts files of a run; thread-safe. Raises HostError if an existing file cannot be read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class KnownHosts:
         return None
 
     def kinds(self, files: Sequence[Path], name: str) -> list[str]:
-        """The types of the keys known for `name`: a server with several shall show one of these."""
+        """The types of the keys known for `name`; a server with several keys should show one of these."""
         with self._lock:
             entries = self._of(files, name) or self._of(files, _without_port(name))
             return list(dict.fromkeys(entry.kind for entry in entries))
@@ -88,7 +88,7 @@ class KnownHosts:
             self._found.clear()
 
     def _of(self, files: Sequence[Path], name: str) -> list[_Entry]:
-        """The keys of a name. Hashed names make it dear, so each is looked for once."""
+        """The keys of a name. Comparing hashed names is slow, so the result is cached."""
         asked = (tuple(files), name)
         if asked not in self._found:
             entries = self._entries(files)
@@ -160,7 +160,7 @@ def _glob_matches(pattern: str, name: str) -> bool:
 
 
 def _without_port(name: str) -> str:
-    """ssh takes a key that is known for the host at its usual port for the host at any port."""
+    """Like ssh, accept a key known for the default port at any port."""
     return name[1:].partition("]:")[0] if name.startswith("[") else name
 
 

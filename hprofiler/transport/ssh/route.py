@@ -1,4 +1,4 @@
-"""How to get to a host: what the command line, the host list and ssh_config say together."""
+"""The route to a host, from the command line, the host list and ssh_config."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class Route:
 
     @property
     def where(self) -> str:
-        """The far end in words for a message."""
+        """Host and port for messages."""
         return self.hostname if self.port == 22 else f"{self.hostname} port {self.port}"
 
     @property
     def login(self) -> str:
-        """As whom and where to: `user@host:port`."""
+        """User and address: `user@host:port`."""
         host = f"[{self.hostname}]" if ":" in self.hostname else self.hostname
         return f"{self.user}@{host}:{self.port}"
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from hprofiler.base.errors import HostError
 from hprofiler.transport.base import StderrTail
 from hprofiler.transport.ssh import failures
 from hprofiler.transport.ssh.route import Route
@@ -24,9 +25,9 @@ _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
 class Attempt:
-    """A connection, made or in the making, that any thread can end.
+    """A connection, or an attempt to connect, that any thread can end.
 
-    `close` runs what `on_close` was given, last first. What is given later runs at once.
+    `close` calls the functions given to `on_close`, last first. A function given later is called at once.
     """
 
     def __init__(self, since: float | None = None) -> None:
@@ -53,7 +54,7 @@ class Attempt:
 
 
 def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
-    """A TCP connection within `seconds`. `on_close` gets what ends the wait. Raises HostError."""
+    """A TCP connection within `seconds`. `on_close` gets a function that ends the wait. Raises HostError."""
     deadline = time.monotonic() + seconds
     failure: OSError = TimeoutError()
     try:
@@ -88,10 +89,10 @@ def _connected(address: _Address, left: float, seconds: float, on_close: OnClose
 
 
 def tune(connection: socket.socket, seconds: float) -> None:
-    """Small packets go at once; a peer that answers nothing for `seconds` counts as gone.
+    """Send small packets at once, and give up a peer that does not answer for `seconds`.
 
-    A link that was down is tried every 2 s where the kernel can (Linux 6.15), else at doubled intervals: one
-    of 20 s may then be noticed half a minute later only, when the agent's lease is over.
+    After a link was down, the kernel retransmits every 2 s (Linux 6.15). Older kernels double the intervals:
+    a link that was down for 20 s may be noticed half a minute later, when the agent's lease is over.
     """
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -103,11 +104,13 @@ def tune(connection: socket.socket, seconds: float) -> None:
 
 
 def spawn_proxy(command: str, on_close: OnClose) -> tuple[socket.socket, StderrTail]:
-    """A ProxyCommand's stdin and stdout as a socket, and what it complains of. Raises HostError."""
+    """A ProxyCommand's stdin and stdout as a socket, and its stderr. Raises HostError."""
     try:
         ours, process = _proxy(command)
     except OSError as error:
-        raise failures.proxy_not_started(error) from error
+        remedy = failures.FILES_REMEDY if error.errno in failures.FILES_LACK else ""
+        reason = f"cannot start the ProxyCommand: {error.strerror}"
+        raise HostError("connect", reason, remedy, code="proxy-failed") from error
     on_close(lambda: shut(ours))
     on_close(process.terminate)
     assert process.stderr is not None
@@ -131,7 +134,7 @@ def _proxy(command: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def shut(connection: socket.socket) -> None:
-    """Close under whoever is waiting on it."""
+    """Close it, and wake threads that wait on it."""
     with contextlib.suppress(OSError):  # not connected, or not any more
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.model import Host
-from hprofiler.transport.base import SOME_SIGNAL, Channel, Completed, StderrTail, run_to_end, wait_a_little
+from hprofiler.transport.base import SOME_SIGNAL, Channel, StderrTail, Transport
 from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 _LOST = "the connection was lost"
 
 
-class SshTransport:
+class SshTransport(Transport):
     """Made by `SshConnector.transport`."""
 
     def __init__(self, host: Host, connector: SshConnector) -> None:
-        self.host = host
-        self.become = connector.options.become
-        self.leaves_nothing = False
-        self.inside: str | None = None
-        self.bytes_sent = 0
-        self.bytes_received = 0
+        super().__init__(host, connector.options.become)
         self._timeout = connector.options.timeout
         self._connector = connector
         self._attempt = Attempt()
@@ -36,10 +31,10 @@ class SshTransport:
     def destination(self) -> str:
         return self._connector.destination(self.host)
 
-    def connect(self) -> None:
+    def _connect(self) -> None:
         self._link = self._connector.connect(self.host, self._attempt)
 
-    def open(self, command: str) -> Channel:
+    def _start(self, command: str) -> Channel:
         import paramiko
 
         if self._link is None:
@@ -57,14 +52,8 @@ class SshTransport:
             raise ConnectionLost("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error
         return _SshChannel(self, channel)
 
-    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
-        return run_to_end(self.open(command), stdin, timeout)
-
-    def last(self, command: str) -> None:
-        with contextlib.suppress(HostError):
-            wait_a_little(self.open(command))
-
     def close(self) -> None:
+        """Without a word to each channel, which a connection that hangs would delay."""
         self._attempt.close()
 
 

@@ -105,8 +105,13 @@ def _check(options: argparse.Namespace) -> None:
     if not options.to and not options.output.endswith(endings):
         remedy = f"end the name with one of {' '.join(endings)}, or name the format with --to"
         raise UsageError(f"cannot tell the format of {options.output}", remedy)
-    if options.output != "-":
-        _check_output(Path(options.output))
+    path = Path(options.output)
+    if options.output != "-" and is_folder(path):
+        raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
+    if options.output != "-" and not is_folder(path.parent):
+        raise UsageError(
+            f"cannot write {path}: there is no folder {path.parent}", "create it, or choose another"
+        )
     if options.diff and options.prune:
         raise UsageError("--prune cannot be combined with --diff: it would hide what vanished")
     if options.absolute and not options.diff:
@@ -116,15 +121,6 @@ def _check(options: argparse.Namespace) -> None:
     check_patterns(options)
     convert_svg.check(options)
     convert_inputs.check(options)
-
-
-def _check_output(path: Path) -> None:
-    if is_folder(path):
-        raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
-    if not is_folder(path.parent):
-        raise UsageError(
-            f"cannot write {path}: there is no folder {path.parent}", "create it, or choose another"
-        )
 
 
 def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
@@ -179,17 +175,12 @@ def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
             if options.output != "-":
                 write(Path(options.output), options.to, title=title)
             elif options.to == "html":
-                _page_to_stdout(write, title)
+                with tempfile.TemporaryDirectory() as folder:
+                    write(Path(folder) / "page.html", title=title)
+                    with (Path(folder) / "page.html").open("rb") as file:
+                        shutil.copyfileobj(file, sys.stdout.buffer)
             else:
                 write(sys.stdout.buffer, options.to, title=title)
     except OSError as error:
         reason = f"cannot write {name}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
-
-
-def _page_to_stdout(write: Callable[..., None], title: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        write(page, title=title)
-        with page.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)

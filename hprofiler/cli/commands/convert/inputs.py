@@ -36,15 +36,10 @@ def check(options: argparse.Namespace) -> None:
             "- (stdin) is given twice, but can be read only once", "give one of the profiles as a file"
         )
     for name in names:
-        if name == "-":
-            _check_stdin()
-        else:
+        if name != "-":
             _check_readable(Path(name))
-
-
-def _check_stdin() -> None:
-    if 0 in streams.closed:
-        raise UsageError("cannot read stdin: it is closed", "name a file")
+        elif 0 in streams.closed:
+            raise UsageError("cannot read stdin: it is closed", "name a file")
 
 
 def _check_readable(path: Path) -> None:
@@ -53,15 +48,10 @@ def _check_readable(path: Path) -> None:
         refuse_no_profile(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if is_file(path / RUN_FILE):
+        raise UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
     if is_folder(path):
-        raise _is_folder(path)
-
-
-def _is_folder(path: Path) -> UsageError:
-    """The profile to name instead of a run folder."""
-    if not is_file(path / RUN_FILE):
-        return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
-    return UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
+        raise UsageError(f"cannot read {path}: it is a folder", "name the files in it")
 
 
 def source(name: str) -> str | int:

@@ -107,13 +107,10 @@ def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[
         left = step.apply(profile)
         if is_empty(left) and not is_empty(profile):
             return left, Findings(Emptied(step.nothing, _there_was(profile, left)), untrimmed)
-        untrimmed = untrimmed and not (step is steps[-1] and _finds(profile, trim))
+        if trim and step is steps[-1]:
+            untrimmed = is_empty(profile.filter(include=trim))
         profile = left
     return profile, Findings(None, untrimmed)
-
-
-def _finds(profile: Profile, pattern: str | None) -> bool:
-    return bool(pattern) and not is_empty(profile.filter(include=pattern))
 
 
 def is_empty(profile: Profile) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 from hprofiler.base.errors import UsageError
@@ -15,6 +16,9 @@ PALETTES = [
 ]
 # fmt: on
 PALETTE_FILE = "palette.map"
+
+_pixels = partial(whole_number, least=0, most=1_000_000, meaning="a number of pixels")
+_count = partial(whole_number, least=1, most=2**63 - 1, meaning="a count from 1 to 2^63 - 1")
 
 # Name in the options -> keyword of Profile.to_svg.
 KEYWORDS = {
@@ -198,12 +202,3 @@ def check_one_sided(options: argparse.Namespace) -> None:
         if getattr(options, name):
             reason = f"{_option(name)} is for differences, but nothing is compared"
             raise UsageError(reason, "give --diff BEFORE, or a file with two counts a line")
-
-
-def _pixels(text: str) -> int:
-    # The core checks the exact limit.
-    return whole_number(text, 0, 1_000_000, "a number of pixels")
-
-
-def _count(text: str) -> int:
-    return whole_number(text, 1, 2**63 - 1, "a count from 1 to 2^63 - 1")

@@ -1,11 +1,10 @@
-"""One container, by way of the API server."""
+"""Commands in a container, by way of the API server of Kubernetes."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from hprofiler.base.errors import ConnectionLost, HostError
@@ -16,11 +15,8 @@ from hprofiler.transport.base import (
     CONTAINER_TOOLS,
     OTHER_WAYS_IN,
     STDERR_TAIL,
-    Channel,
-    Completed,
     NoShell,
-    run_to_end,
-    wait_a_little,
+    Transport,
 )
 
 if TYPE_CHECKING:
@@ -42,41 +38,22 @@ class Debugging(NamedTuple):
     seconds: int
 
 
-class ExecConnector:
-    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER.
+class ExecTransport(Transport):
+    """Runs commands in a container; the host's address is NAMESPACE/POD/CONTAINER.
 
     With `debugging` a container without a shell gets a debug container beside it.
     """
 
-    def __init__(self, cluster: Cluster, debugging: Debugging | None = None) -> None:
-        self._cluster = cluster
-        self._debugging = debugging
+    leaves_nothing = True
 
-    def transport(self, host: Host) -> ExecTransport:
-        """A transport to a container, not connected yet."""
-        return ExecTransport(host, self._cluster, self._debugging)
-
-
-class ExecTransport:
-    """Made by `ExecConnector.transport`."""
-
-    def __init__(self, host: Host, cluster: Cluster, debugging: Debugging | None) -> None:
+    def __init__(self, host: Host, cluster: Cluster, debugging: Debugging | None = None) -> None:
+        super().__init__(host)
         namespace, pod, container = host.address.split("/")
-        self.host = host
-        self.become: str | None = None
-        self.inside: str | None = next(iter(host.containers), None)
-        self.leaves_nothing = True
-        self.bytes_sent = 0
-        self.bytes_received = 0
+        self.inside = next(iter(host.containers), None)
         self._cluster = cluster
         self._debugging = debugging
         self._where: tuple[str, str, str] = (namespace, pod, container)
-        self._lock = threading.Lock()
-        self._channels: list[_ExecChannel] = []
-        self._closed = threading.Event()
         self._unused = False
-        # Hears what is done without being asked for, as ("command", its words), before it is done.
-        self.told: Callable[[str, str], None] = lambda what, detail: None
 
     def destination(self) -> str:
         name = self._cluster.user
@@ -84,23 +61,22 @@ class ExecTransport:
             f" as {name}" if name else ""
         )
 
-    def connect(self) -> None:
+    def _connect(self) -> None:
         """Each command has a connection of its own; only a debug container has to be there before."""
         if self._debugging is None:
             return
-        self.told("command", _LOOK)
         try:
             usable = self.run(_LOOK, b"", _LOOK_SECONDS).exit_status == 0
         except NoShell:
             usable = False
         if not usable:
-            self._go_beside(self._debugging)
+            self._add_debug_container(self._debugging)
 
-    def _go_beside(self, debugging: Debugging) -> None:
-        """From here on commands run in a debug container, which sees the processes of the other."""
+    def _add_debug_container(self, debugging: Debugging) -> None:
+        """From now on commands run in a debug container, which sees the processes of the other."""
         from hprofiler.kubernetes.debugging import add_debug_container
 
-        self.told("container", f"a debug container of {debugging.image} beside {'/'.join(self._where)}")
+        self._tell("container", f"a debug container of {debugging.image} beside {'/'.join(self._where)}")
         try:
             name = add_debug_container(self._cluster, self._where, *debugging, self._closed)
         except KubernetesError as error:
@@ -113,16 +89,6 @@ class ExecTransport:
         if closed:
             self.close()
 
-    def open(self, command: str) -> Channel:
-        channel = self._start(command)
-        with self._lock:
-            self._channels.append(channel)
-            self._unused = False
-            closed = self._closed.is_set()
-        if closed:
-            channel.close()
-        return channel
-
     def _start(self, command: str) -> _ExecChannel:
         from hprofiler.kubernetes.commands import start
 
@@ -132,26 +98,16 @@ class ExecTransport:
             raise HostError("connect", error.reason, f"{error.remedy}; or use SSH: --via ssh") from error
         except KubernetesError as error:
             raise HostError("connect", error.reason, error.remedy) from error
+        self._unused = False
         return _ExecChannel(self, running)
 
-    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
-        return run_to_end(self.open(command), stdin, timeout)
-
-    def last(self, command: str) -> None:
-        with contextlib.suppress(HostError):
-            wait_a_little(self._start(command))
-
     def close(self) -> None:
+        super().close()
         with self._lock:
-            self._closed.set()
-            channels, self._channels = self._channels, []
             unused, self._unused = self._unused, False
-        for channel in channels:
-            channel.close()
-        if unused:  # a debug container in which nobody came to run the agent, which would end it
+        if unused:  # a debug container in which no agent was started, which would end it
             from hprofiler.kubernetes.debugging import LAST
 
-            self.told("command", LAST)
             threading.Thread(target=self.last, args=(LAST,), name="hprofiler-last").start()
 
 
@@ -191,12 +147,8 @@ class _ExecChannel:
     def _lost(self, error: OSError) -> HostError:
         return self._refused or ConnectionLost("connect", f"{_LOST}: {error}")
 
-    @property
-    def can_end_input(self) -> bool:
-        return self._command.can_end_input
-
     def end_input(self) -> None:
-        if self.can_end_input:
+        if self._command.can_end_input:
             with contextlib.suppress(OSError):  # it has ended already
                 self._command.end_input()
             return
