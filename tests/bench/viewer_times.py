@@ -215,13 +215,6 @@ def _choose(page: Page, name: str, shown: str = "true") -> float:
     return page.answer("keydown", f"location.hash !== {before!r} && {shown}", lambda: page.press(Keys.ENTER))
 
 
-def use_views(page: Page, times: Times) -> None:
-    """Open every view once, of the whole cluster."""
-    for view in ("reversed", "methods", "sandwich", "hosts", "compare", "run"):
-        shown = f"location.hash.includes('view={view}')"
-        times.add(view, page.answer("click", shown, page.element(f"view-{view}").click))
-
-
 def use_scopes(page: Page, times: Times) -> None:
     """In every view that is of a scope: change it, choose groups of threads, search, as a reader does."""
     page.driver.execute_script("document.getElementById('explorer').scrollIntoView()")

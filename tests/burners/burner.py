@@ -155,6 +155,12 @@ class Burner(Program):
         """Its counters as of now."""
         return _parse(self.ask("hot="))
 
+    def burn(self, nanos: float) -> Counters:
+        """Wait until it has burnt so much more CPU time, however busy the machine is; what it burnt."""
+        before = self.counters()
+        procs.wait_for("CPU time of a burner", lambda: (self.counters() - before).nanos > nanos)
+        return self.counters() - before
+
     def finish(self) -> Counters:
         """End it; its last counters."""
         return _parse(self.last("hot="))

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from hprofiler._flamegraph import Profile
-from tests.burners.burner import Program
+from tests.burners.burner import Burner, Program
 from tests.lab import procs
 
 Event = dict[str, Any]
@@ -30,6 +30,8 @@ FREQUENCY = 997
 """Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
 SIGMAS = 4.5
 """Standard deviations that chance is given: one test in 150,000 is further off."""
+WORK = 3e8
+"""Nanoseconds of CPU time to record."""
 LEAST = 40
 """Samples in which a method of 70 % cannot be missed."""
 PAYLOADS = ("profile", "raw")
@@ -355,6 +357,14 @@ class Agent:
         """One recording to its end, of which nothing is left."""
         self.begin(program, **members)
         done = self.collect().of(program)
+        assert done.result.left == [], done.result.left
+        return done
+
+    def record_work(self, burner: Burner, **members: Any) -> Recorded:
+        """One recording of enough of a burner's work to judge its shares by, of which nothing is left."""
+        self.begin(burner, **{"duration": 120, **members})
+        burner.burn(WORK)
+        done = self.stop().of(burner)
         assert done.result.left == [], done.result.left
         return done
 

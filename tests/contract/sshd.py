@@ -22,6 +22,7 @@ from hprofiler.model import Host
 from hprofiler.transport import SshConnector, SshOptions
 from hprofiler.transport.ssh import SshTransport
 from tests.lab import procs
+from tests.lab.keys import make_key
 
 SSHD = "/usr/sbin/sshd"
 
@@ -37,13 +38,6 @@ def free_port() -> int:
 
 LISTENING = (20_000, 32_000)
 """Below the ports that Linux gives to connections."""
-
-
-def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)], check=True
-    )
-    return path
 
 
 class Sshd:
@@ -63,9 +57,7 @@ class Sshd:
         self.address = address
         self.port = port or free_port()
         self._wrap = wrap
-        self.host_key = folder / "host_key"
-        if not self.host_key.exists():
-            make_key(self.host_key)
+        self.host_key = make_key(folder / "host_key")
         self.log: list[str] = []
         self._config = folder / "sshd_config"
         self._config.write_text(

@@ -77,7 +77,7 @@ def test_perf_records_the_events_it_can(agent, burn):
     assert done.profile("page-faults").values == [("page-faults", "count")]
     assert done.profile("sched:sched_switch").total(0) > 0
     head = done.head("task-clock")
-    assert 0 < head["samples"]["taken"] < 2 * 997 * head["cpu_seconds"], head
+    assert 0 < head["samples"]["taken"] < 2 * 997 * (head["cpu_seconds"] + 0.1), head
     for word in ("no event no-such-event", "alloc cannot be recorded by perf"):
         assert word in done.outcome["reason"], done.outcome
     for remedy in ("perf list", "--engine async-profiler for a JVM"):

@@ -160,7 +160,7 @@ def test_something_else_in_our_folder_stays_with_it(agent, plant):
     assert at(agent.leftovers(), path)["state"] == "foreign"
 
 
-def test_a_folder_that_an_agent_makes_to_ask_a_jvm_is_none_of_its_own_findings(agent, plant):
+def test_an_agents_own_folder_is_not_listed(agent, plant):
     own = plant(f".hprofiler-run-clean-{agent.process.pid}-1-0")
     other = plant(f".hprofiler-run-clean-{agent.process.pid}0-1-0")
     paths = {entry["path"]: entry["state"] for entry in agent.leftovers()}
@@ -187,7 +187,7 @@ def test_a_user_cleans_up_after_itself_alone(new_agent, plant):
     assert theirs.exists()
 
 
-def test_what_agents_keep_is_removed_with_all_and_that_of_other_users_stays(agent, private, plant):
+def test_the_agents_own_cache_is_removed_and_other_users_stay(agent, private, plant):
     user = OTHER_USER + 2
     cache = plant(f".hprofiler-{user}", user)
     write(cache / (HASH * 4), user)

@@ -54,7 +54,7 @@ def another_version(agent_binary):
         yield start
 
 
-def test_a_killed_agent_is_listed_by_what_it_left_and_removed_by_that_list(new_agent, agent, burn):
+def test_leftovers_of_a_killed_agent_are_listed_and_removed(new_agent, agent, burn):
     burner, killed = burn(user=OTHER_USER), new_agent()
     killed.begin(burner, duration=60)
     live = agent.leftovers()
@@ -94,7 +94,7 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, new_agent,
     wait_for("nothing of it", lambda: not leftovers())
 
 
-def test_jvms_that_a_user_may_not_look_into_are_counted(new_agent, burn):
+def test_jvms_without_permission_are_counted(new_agent, burn):
     burn()
     cleaner = new_agent(user=OTHER_USER)
     cleaner.send("clean", kept=False, dry=True)
@@ -114,7 +114,7 @@ def process(*words, env=None, user=None):
         running.wait()
 
 
-def test_what_only_looks_like_ours_is_no_agent(agent, tmp_path):
+def test_a_process_with_an_agents_name_is_not_an_agent(agent, tmp_path):
     sleeper = Path(shutil.which("sleep")).resolve().read_bytes()
     named, right = (tmp_path / f"agent-{sha}" for sha in (HASH * 4, hashlib.sha256(sleeper).hexdigest()))
     for path in (named, right):
@@ -139,7 +139,7 @@ def test_what_only_looks_like_ours_is_no_agent(agent, tmp_path):
         assert [one.poll() for one in running] == [None] * 3
 
 
-def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(new_agent):
+def test_an_orphaned_perf_is_ended(new_agent):
     """All as a user whom nobody else cleans up after."""
     cleaner, environments = new_agent(user=OTHER_USER), (PERF, {**PERF, "HOME": "/root"}, PERF_OF_OLD)
     with ExitStack() as stack:
@@ -197,7 +197,7 @@ def test_a_profiler_that_starts_only_when_its_agent_is_gone(new_agent, agent, bu
 
 
 @pytest.mark.nightly
-def test_the_library_of_a_profiler_that_cannot_be_asked_stays(new_agent, agent, burn):
+def test_the_library_of_a_profiler_that_does_not_answer_stays(new_agent, agent, burn):
     """Without its file a profiler on musl could not be told to stop any more."""
     burner, killed = burn(), new_agent()
     killed.begin(burner, duration=60)

@@ -39,7 +39,7 @@ def test_by_the_environment(agent, burn):
     assert pids(find(agent, ONE, OTHER)) == sorted([mine.outer.pid, neighbour.outer.pid])
 
 
-def test_another_users_word_counts_for_less(agent, burn):
+def test_claims_of_another_user_count_less(agent, burn):
     """The application's user, or whoever runs the node's manager, is there: nobody else gets among them."""
     stranger = burn(user=OTHER_USER, env={"CONTAINER_ID": ONE})
     assert pids(find(agent, ONE)) == [stranger.outer.pid]
@@ -53,7 +53,7 @@ def test_another_users_word_counts_for_less(agent, burn):
     assert pids(find(agent, ONE)) == sorted([mine.outer.pid, stranger.outer.pid])
 
 
-def test_without_rights_the_arguments_tell(new_agent, burn):
+def test_without_rights_the_arguments_decide(new_agent, burn):
     """Another user's environment cannot be read; YARN names the container on the command line too."""
     silent = burn(env={"CONTAINER_ID": ONE})
     telling = burn(env={"CONTAINER_ID": ONE}, options=[f"-Dlogs=/var/log/{ONE}/stderr"])
@@ -156,7 +156,7 @@ def test_a_spark_driver_is_found_by_its_port(agent, listening):
         assert pids(find(agent, "spark_driver_1", "spark_driver_70000", "spark_driver_x")) == []
 
 
-def test_another_program_at_the_port_is_no_driver(agent, listening):
+def test_another_program_at_the_port_is_not_a_driver(agent, listening):
     """Who tells the port runs code of its own; and one in another application's container is none either."""
     neighbour = "container_e17_1700000000000_0043_01_000001"
     with listening(ANOTHER) as (_, port), listening(CONTAINER_ID=neighbour) as (_, other):

@@ -80,7 +80,7 @@ def test_the_lease_ends_unless_pings_renew_it(new_agent, burn):
 
 
 @pytest.mark.nightly
-def test_nobody_reads_what_it_tells(private):
+def test_a_coordinator_that_stops_reading(private):
     """A coordinator that stalls: its pipe is full, so no event can be sent, and the lease is what ends it."""
     process = subprocess.Popen([str(private)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin and process.stdout
@@ -101,7 +101,7 @@ def test_a_broken_request_ends_the_session_cleanly(agent, burn):
     assert nothing_of_it(burner)
 
 
-def test_cleaning_lets_a_live_session_be(agent, new_agent, burn):
+def test_cleaning_does_not_touch_a_live_session(agent, new_agent, burn):
     burner = burn()
     begin(agent, burner)
     before = agent.folders()
@@ -150,7 +150,7 @@ LIMIT = 30
 
 
 @pytest.mark.nightly
-def test_an_agent_that_was_stopped_past_its_limit_ends_nobody_elses_recording(new_agent, burn):
+def test_an_agent_that_was_suspended_does_not_stop_a_later_recording(new_agent, burn):
     burner = burn()
     pid = burner.outer.pid
     stopped, other = new_agent(lease=600), new_agent(lease=600)

@@ -97,7 +97,7 @@ def test_nothing_of_the_user_hits_it_while_it_records(new_agent, burn, root):
     assert good(agent.stop().of(burner).outcome)
 
 
-def test_nor_while_it_looks_and_attaches(agent, burn):
+def test_nothing_of_the_user_hits_it_while_it_finds_and_attaches(agent, burn):
     burner = burn(user=OTHER_USER, load=0.2)
     striker = Striker(agent.process.pid, rounds=1_000_000)
     for _ in range(20):
@@ -110,7 +110,7 @@ def test_nor_while_it_looks_and_attaches(agent, burn):
 
 
 @pytest.mark.parametrize("jdk", [8, 17, 25])
-def test_jvms_take_it_for_their_user(agent, burn_contained, jdk):
+def test_jvms_accept_it_as_their_user(agent, burn_contained, jdk):
     """JDK 8 answers its own user alone: not even root. The JDK may lie in a folder of root's."""
     home = java_home(jdk)
     hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"

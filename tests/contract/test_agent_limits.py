@@ -108,7 +108,7 @@ def record_much(agent, jvm, rounds):
     agent.send("stop")
 
 
-def test_what_takes_too_much_memory_is_given_up_alone(agent, burn):
+def test_a_profile_that_takes_too_much_memory_is_given_up_alone(agent, burn):
     with deep() as large:
         small = burn(load=0.1)
         agent.prepare(large, small, agent_memory=16 * MIB, **EVERY_ALLOCATION)

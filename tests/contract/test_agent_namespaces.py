@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.burners.burner import HOT
-from tests.contract.agent_driver import LEAST, good
+from tests.contract.agent_driver import LEAST, WORK, good
 from tests.contract.conftest import OTHER_USER, OWN_TMP, is_profiled, namespace_tmp
 from tests.lab import attach, procs
 
@@ -37,7 +36,7 @@ def test_a_jvm_with_its_own_tmp(new_agent, burn_contained, agent_user, where):
     (process,) = agent.found(burner)
     assert process["namespace_pid"] == burner.pid != burner.outer.pid
     assert process["uid"] == where.get("user", 0)
-    assert agent.record(burner).is_good()
+    assert agent.record_work(burner).is_good()
     assert namespace_tmp(burner) == []
     assert where.get("mapped") or not is_profiled(burner.outer.pid)  # root cannot write there, and so not ask
 
@@ -64,10 +63,10 @@ def test_no_folder_will_do(agent, burn_contained):
     assert namespace_tmp(burner) == []
 
 
-def test_what_a_container_wrote_is_read_after_its_end(agent, burn_contained):
+def test_a_recording_is_read_after_the_end_of_its_container(agent, burn_contained):
     burner = burn_contained(user=OTHER_USER)
-    agent.begin(burner, duration=5)
-    time.sleep(1)  # recorded
+    agent.begin(burner, duration=120)
+    burner.burn(WORK)
     burner.outer.kill(signal.SIGTERM)
     result = agent.collect()
     done = result.of(burner)

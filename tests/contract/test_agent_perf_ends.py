@@ -7,12 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.contract.agent_driver import WORK
 from tests.contract.conftest import OTHER_USER, as_user, executable, perf_at_work, perf_of, still
 from tests.contract.test_agent_perf import FRAME_POINTERS
 from tests.lab import procs
@@ -133,7 +133,7 @@ def test_a_jvm_that_stands_still_at_the_end_has_samples_without_names(agent, bur
     """In the second case it would open its socket, but its thread for signals is held."""
     burner = burn(options=[FRAME_POINTERS])
     agent.begin(burner, engine="perf", duration=60)
-    time.sleep(1.5)  # recorded
+    burner.burn(WORK)
     with stopped(burner) if "stopped" in how else still(burner.outer.pid, "Signal Dispatch"):
         done = agent.stop().of(burner)
     samples = done.head()["samples"]

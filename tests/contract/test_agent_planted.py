@@ -22,7 +22,7 @@ ATTACKER = OTHER_USER + 1
 @pytest.mark.parametrize(
     ("owner", "why"), [(ATTACKER, "not permitted"), (OTHER_USER, "belongs to process")], ids=["other", "same"]
 )
-def test_a_socket_of_another_process_is_told_nothing(agent, burn, owner, why):
+def test_nothing_is_sent_to_a_socket_of_another_process(agent, burn, owner, why):
     """Of another user it is not even connected to."""
     burner = burn(user=OTHER_USER)
     path = Path(f"/tmp/.java_pid{burner.outer.pid}")
@@ -101,7 +101,7 @@ def test_a_library_that_replaces_a_loaded_one_is_not_named_to_the_jvm(new_agent,
         new_agent().clean()
 
 
-def test_folders_hide_no_session_from_who_cleans_up(new_agent, agent, burn_contained):
+def test_many_planted_folders_hide_no_live_session_from_cleanup(new_agent, agent, burn_contained):
     """More than are looked into, made before and after its own: so they come first in whatever order."""
     burner, living = burn_contained(user=OTHER_USER), new_agent()
     tmp = Path(f"/proc/{burner.outer.pid}/root/tmp")

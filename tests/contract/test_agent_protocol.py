@@ -17,7 +17,7 @@ from tests.contract.conftest import OTHER_USER, as_user, built_agent
 LIMIT = 4 << 20
 
 
-def test_hello_tells_of_host_and_binary(new_agent, private):
+def test_the_greeting_describes_host_and_binary(new_agent, private):
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(usable)})
     try:
@@ -83,7 +83,7 @@ def test_a_library_that_was_never_sent(agent):
     assert "0" * 64 in agent.error()
 
 
-def test_what_is_stored_is_there_the_next_time(new_agent, private):
+def test_stored_files_are_there_for_the_next_session(new_agent, private):
     agent = new_agent()
     assert agent.greeting["blobs"] == []
     digest = agent.put(b"some bytes")
@@ -103,7 +103,7 @@ def test_a_stored_file_that_was_changed_is_not_used(agent, private):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file of another user")
-def test_what_root_stores_stays_its_users(agent, private):
+def test_files_that_root_stores_belong_to_the_user(agent, private):
     os.chown(private.parent, OTHER_USER, OTHER_USER)
     assert (private.parent / agent.put(b"some bytes")).stat().st_uid == OTHER_USER
 
@@ -175,7 +175,7 @@ def test_processes_that_are_no_jvms(agent, untouched):
         assert 2 not in processes or Path("/proc/2/cmdline").read_bytes(), "it is a kernel thread"
 
 
-def test_pids_that_are_none(agent, untouched):
+def test_pids_without_a_process(agent, untouched):
     (process,) = agent.found(untouched)
     answer = agent.find(kind="pids", pids=[process["pid"], 4194303, agent.process.pid])
     assert [p["pid"] for p in answer["processes"]] == [process["pid"]]

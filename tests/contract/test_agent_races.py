@@ -124,7 +124,7 @@ def everything(agent, burner):
     return said + b"".join(payloads)
 
 
-def test_nothing_is_gained(agent, burn, victim, swapped):
+def test_swapping_files_gains_nothing(agent, burn, victim, swapped):
     burner = burn(user=SWAPPING_USER, load=0.2)
     before = state(victim)
     said = b"".join(everything(agent, burner) for _ in range(4))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import FREQUENCY, LEAST, good
+from tests.contract.agent_driver import FREQUENCY, LEAST, WORK, good
 from tests.contract.conftest import OTHER_USER, a_library, is_profiled, waits_until_gone
 from tests.contract.test_agent_perf import FRAME_POINTERS
 
@@ -20,17 +19,17 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of o
 @pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_are_those_that_were_burnt(agent, burn, jdk):
     burner = burn(jdk=jdk)
-    assert agent.begin(burner, duration=2) == {burner.outer.pid: {"cpu": "perf_events"}}
-    result = agent.collect()
+    assert agent.begin(burner, duration=120) == {burner.outer.pid: {"cpu": "perf_events"}}
+    burner.burn(WORK)
+    result = agent.stop()
     done, head = result.of(burner), result.of(burner).head()
     assert done.is_good() and (done.outcome["stage"], result.left) == ("record", [])
-    assert 2 <= head["seconds"] < 20
     assert head["samples"]["expected"] == pytest.approx(FREQUENCY * head["cpu_seconds"], abs=1)
     assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
     assert not is_profiled(burner.outer.pid)
 
 
-def test_the_profile_says_whose_it_is(agent, burn):
+def test_the_profile_has_the_processs_labels(agent, burn):
     burner = burn()
     (process,) = agent.found(burner)
     agent.begin({**process, "label": "executor 7", "labels": {"container": "c_01"}}, duration=0.5)
@@ -41,21 +40,17 @@ def test_the_profile_says_whose_it_is(agent, burn):
 
 def test_several_jvms_of_several_users_start_together(agent, burn):
     burners = [burn(role="alpha"), burn(role="beta", user=OTHER_USER)]
-    started = agent.begin(*burners, duration=2)
+    started = agent.begin(*burners, duration=120)
     assert started[burners[0].outer.pid]["cpu"] == "perf_events"
     assert started[burners[1].outer.pid]["cpu"] in ("perf_events", "cpu-clock,alluser")
-    result = agent.collect()
+    for burner in burners:
+        burner.burn(WORK)
+    result = agent.stop()
     assert len(result.outcomes) == 2
     for burner in burners:
         samples = result.of(burner).head()["samples"]
         assert result.of(burner).is_good() and samples["taken"] >= 0.5 * samples["expected"]
         assert not is_profiled(burner.outer.pid)
-
-
-def test_an_agent_that_is_the_jvms_user(new_agent, burn):
-    agent = new_agent(user=OTHER_USER)
-    assert agent.greeting["host"]["uid"] == OTHER_USER
-    assert agent.record(burn(user=OTHER_USER)).is_good()
 
 
 def test_a_jvm_is_recorded_again_by_the_same_session_and_by_the_next(new_agent, burn):
@@ -74,10 +69,10 @@ BOTH = pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 def test_stopping_early_keeps_what_was_recorded(agent, burn, engine):
     burner = burn(options=[FRAME_POINTERS])
     agent.begin(burner, engine=engine, duration=60)
-    time.sleep(1)  # recorded
+    burner.burn(WORK)
     head = agent.stop().of(burner).head()
-    assert 1 <= head["seconds"] < 50 and head["samples"]["taken"] > LEAST
-    assert not is_profiled(burner.outer.pid)
+    assert 0.2 < head["seconds"] < 60 and head["samples"]["taken"] > LEAST
+    assert engine == "perf" or not is_profiled(burner.outer.pid)
 
 
 def test_stopping_before_the_start(agent, burn):
@@ -88,7 +83,7 @@ def test_stopping_before_the_start(agent, burn):
     assert (result.recording, result.events) == (0, {})
 
 
-def test_an_idle_jvm_is_no_failure(agent, burn):
+def test_an_idle_jvm_is_not_a_failure(agent, burn):
     done = agent.record(burn(load=0.0))
     assert good(done.outcome) and done.head()["samples"]["taken"] <= 0.2 * FREQUENCY
 
@@ -97,13 +92,16 @@ def test_an_idle_jvm_is_no_failure(agent, burn):
 def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, engine):
     options = [FRAME_POINTERS]
     ending, other = burn(options=options), burn(role="beta", options=options)
-    agent.begin(ending, other, engine=engine, duration=4)
-    time.sleep(1.5)  # recorded
+    agent.begin(ending, other, engine=engine, duration=120)
+    ending.burn(WORK)
     ending.outer.kill(signal.SIGTERM)
-    result = agent.collect()
+    other.burn(WORK)
+    result = agent.stop()
     done, outcome, head = result.of(ending), result.of(ending).outcome, result.of(ending).head()
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
-    assert (outcome["ended"], outcome["seconds"]) == ("process", head["seconds"]) and 1 <= head["seconds"] < 4
+    assert (outcome["ended"], outcome["seconds"]) == ("process", head["seconds"]) and 0.2 < head[
+        "seconds"
+    ] < 120
     assert head["samples"]["taken"] > LEAST
     assert "have no names" in outcome["reason"] if engine == "perf" else done.share("Burner.") > 0.5
     assert good(result.of(other).outcome) and "ended" not in result.of(other).outcome
@@ -122,7 +120,7 @@ def test_a_jvm_that_is_killed_loses_only_its_own(agent, burn):
 
 
 @pytest.mark.nightly
-def test_of_a_killed_jvm_no_more_than_the_last_seconds_are_lost(agent, burn):
+def test_a_killed_jvm_loses_only_its_last_seconds(agent, burn):
     """Parts of 5 s, begun and ended within a second: of 14 s at most 7 are lost."""
     burner = burn()
     agent.begin(burner, duration=120)
@@ -147,14 +145,6 @@ def test_a_jvm_that_ends_between_prepare_and_start(agent, burn):
     outcome = result.of(burner).outcome
     assert (outcome["stage"], outcome["ended"]) == ("start", "process") and "has ended" in outcome["reason"]
     assert (result.recording, result.left) == (0, [])
-
-
-def test_without_perf_events_a_timer_takes_their_place(agent, burn):
-    burner = burn(prefix=[sys.executable, str(Path(__file__).with_name("without_perf_events.py"))])
-    assert agent.begin(burner, duration=2) == {burner.outer.pid: {"cpu": "ctimer"}}
-    done = agent.collect().of(burner)
-    assert done.outcome["status"] == "degraded" and "perf events cannot be used" in done.outcome["reason"]
-    assert done.share("Burner.") > 0.5
 
 
 def test_an_event_that_cannot_be_had_says_why(agent, burn):

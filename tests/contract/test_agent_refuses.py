@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good, running, shipped
-from tests.contract.conftest import OTHER_USER, a_library, as_user, is_profiled
+from tests.contract.conftest import a_library, as_user, is_profiled
 from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
@@ -55,7 +55,7 @@ def test_a_stopped_jvm(agent, burn):
     assert burner.counters().nanos > 0
 
 
-def test_what_is_no_jvm_is_never_signalled(agent):
+def test_a_process_that_is_not_a_jvm_is_never_signalled(agent):
     with running("sleep", "600") as sleeper:
         answer = agent.find(kind="pids", pids=[sleeper.pid])
         ignored = {"pid": sleeper.pid, "reason": "not a JVM (sleep)", "doubtful": False}
@@ -87,7 +87,7 @@ def test_somebody_elses_profiler_is_at_work(agent, burn, tmp_path):
 @pytest.mark.parametrize(
     ("command", "refused"), [("start,event=ctimer", True), ("start,event=wall", True), ("version", False)]
 )
-def test_somebody_elses_profiler_whose_file_is_gone(agent, burn, command, refused):
+def test_another_profiler_whose_file_is_deleted(agent, burn, command, refused):
     """Its interface for Java deletes the file. It cannot be asked: anybody could put another one there."""
     burner, theirs = burn(), Path(f"/tmp/libasyncProfiler-theirs-{os.getpid()}.so")
     shutil.copy(shipped("async-profiler"), theirs)
@@ -119,11 +119,6 @@ def test_another_vendors_profiler(agent, burn, tmp_path):
     assert not attach.profiler_libraries(burner.outer.pid)
 
 
-def test_a_jvm_of_another_user_without_being_root(new_agent, burn):
-    outcome = new_agent(user=OTHER_USER + 1).refuse(burn(user=OTHER_USER))
-    assert f"user {OTHER_USER}" in outcome["reason"] and "--become sudo" in outcome["remedy"]
-
-
 READER = 23456
 """A user who wants root to read for him."""
 
@@ -150,7 +145,7 @@ def pretend_jvm(tmp_path):
         process.communicate()
 
 
-def told(agent, pid):
+def answers_about(agent, pid):
     """All that the agent says of a process, by the labels of a selector that wants everything."""
     labels = {name: {"from": name, "regex": "(?s)(.*)"} for name in ("arguments", "options", "main_class")}
     found = agent.find(kind="rule", any=[{}], labels=labels, process_label="{options}")["processes"]
@@ -158,7 +153,7 @@ def told(agent, pid):
 
 
 @pytest.mark.parametrize("way", ["absolute", "relative", "link", "proc"])
-def test_root_reads_no_file_for_a_user_who_may_not(agent, pretend_jvm, tmp_path, way):
+def test_root_reads_no_file_that_the_user_may_not_read(agent, pretend_jvm, tmp_path, way):
     secret = tmp_path / "root-only"
     secret.write_text('-Dx=first hunter2 third\nJAVA_VERSION="hunter2"\n')
     secret.chmod(0o600)
@@ -170,23 +165,24 @@ def test_root_reads_no_file_for_a_user_who_may_not(agent, pretend_jvm, tmp_path,
         "link": tmp_path / "link",
         "proc": "/proc/self/environ",
     }
-    processes = told(agent, pretend_jvm(names[way]))
+    processes = answers_about(agent, pretend_jvm(names[way]))
     assert len(processes) == 2
     assert "hunter2" not in json.dumps(processes) and "PATH" not in json.dumps(processes)
     assert {process["main_class"] for process in processes} == {""}
 
 
-def test_root_reads_a_file_for_a_user_who_may(agent, pretend_jvm, tmp_path):
+def test_root_reads_a_file_that_the_user_may_read(agent, pretend_jvm, tmp_path):
     own = tmp_path / "arguments"
     own.write_text("-Dx=first org.example.Main third")
     own.chmod(0o600)
     os.chown(own, READER, READER)
     (tmp_path / "link").symlink_to("arguments")
-    assert {process["main_class"] for process in told(agent, pretend_jvm("link"))} == {"org.example.Main"}
+    answers = answers_about(agent, pretend_jvm("link"))
+    assert {process["main_class"] for process in answers} == {"org.example.Main"}
 
 
 def test_a_file_that_hangs_does_not_hold_up_the_search(agent, pretend_jvm, tmp_path, burn):
     os.mkfifo(tmp_path / "pipe")
     burner = burn(jdk=17)
-    assert {process["main_class"] for process in told(agent, pretend_jvm(tmp_path / "pipe"))} == {""}
+    assert {process["main_class"] for process in answers_about(agent, pretend_jvm(tmp_path / "pipe"))} == {""}
     assert agent.found(burner)[0]["jvm"]["version"].startswith("17.")

@@ -31,13 +31,9 @@ class Kept:
         self.agent, self.token, self.burner = agent, token, burner
         agent.begin(burner, **{"duration": 60, **options})
 
-    def burn_a_while(self):
-        before = self.burner.counters()
-        wait_for("CPU time", lambda: (self.burner.counters() - before).nanos > 5e8)
-
     def lose(self):
         """The connection, once something is recorded."""
-        self.burn_a_while()
+        self.burner.burn(5e8)
         self.agent.close_stdin()
         wait_for("the JVM is let go", self.is_let_go)
 
@@ -68,7 +64,7 @@ def keep(new_agent, burn):
     return begin
 
 
-def test_what_was_recorded_is_fetched_by_another_connection(keep, new_agent):
+def test_a_recording_is_fetched_by_another_connection(keep, new_agent):
     kept = keep()
     kept.lose()
     kept.is_fetched_by(new_agent())
@@ -85,7 +81,7 @@ def test_a_connection_is_replaced_before_its_end_is_seen(keep, new_agent):
 
 
 @pytest.mark.nightly
-def test_it_may_be_lost_again(keep, new_agent):
+def test_the_connection_may_be_lost_again(keep, new_agent):
     kept = keep()
     kept.lose()
     first = new_agent()
@@ -99,7 +95,7 @@ def test_it_may_be_lost_again(keep, new_agent):
 @pytest.mark.nightly
 def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
     kept = keep(lease=SHORT)
-    kept.burn_a_while()
+    kept.burner.burn(5e8)
     wait_for("the end of the lease", kept.is_let_go)
     kept.agent.send("ping")
     assert "lease" in kept.agent.expect("interrupted")["reason"]
@@ -108,7 +104,7 @@ def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
 
 
 @pytest.mark.nightly
-def test_nobody_comes_back(keep):
+def test_the_agent_ends_without_a_reconnect(keep):
     kept = keep(lease=SHORT)
     began = time.monotonic()
     kept.agent.close_stdin()
@@ -118,7 +114,7 @@ def test_nobody_comes_back(keep):
 
 
 @pytest.mark.parametrize("how", ["received", "bye", "SIGTERM", "SIGTERM while it keeps"])
-def test_what_is_not_to_be_kept_is_not(keep, how):
+def test_a_session_is_not_kept_after_its_end(keep, how):
     kept = keep(duration=0.5 if how == "received" else 60)
     name = f"@{name_of(kept.token)}"
     assert name in listening() and kept.token[:8] not in name
@@ -150,7 +146,7 @@ def name_of(token):
 
 def test_a_wrong_token_or_place_gets_nothing_and_disturbs_nothing(keep, new_agent):
     kept = keep()
-    kept.burn_a_while()
+    kept.burner.burn(5e8)
     for token, received in ((secrets.token_hex(16), kept.agent.received), (kept.token, 1 << 40)):
         other = new_agent()
         assert not other.resume(token, received)
@@ -200,7 +196,7 @@ def test_another_user_gets_nothing_even_with_the_token(keep, new_agent):
 
 
 @needs_root
-def test_an_impostor_who_took_the_name_is_told_nothing(agent):
+def test_nothing_is_sent_to_another_user_at_the_sessions_socket(agent):
     """Whoever knew the token could; not even then does the agent lend itself to another user."""
     token = secrets.token_hex(16)
     read, write = os.pipe()

@@ -66,7 +66,7 @@ def agents():
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_it_runs_with_what_there_is(bare, binaries, burn, shell):
+def test_it_runs_with_few_programs(bare, binaries, burn, shell):
     burner, before = burn(), agents()
     with closing(AgentSession.open(bare(shell), binaries)) as session:
         assert session.hello.facts.user
@@ -128,7 +128,7 @@ def test_once_keeps_nothing_on_disk(agent_binary):
         folder.rmdir()
 
 
-def test_what_is_in_the_agents_own_container(agent, burn):
+def test_processes_of_the_agents_own_container(agent, burn):
     """The burner shares the agent's control groups; nothing of it names the container."""
     burner, ask = burn(), {"selector": None, "native": False, "containers": [ID]}
     agent.send("find", **ask)

@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -78,7 +77,8 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert asked == ["check", "prepare", "start", "prepare", "start", "bye"]
     starts = [line for line in lines(audit) if line["what"] == "attach" and "start," in line["detail"]]
     assert len(starts) == 2 and {line["pid"] for line in starts} == {burner.pid}
-    made = {line["detail"] for line in lines(audit) if line["what"] == "folder" and line["pid"]}
+    folders = {line["detail"] for line in lines(audit) if line["what"] == "folder" and line["pid"]}
+    made = {path for path in folders if "/.hprofiler-run-" in path}  # others may use the library's
     gone = {line["detail"] for line in lines(audit) if line["what"] == "removed"}
     assert made and made <= gone and not any(os.path.exists(path) for path in made)
     assert not [line for line in lines(audit) if line["what"] == "dropped"]
@@ -147,15 +147,12 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     """In the second case by the live display, to a terminal that takes nothing any more."""
     folder = tmp_path / "run"
     words = ["-j", f"pid:{burner.pid}", "-t", LONG, "--force-busy", "-o", folder]
-    before = burner.counters()
-    burnt = lambda: (burner.counters() - before).nanos > 1e9  # noqa: E731
     if how == "SIGTERM":
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with running(*HPROFILER, *map(str, words), **pipes) as process:
             while "recording" not in (line := process.stderr.readline()):
                 assert line, "it ended before it recorded"
-            before = burner.counters()
-            procs.wait_for("CPU time while recorded", burnt)
+            burner.burn(1e9)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=4 * procs.PATIENCE)
         assert process.returncode == 143, err
@@ -163,24 +160,10 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     else:
         terminal = OnTerminal(*words)
         terminal.wait_for(rb"[1-9]/600")  # the bar of what is recorded moves
-        before = burner.counters()
-        procs.wait_for("CPU time while recorded", burnt)
+        burner.burn(1e9)
         assert terminal.hang_up() == 129
     run = json.loads((folder / "run.json").read_text())
     (recording,) = run["hosts"][0]["recordings"]
     assert run["interrupted"] and recording["process"]["pid"] == burner.pid
     assert recording["samples"]["taken"] > 0 and recording["seconds"] < LONG
     assert (folder / "report.html").stat().st_size > 1000
-
-
-def test_a_terminal_that_hangs_up_while_a_host_is_connected_to(tmp_path):
-    """The host takes the connection and says nothing."""
-    audit = tmp_path / "audit"
-    with socket.create_server(("127.0.0.1", 0)) as host:
-        host.settimeout(procs.PATIENCE)
-        port = host.getsockname()[1]
-        terminal = OnTerminal("ps", "-h", "127.0.0.1", "--port", port, "-j", "java", "--audit", audit)
-        host.accept()
-        code = terminal.hang_up()
-    last = lines(audit)[-1]
-    assert (code, last["what"], last["exit_code"]) == (129, "end", 129)

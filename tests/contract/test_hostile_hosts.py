@@ -21,9 +21,10 @@ import pytest
 from tests.burners.burner import Burner
 from tests.contract import hostile, real
 from tests.contract.agent_driver import as_burnt, good
-from tests.contract.sshd import SSHD, make_key
+from tests.contract.sshd import SSHD
 from tests.lab import cache, procs
 from tests.lab.chaos import bombs
+from tests.lab.keys import make_key
 from tests.unit.stand_in import PRELUDE
 
 pytestmark = [

@@ -214,7 +214,7 @@ def test_a_ticket_that_is_not_taken(kdc, serve):
 
 
 @pytest.mark.parametrize("token", [b"not a token", b"`\x00"])
-def test_who_cannot_prove_to_be_the_server(kdc, serve, token):
+def test_a_server_that_cannot_prove_its_identity(kdc, serve, token):
     kdc.log_in()
     error = refusal(by_name(serve(Gate(token))))
     assert "did not prove its identity" in error.reason

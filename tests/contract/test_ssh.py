@@ -15,8 +15,9 @@ import pytest
 
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.model import Host
-from tests.contract.sshd import SSHD, connect_together, connected, make_key, refused, ssh_agent
+from tests.contract.sshd import SSHD, connect_together, connected, refused, ssh_agent
 from tests.lab import procs
+from tests.lab.keys import make_key
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
 
@@ -183,7 +184,7 @@ def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
     ],
     ids=["key is not known", "does not reach the host"],
 )
-def test_a_jump_host_that_is_no_way(site, known, reason):
+def test_a_jump_host_that_cannot_be_used(site, known, reason):
     gate, target = site.server("gate", known=known), site.server("target")
     target.stop()
     jumps(site, ("gate", gate), target=target, how="ProxyJump gate")
@@ -242,7 +243,7 @@ def test_a_refused_banner_is_tried_again(site, stays):
 @pytest.mark.parametrize(
     ("says", "reason"), [(b"", r"timed out after 0\.5 s"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", ".")]
 )
-def test_a_peer_that_is_no_sshd(site, says, reason):
+def test_a_peer_that_is_not_sshd(site, says, reason):
     with socket.create_server(("127.0.0.1", 0)) as peer:
 
         def answer():

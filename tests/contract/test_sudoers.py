@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shlex
 import shutil
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hprofiler.agent import AgentSession
 from hprofiler.base import resources
 from hprofiler.base.errors import HostError
-from hprofiler.transport import LocalTransport
 from tests.contract import real
 from tests.contract.agent_driver import Agent, good, shipped
-from tests.unit.stand_in import HERE
+from tests.contract.machine import Machine
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="users and mount namespaces need root"),
@@ -38,60 +34,29 @@ def lines_of_the_docs() -> str:
     return block.replace("1234", str(UID)).replace("SHA256", sha256)  # a hash may hold 1234
 
 
-class Prof:
-    """A user of this machine, which has /tmp, passwd and sudoers of its own (a mount namespace)."""
+class Prof(Machine):
+    """A user of this machine, which has /tmp, passwd and sudoers of its own."""
 
     def __init__(self, folder: Path, sudoers: str) -> None:
-        passwd = folder / "passwd"
+        passwd, allowed = folder / "passwd", folder / "sudoers"
         passwd.write_text(Path("/etc/passwd").read_text() + f"prof:*:{UID}:{UID}::/nowhere:/bin/sh\n")
-        allowed = folder / "sudoers"
         allowed.write_text(USUAL + sudoers)
         allowed.chmod(0o440)
-        binds = [f"mount --bind {name} /etc/{name}" for name in ("passwd", "sudoers")]
-        script = " && ".join([*binds, "mount -t tmpfs -o mode=1777 none /tmp", "echo ready", "exec cat"])
-        self._process = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", script],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout.readline() == "ready\n"
-
-    def wrapped(self, command: str) -> str:
-        enter = f"nsenter --mount=/proc/{self._process.pid}/ns/mnt"
+        binds = [f"mount --bind {file} /etc/{file.name}" for file in (passwd, allowed)]
         become = f"setpriv --reuid {UID} --regid {UID} --clear-groups env -i HOME=/nowhere PATH=/usr/bin:/bin"
-        return f"exec {enter} {become} sh -c {shlex.quote('cd /; ' + command)}"
-
-    def sh(self, command: str) -> subprocess.CompletedProcess[str]:
-        command = self.wrapped(command)
-        return subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)  # noqa: S602
-
-    def session(self) -> AgentSession:
-        prof = self
-
-        class Inside(LocalTransport):
-            def open(self, command):
-                return super().open(prof.wrapped(command))
-
-        return AgentSession.open(Inside(HERE, "sudo"), real.binaries())
+        super().__init__(" && ".join([*binds, "mount -t tmpfs -o mode=1777 none /tmp", "cd /"]), become)
 
     def agent(self) -> str:
         """The path of the agent, which a session has put there."""
-        with closing(self.session()) as session:
+        with closing(self.session("sudo")) as session:
             assert session.hello.host.uid == 0
             session.bye()
-        return self.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
+        return self.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").strip()
 
     def refuses(self, command: str) -> None:
         """sudo does not run it."""
-        done = self.sh(f"sudo -n {command} </dev/null")
+        done = self.run(f"sudo -n {command} </dev/null")
         assert done.returncode == 1 and "sudo:" in done.stderr and not done.stdout, (command, done)
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
 
 
 @pytest.fixture
@@ -103,7 +68,7 @@ def prof(tmp_path):
 
 def test_the_agent_becomes_root_and_nothing_else_does(prof):
     agent = prof.agent()
-    assert prof.sh(f"sudo -n {agent} </dev/null").returncode == 0
+    assert prof.run(f"sudo -n {agent} </dev/null").returncode == 0
     others = ("/usr/bin/id", "/bin/sh -c id", f"{agent} --version", f"{agent} --once {agent}")
     for command in (*others, f"-u daemon {agent}"):
         prof.refuses(command)
@@ -120,7 +85,7 @@ def test_the_agent_becomes_root_and_nothing_else_does(prof):
 def test_another_file_in_its_place_is_refused(prof, swap):
     """Its owner is the user, who may do that."""
     agent = prof.agent()
-    assert prof.sh(swap.format(agent=agent, uid=UID)).returncode == 0
+    assert prof.run(swap.format(agent=agent, uid=UID)).returncode == 0
     prof.refuses(agent)
 
 
@@ -149,15 +114,15 @@ def test_the_packages_library_is_loaded_into_any(spoken_to, burn):
 @pytest.mark.parametrize("event", ["tmp/mine.c:u", "tmp/mine.o//", "software/../tmp/mine.o//"])
 def test_no_program_of_his_own_is_loaded_into_the_kernel(prof, spoken_to, untouched, event):
     """perf before 6.5 takes a file of such a name for one, in an event's place."""
-    assert prof.sh("for end in obj c o; do echo x >/tmp/mine.$end; done").returncode == 0
+    assert prof.run("for end in obj c o; do echo x >/tmp/mine.$end; done").returncode == 0
     outcome = spoken_to.refuse(untouched, engine="perf", events=[event])
     assert re.search(f"(no event|cannot count) {re.escape(event)}", outcome["reason"]), outcome
 
 
-def test_without_the_lines_it_is_told_what_sudo_says(tmp_path):
+def test_without_the_lines_sudos_words_are_reported(tmp_path):
     made = Prof(tmp_path, "")
     try:
         with pytest.raises(HostError, match="sudo refused to run the agent"):
-            made.session()
+            made.session("sudo")
     finally:
         made.close()

@@ -16,12 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.agent import AgentSession, bootstrap
+from hprofiler.agent import bootstrap
 from hprofiler.base.errors import HostError
-from hprofiler.transport import LocalTransport
 from tests.contract import real
+from tests.contract.machine import Machine
 from tests.lab.procs import wait_for
-from tests.unit.stand_in import HERE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces need root"),
@@ -32,49 +31,18 @@ SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 NEEDED = ("sh", "uname", "mkdir", "cat", "chmod", "ls", "mv", "rm", "wc")
 
 
-class Machine:
-    """Commands run in the mount namespace of a sleeping process, as `user`; `opened` counts them."""
+class Bare(Machine):
+    """A machine whose folders are empty: stored files of this machine's own users stay out of sight."""
 
     def __init__(self) -> None:
-        self.opened = 0
-        self._process = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", "echo ready; exec cat"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout.readline() == "ready\n"
-        # The stored files of this machine's own users stay out of sight, those of the test do not.
-        self.sh("for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none $d; done")
-        self.sh("mkdir /dev/shm/home")
+        folders = "for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none $d; done"
+        super().__init__(f"{folders}; mkdir /dev/shm/home", "env HOME=/dev/shm/home")
 
-    def wrapped(self, command: str) -> str:
-        enter = f"nsenter --mount=/proc/{self._process.pid}/ns/mnt"
-        return f"exec env HOME=/dev/shm/home {enter} /bin/sh -c {shlex.quote(command)}"
-
-    def sh(self, command: str) -> str:
-        done = subprocess.run(self.wrapped(command), shell=True, capture_output=True, text=True)  # noqa: S602
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def start(
-        self, before: str = "", path: str = "$PATH", become=None, as_user: str = ""
-    ) -> tuple[bool, int]:
+    def start(self, before: str = "", path: str = "$PATH", sudo=None, become: str = "") -> tuple[bool, int]:
         """(pushed, commands opened) of one session that ends well."""
-        machine = self
-
-        class Inside(LocalTransport):
-            def open(self, command):
-                machine.opened += 1
-                command = f"PATH={path}; {before}{command}"
-                return super().open(machine.wrapped(as_user + shlex.quote(command) if as_user else command))
-
-        self.opened = 0
-        transport = Inside(HERE, become)
-        with closing(AgentSession.open(transport, real.binaries())) as session:
-            assert not become or session.hello.host.uid == 0
+        with closing(self.session(sudo, f"PATH={path}; {before}", become)) as session:
+            assert not sudo or session.hello.host.uid == 0
             session.bye()
-        transport.close()
         return session.pushed, self.opened
 
     def script(self, name: str, body: str) -> str:
@@ -92,15 +60,10 @@ class Machine:
         self.sh(f"mkdir -p /dev/shm/bin; ln -sf {tools} /dev/shm/bin/")
         return "/dev/shm/bin"
 
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
 
 @pytest.fixture
 def machine():
-    made = Machine()
+    made = Bare()
     yield made
     made.close()
 
@@ -181,7 +144,7 @@ def test_an_agent_that_another_may_change_is_replaced(machine, plant, shell):
     assert machine.start() == (False, 1)
 
 
-def test_what_others_planted_in_an_open_folder_is_written_to_by_nobody(machine):
+def test_planted_links_in_an_open_folder_are_not_written_to(machine):
     """By a name that they can guess: numbers of processes."""
     machine.sh(f"mkdir -m 777 /tmp/{FOLDER}; echo root >/dev/shm/valued")
     plant = "import os; [os.symlink('/dev/shm/valued', f'probe-{pid}') for pid in range(65536)]"
@@ -205,7 +168,7 @@ def test_where_no_more_processes_can_be_started_nothing_is_left(machine, tool):
     machine.sh(f"chown {user} /dev/shm/home")
     path = machine.script(tool, f'prlimit --pid $PPID --nproc=1:1; exec /usr/bin/{tool} "$@"')
     with pytest.raises(HostError):
-        machine.start(path=path, as_user=f"exec setpriv --reuid {user} --regid {user} --clear-groups sh -c ")
+        machine.start(path=path, become=f"exec setpriv --reuid {user} --regid {user} --clear-groups sh -c ")
     homes = ("/tmp", "/var/tmp", "/dev/shm")
     folders = [*(f"{home}/.hprofiler-{user}" for home in homes), "/dev/shm/home/.cache/hprofiler"]
     left = {folder: machine.stored(folder) for folder in folders}
@@ -238,12 +201,12 @@ def test_start_up_files_that_talk(machine):
 def test_sudo_that_refuses(machine, text, reason):
     """sudo's own words, said by a script: the real sudo is in test_sudoers.py."""
     with pytest.raises(HostError, match=reason) as caught:
-        machine.start(path=machine.script("sudo", f'echo "{text}" >&2; exit 1'), become="sudo")
+        machine.start(path=machine.script("sudo", f'echo "{text}" >&2; exit 1'), sudo="sudo")
     assert "NOPASSWD" in caught.value.remedy
 
 
 @pytest.mark.parametrize("ends", ["gone", signal.SIGHUP, signal.SIGTERM])
-def test_a_push_that_breaks_off_leaves_no_half_of_an_agent(tmp_path, ends):
+def test_an_interrupted_push_leaves_no_file(tmp_path, ends):
     """Where nobody reads what the shell says any more, and where the end of the connection ends the shell."""
     script = bootstrap._PUSH.format(folder=f"'{tmp_path}'", sha256="0" * 64, size=10, mark="MARK")
     shell = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

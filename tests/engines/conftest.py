@@ -16,9 +16,10 @@ import pytest
 from tests.burners.burner import Program
 from tests.burners.counting import Native, Truth
 from tests.contract import real
-from tests.contract.agent_driver import leftovers, locked_inodes
+from tests.contract.agent_driver import leftovers
+from tests.contract.conftest import is_profiled
 from tests.engines.measured import MARK, Runner
-from tests.lab import attach, jdks, procs
+from tests.lab import jdks, procs
 from tests.needed import lacking
 
 
@@ -73,28 +74,11 @@ class Zoo:
             program.kill()
 
     def left(self) -> list[str]:
-        """What runs left behind: files beside or inside the programs' roots, processes, active profilers."""
+        """What runs left behind: files, processes, maps of compiled code, active profilers."""
         alive = [program.outer.pid for program in self.programs if program.outer.alive()]
-        return [*leftovers(), *_processes(), *(one for pid in alive for one in (*_files(pid), *_active(pid)))]
-
-
-def _files(pid: int) -> list[str]:
-    """What runs left in the /tmp that a process sees; that of sessions which live does not count."""
-    inner = procs.status(pid)["NSpid"][-1]
-    names = (".hprofiler-run", ".hprofiler-ap", ".attach_pid", f"perf-{inner}.map")
-    found = [path for path in Path(f"/proc/{pid}/root/tmp").iterdir() if path.name.startswith(names)]
-    held = locked_inodes()
-    return [str(path) for path in found if path.exists() and path.lstat().st_ino not in held]
-
-
-def _active(pid: int) -> list[str]:
-    """What the profilers inside a JVM say of themselves, of those that are not inactive."""
-    libraries = [path for path in attach.profiler_libraries(pid) if "syncProfiler" in path]
-    answers: list[str] = []
-    for library in libraries:
-        with suppress(OSError):  # a /tmp in which even root cannot write: a user namespace's, or read-only
-            answers.append(attach.profiling_status(pid, library))
-    return [f"pid {pid}: {answer}" for answer in answers if "not active" not in answer]
+        maps = [str(path) for pid in alive for path in Path("/tmp").glob(f"perf-{pid}.map")]
+        active = [f"an active profiler in {pid}" for pid in alive if is_profiled(pid)]
+        return [*leftovers(), *_processes(), *maps, *active]
 
 
 def _processes() -> list[str]:

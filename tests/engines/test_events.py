@@ -116,7 +116,7 @@ def test_live_bytes(of_memory: Run, memory: Truth) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(WAITS))
-def test_waits_are_told_apart(off_cpu: Run, waiting: Truth, kind: str) -> None:
+def test_waits_are_distinguished(off_cpu: Run, waiting: Truth, kind: str) -> None:
     method, counter = WAITS[kind]
     waited = off_cpu.stacks(waiting, "offcpu", "offcpu")
     counted = off_cpu.grown(waiting, "offcpu")[f"waits.{counter}.ns"]

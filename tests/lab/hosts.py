@@ -192,9 +192,8 @@ class Lab:
         self.keys.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
         entries = [(plan.name, plan.address, plan.port) for plan in self.plans]
-        keys.generate(self.keys / "id", "lab user")
-        keys.generate(self.keys / "stranger", "nobody the lab knows")
-        public = [keys.generate(self._hostkey(plan), plan.name).with_suffix(".pub") for plan in self.plans]
+        keys.make_key(self.keys / "id")
+        public = [keys.make_key(self._hostkey(plan)).with_suffix(".pub") for plan in self.plans]
         known = [keys.known_hosts_line(entry, key) for entry, key in zip(entries, public, strict=False)]
         (self.keys / "known_hosts").write_text("".join(known))
         (self.keys / "config").write_text(keys.client_config(entries))

@@ -1,4 +1,4 @@
-"""The lab's ssh material: one user key, a stranger's key, a host key for every host, known_hosts, homes."""
+"""The lab's ssh material: one user key, a host key for every host, known_hosts, homes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Entry = tuple[str, str, int]
 """(name, address, port) of a host."""
 
 
-def generate(path: Path, comment: str) -> Path:
-    """An ed25519 key pair without passphrase at `path` and `path`.pub."""
+def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
+    """A key pair at `path` and `path`.pub, unless it is there."""
     if not path.exists():
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)]
+        command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)]
         subprocess.run(command, check=True)
     return path
 

@@ -53,7 +53,7 @@ def here(tmp_path_factory) -> StandIn:
     return StandIn("glibc", tmp_path_factory.mktemp("here"))
 
 
-def test_a_map_says_what_the_jvm_told(anywhere, tmp_path):
+def test_a_map_has_the_code_that_the_jvm_reports(anywhere, tmp_path):
     found = anywhere.map(tmp_path / "map")
     stub, code, gone = found.codes
     assert (stub.stub, stub.start, stub.length, stub.name) == (True, 0x1000, 4096, "Interpreter")
@@ -69,7 +69,7 @@ def test_a_map_says_what_the_jvm_told(anywhere, tmp_path):
     assert (found.unloads, found.without_inlining) == ([0x10000], 0)
 
 
-def test_files_that_are_not_what_was_agreed_are_left_alone(anywhere, tmp_path):
+def test_unexpected_files_are_not_written(anywhere, tmp_path):
     (tmp_path / "full").write_text("precious")
     (tmp_path / "link").symlink_to(tmp_path / "target")
     (tmp_path / "target").touch()
@@ -151,7 +151,7 @@ def test_deep_inlining(here, tmp_path):
 
 
 @pytest.mark.parametrize("scenario", ["large record", "too deep"])
-def test_inlining_too_large_to_tell_is_left_out_and_counted(here, tmp_path, scenario):
+def test_inlining_that_is_too_large_is_left_out_and_counted(here, tmp_path, scenario):
     found = here.map(tmp_path / "map", scenario)
     assert found.without_inlining == 1
     assert [code.ranges for code in found.codes] == [(), ()]

@@ -89,10 +89,7 @@ class Ground:
 
     def pace_now(self, name: str, nanos: float = 1e8) -> float:
         """Rounds of the burner's hot method in so much CPU time from now. TimeoutError: it has ended."""
-        burner = self.burners[name]
-        before = burner.counters()
-        procs.wait_for("CPU time of a burner", lambda: (burner.counters() - before).nanos > nanos)
-        return pace(burner.counters() - before)
+        return pace(self.burners[name].burn(nanos))
 
     def counters(self) -> dict[str, Counters]:
         """Of the burners that live, and of the control."""
