@@ -582,4 +582,4 @@ def frame_phase(name: str) -> str | None:
     """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
 
 def category_patterns(category: str) -> list[str]:
-    """The patterns of a category, as regular expressions."""
+    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions."""

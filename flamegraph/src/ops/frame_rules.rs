@@ -23,21 +23,36 @@ pub fn frame_phase(name: &str) -> Option<&'static str> {
     first(tables::PHASES, name)
 }
 
-/// A category's patterns as regular expressions.
+/// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
+/// regular expressions.
 #[cfg(feature = "formats")]
 pub fn category_patterns(category: &str) -> Vec<String> {
-    let rules = tables::CATEGORIES.iter();
-    let rules = rules.filter(|(name, _)| *name == category);
+    let rules = tables::CATEGORIES.iter().chain(tables::ENDS);
     rules
-        .flat_map(|(_, patterns)| patterns.iter())
-        .map(|pattern| {
-            let parts: Vec<String> = pattern
-                .split('*')
-                .map(|part| regex::escape(part).replace('/', "[./]"))
-                .collect();
-            format!("^{}$", parts.join(".*"))
+        .filter_map(|(path, patterns)| {
+            let (name, part) = path.split_once('.').unwrap_or((path, ""));
+            (name == category).then(|| any_of(patterns, part == "native"))
         })
         .collect()
+}
+
+/// An expression for any of the patterns. Names are `decorated` as the C library does it.
+#[cfg(feature = "formats")]
+fn any_of(patterns: &[&str], decorated: bool) -> String {
+    let expression = |pattern: &&str| {
+        let parts = pattern.split('*');
+        let parts = parts.map(|part| regex::escape(part).replace('/', "[./]"));
+        parts.collect::<Vec<_>>().join(".*")
+    };
+    let names: Vec<String> = patterns.iter().map(expression).collect();
+    let (before, after) = match decorated {
+        true => (
+            "_*(?:GI_)?_*(?:libc_)?",
+            "(?:64)?(?:_nocancel|_cancel)?(?:@.*)?",
+        ),
+        false => ("", ""),
+    };
+    format!("^{before}(?:{}){after}$", names.join("|"))
 }
 
 #[cfg(feature = "formats")]

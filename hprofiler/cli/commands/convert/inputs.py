@@ -115,12 +115,12 @@ def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> tupl
 
 
 def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:
-    emptied = [(name, one.emptied) for name, one in zip(names, found, strict=False) if one.emptied]
+    emptied = [(name, one) for name, one in zip(names, found, strict=False) if one.emptied]
     if not emptied:
         return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
     name, first = emptied[0]
     others = f" and {len(emptied) - 1} more" if len(emptied) > 1 else ""
-    return ProfileError(f"no samples of {name}{others} are left: {first.why}", first.there_was)
+    return ProfileError(f"no samples of {name}{others} are left: {first.emptied}", first.there_was)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
