@@ -69,7 +69,10 @@ class AgentSession(Talk):
         self._sampling: Sampling | None = None
         self.arch = launched.arch
         self.pushed = launched.pushed
-        self.hello = self._greeted()
+        self.hello = self._answer(Hello)
+        if self.hello.protocol != requests.PROTOCOL:
+            reason = "the agent speaks another version of the protocol"
+            raise HostError("connect", reason, "run `hprofiler cleanup`", code="version-mismatch")
 
     @classmethod
     def open(
@@ -104,17 +107,6 @@ class AgentSession(Talk):
         except BaseException:
             launched.channel.close()
             raise
-
-    def _greeted(self) -> Hello:
-        hello = self._answer(Hello)
-        if hello.protocol != requests.PROTOCOL:
-            raise HostError(
-                "connect",
-                "the agent speaks another version of the protocol",
-                "run `hprofiler cleanup`",
-                code="version-mismatch",
-            )
-        return hello
 
     # Requests
 

@@ -19,7 +19,7 @@ ALLOWED = {
     "__main__": ({"cli"}, set()),
     "base": (set(), {"rich"}),
     "model": ({"base"}, {"msgspec"}),
-    "selectors": (BASE, {"yaml"}),
+    "selectors": (BASE | {"_flamegraph"}, {"yaml"}),
     "kubernetes": (
         BASE,
         {"lightkube", "httpx2", "httpcore2", "httpx", "httpcore", "wsproto", "yaml"},

@@ -121,7 +121,7 @@ def test_each_engine_has_a_canary_and_records_what_it_was_tried_for(stand_ins):
     assert flock.recorded == [7, 8, 9, 7, 8, 9]
 
 
-def test_who_cannot_be_recorded_is_no_canary(stand_ins):
+def test_a_process_that_cannot_be_recorded_is_not_a_canary(stand_ins):
     flock = Flock(stand_ins, {7: "17", 8: "17"}, True, failing=[7])
     assert (flock.canaries, flock.recorded) == ([8], [8, 8])
     flock = Flock(stand_ins, {7: "17"}, True, failing=[7])

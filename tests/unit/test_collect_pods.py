@@ -36,7 +36,7 @@ NAMED = {
 }
 
 
-def test_by_ssh_a_pod_counts_as_found_by_any_of_its_containers(stand_ins: StandIns) -> None:
+def test_over_ssh_any_container_of_a_pod_is_enough(stand_ins: StandIns) -> None:
     fleet = Fleet(stand_ins, 60.0, {"node": FINDS, "lost": "sys.exit(7)"})
     hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
     found, lost = find_only(hosts, ALL, fleet.reach)
@@ -68,7 +68,7 @@ SHUT = [
 
 
 @pytest.mark.parametrize(("transport", "optional", "becomes"), SHUT)
-def test_a_shell_is_not_missed_where_nobody_named_the_container(
+def test_an_optional_container_may_lack_a_shell(
     stand_ins: StandIns, transport: Any, optional: bool, becomes: Status
 ) -> None:
     fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})

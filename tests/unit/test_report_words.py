@@ -202,7 +202,7 @@ def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list
         (Status.FAILED, Ended.PROCESS, True, None),
     ],
 )
-def test_it_is_known_how_long_it_lasted(
+def test_seconds_of_a_recording_that_was_cut_short(
     status: Status, ended: Ended | None, gone: bool, seconds: float | None
 ) -> None:
     """By what the agent tells of it, whatever its words look like."""
@@ -238,6 +238,6 @@ def cut_short(name: str, *seconds: float | None) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
+def test_coverage_names_hosts_that_were_cut_short(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts)[:2] == (told, False)

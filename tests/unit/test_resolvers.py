@@ -119,4 +119,4 @@ def test_error_names_file_and_line(tmp_path: Path, desc: str, content: bytes, pa
 def test_two_targets() -> None:
     with pytest.raises(UsageError, match="-h and --hosts-file exclude each other"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
-    assert [resolver.option for resolver in RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]
+    assert [*RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]

@@ -20,7 +20,7 @@ def write_modules(folder, **sources):
     return folder / "a.js"
 
 
-def test_modules_stand_behind_what_they_import_without_import_and_export(tmp_path):
+def test_modules_are_joined_in_order_of_imports(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "b.js").write_text("// @ts-check\nexport const two = 2;\n")
     entry = write_modules(tmp_path, a='import { two } from "./data/b.js";\nshow(two);\n')

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _USERS = 3
+_OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "result")
 
 
 def print_list(found: Sequence[HostLeft]) -> None:
@@ -118,14 +119,12 @@ def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
     return [
         {
             "host": host.host.name,
-            "leftovers": [_leftover(one) for one in host.entries],
+            "leftovers": [
+                {**members(one, *_OF_LEFTOVER), "age_seconds": one.seconds, "left_over_in_seconds": None}
+                for one in host.entries
+            ],
             "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
             "failed": [members(line, "reason", "remedy") for line in _failed(host.outcomes)],
         }
         for host in found
     ]
-
-
-def _leftover(one: Leftover) -> dict[str, object]:
-    known = members(one, "kind", "path", "pid", "user", "bytes", "state", "reason", "result")
-    return {**known, "age_seconds": one.seconds, "left_over_in_seconds": None}
