@@ -113,7 +113,10 @@ impl Jvm<'_> {
         // Only who has seen all folders of sessions may call it left over.
         match unseen {
             Some(unseen) => Err(Failure::plain(unseen)),
-            None => Ok(Some((State::Left, "no hprofiler session uses it".to_owned()))),
+            None => Ok(Some((
+                State::Left,
+                "no hprofiler session uses it".to_owned(),
+            ))),
         }
     }
 
