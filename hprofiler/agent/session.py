@@ -258,11 +258,11 @@ class AgentSession(Talk):
         """End the recording early; from any thread."""
         self._send(requests.Stop())
 
-    def clean(self, kept: bool = False, dry: bool = False) -> Leftovers:
-        """Remove what earlier sessions left, or only list it (`dry`); caches stay where they are `kept`."""
+    def clean(self, dry: bool = False) -> Leftovers:
+        """Remove what earlier sessions left, or only list it (`dry`)."""
         self.stage = "clean"
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
-        self._send(requests.Clean(kept=kept, dry=dry, brought=self.pushed))
+        self._send(requests.Clean(dry=dry, brought=self.pushed))
         return self._answer(Leftovers)
 
     def record_briefly(

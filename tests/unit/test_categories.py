@@ -39,7 +39,7 @@ def test_well_known_code_has_a_category(name, category):
         "",
     ],
 )
-def test_what_only_looks_like_it_has_none(name):
+def test_similar_names_have_no_category(name):
     assert family_of(name) is None
 
 

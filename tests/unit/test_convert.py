@@ -73,7 +73,6 @@ def test_a_difference_is_of_shares_or_of_counts(job):
         (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
         (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
-        (["-o", "x.svg", "--notes=-->"], "notes cannot have"),
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )

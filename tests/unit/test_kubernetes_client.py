@@ -32,7 +32,7 @@ PATH = "/api/v1/namespaces/default/pods"
         ("\xff\xfe", "is no"),
     ],
 )
-def test_files_that_are_none(tmp_path: Path, content: str, said: str) -> None:
+def test_files_that_are_not_kubeconfigs(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "config").write_bytes(content.encode("latin-1"))
     with pytest.raises(UsageError, match=said):
         configured(str(tmp_path / "config"), None)
@@ -159,7 +159,7 @@ BAD_ADDRESSES = (
 
 @pytest.mark.parametrize("place", ["server", "proxy-url", "HTTP_PROXY"])
 @pytest.mark.parametrize("address", BAD_ADDRESSES)
-def test_addresses_that_are_none(
+def test_passwords_in_bad_addresses_are_not_shown(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, address: str
 ) -> None:
     """The libraries' own words have what looks like a port, which may be the password."""

@@ -110,7 +110,7 @@ GREW = "main;cold 50\nmain;hot 50\n", "main;cold 1000\nmain;hot 9000\n"
 
 
 @pytest.mark.parametrize("streams", ["| true", "2>/dev/full", "| head -c 10", "2>&1 | true"])
-def test_what_is_not_read_changes_no_exit_code(streams: str, tmp_path: Path) -> None:
+def test_output_that_is_not_read_keeps_the_exit_code(streams: str, tmp_path: Path) -> None:
     """A pipeline in CI that looks at the first lines alone must not pass because of it."""
     for name, stacks in zip(("before", "after"), GREW, strict=False):
         (tmp_path / f"{name}.folded").write_text(stacks)
@@ -148,7 +148,7 @@ def test_names_that_make_no_sense(words: list[str], folded: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["report", "outliers", "diff"])
-def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) -> None:
+def test_a_fifo_as_run_json_is_refused(verb: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.json")
     done = hprofiler(verb, tmp_path, *([tmp_path] if verb == "diff" else []))
     assert done.returncode in (2, 4) and "not a regular file" in done.stderr, done
@@ -156,7 +156,7 @@ def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("more", [[], ["--flamechart"]], ids=" ".join)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_input_that_does_not_come_may_be_waited_for_no_longer(
+def test_waiting_for_input_can_be_interrupted(
     more: list[str], number: int, code: int, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "hprofiler", "convert", "-", *more, "-o", str(tmp_path / "x.svg")]

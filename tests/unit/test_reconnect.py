@@ -74,7 +74,7 @@ def lines(result):
 
 
 @pytest.mark.parametrize("cut", [0, 60, 600, 100_000, -150, -1])
-def test_wherever_it_breaks_it_goes_on(fleet, tmp_path, cut):
+def test_a_broken_transfer_is_resumed(fleet, tmp_path, cut):
     hosts = fleet(one=body(tmp_path, cut))
     result = hosts.collect()["one"]
     (of_host,), of_process = lines(result)
@@ -84,7 +84,7 @@ def test_wherever_it_breaks_it_goes_on(fleet, tmp_path, cut):
     assert [step.stage for step in hosts.progress].count("lost") == 1
 
 
-def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
+def test_a_recording_that_ended_early_is_degraded(fleet, clock, tmp_path):
     before = 'say("interrupted", seconds=12.3, reason="it was closed")'
     result = fleet(one=body(tmp_path, 40, before)).collect()["one"]
     of_host, of_process = lines(result)
@@ -96,7 +96,7 @@ def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
     assert [line.seconds for line in result.outcomes] == [12.3]
 
 
-def test_once_everything_has_come_nobody_reconnects(fleet):
+def test_no_reconnect_once_everything_has_arrived(fleet):
     """The record of what was done is lost with the agent, and nothing else."""
     ends = 'hello(); found(7); prepared(7); recording(7); profile(7, b"p"); outcome(7); say("done", left=[])'
     hosts = fleet(one=f"{ends}\nos.kill(os.getpid(), 9)")

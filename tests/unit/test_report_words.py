@@ -39,18 +39,7 @@ def test_moments_are_utc():
 
 def test_durations_and_counts():
     told = [duration(value) for value in (0, 1e-9, 9.9999e-4, 0.0015, 0.5, 5, 60, 4.06, 600, 7200)]
-    assert told == [
-        "0 s",
-        "1 ns",
-        "1 ms",
-        "1.5 ms",
-        "500 ms",
-        "5 s",
-        "60 s",
-        "4.1 s",
-        "10.0 min",
-        "2.0 h",
-    ]
+    assert ", ".join(told) == "0 s, 1 ns, 1 ms, 1.5 ms, 500 ms, 5 s, 60 s, 4.1 s, 10.0 min, 2.0 h"
     assert [counted(1, what) for what in ("processes", "lines", "page-faults")] == [
         "1 process",
         "1 line",
@@ -61,16 +50,7 @@ def test_durations_and_counts():
 
 def test_bytes_are_in_powers_of_1024():
     told = [size(value) for value in (0, 100, 1023, 1024, 524_288, 1_400_000, 2**40, 2**50)]
-    assert told == [
-        "0 bytes",
-        "100 bytes",
-        "1,023 bytes",
-        "1 KiB",
-        "512 KiB",
-        "1.3 MiB",
-        "1 TiB",
-        "1,024 TiB",
-    ]
+    assert "; ".join(told) == "0 bytes; 100 bytes; 1,023 bytes; 1 KiB; 512 KiB; 1.3 MiB; 1 TiB; 1,024 TiB"
 
 
 def test_every_event_has_its_own_units():
@@ -202,7 +182,7 @@ def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list
         (Status.FAILED, Ended.PROCESS, True, None),
     ],
 )
-def test_it_is_known_how_long_it_lasted(
+def test_seconds_of_a_recording_that_was_cut_short(
     status: Status, ended: Ended | None, gone: bool, seconds: float | None
 ) -> None:
     """By what the agent tells of it, whatever its words look like."""
@@ -238,6 +218,6 @@ def cut_short(name: str, *seconds: float | None) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
+def test_coverage_names_hosts_that_were_cut_short(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts)[:2] == (told, False)

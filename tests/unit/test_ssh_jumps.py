@@ -66,7 +66,7 @@ class Waiting:
         return self._ended.get(timeout=PATIENCE)
 
 
-def test_a_dead_jump_host_is_tried_once_for_all_who_wait_for_it(gate, ssh):
+def test_a_dead_jump_host_is_tried_once(gate, ssh):
     """Those in the queue of --parallel wait as well; who comes back later tries anew."""
     transports = [ssh.transport(Host(f"n{number}", f"n{number}")) for number in range(10)]
     waiting = [Waiting(transport.connect) for transport in transports[:5]]
@@ -80,7 +80,7 @@ def test_a_dead_jump_host_is_tried_once_for_all_who_wait_for_it(gate, ssh):
     assert gate.tries == 2
 
 
-def test_who_is_closed_waits_no_longer(gate, ssh):
+def test_closing_ends_the_waiting(gate, ssh):
     """The second one that waits, then the first: nobody is left, and the jump host is given up."""
     one, two = (ssh.transport(Host(name, name)) for name in ("n1", "n2"))
     first = Waiting(one.connect)

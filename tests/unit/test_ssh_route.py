@@ -48,7 +48,7 @@ def test_ssh_config_is_followed(find):
 
 
 @pytest.mark.parametrize("name", ['"a b"', "a,b", "*", "!a", "|1|a", '"#"', "@revoked", "a\x1b"])
-def test_a_name_by_which_no_key_can_be_known(find, name):
+def test_bad_names_for_known_hosts(find, name):
     for option in ("HostKeyAlias", "HostName"):
         with pytest.raises(HostError, match="not a valid name for known_hosts"):
             find(f"{option} {name}\n")
@@ -64,7 +64,7 @@ def test_the_command_line_overrules_ssh_config_and_the_host_list_both(find):
     assert (found.user, found.port) == ("zoe", 7)
 
 
-def test_match_exec_has_no_input_and_not_for_ever(find, tmp_path):
+def test_match_exec_has_no_input_and_a_time_limit(find, tmp_path):
     read = tmp_path / "read"
     assert find(f'Match exec "cat > {read}"\n  Port 2200\n').port == 2200
     assert read.read_text() == ""
@@ -104,7 +104,7 @@ def test_without_ssh(find, monkeypatch):
         ("yes", True, True),
     ],
 )
-def test_who_accepts_new_host_keys(find, value, option, accept):
+def test_accepting_new_host_keys(find, value, option, accept):
     assert find(f"StrictHostKeyChecking {value}\n", accept_new_host_keys=option).accept_new is accept
 
 
@@ -124,7 +124,7 @@ def test_jump_hosts_have_routes_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["UserKnownHostsFile", "GlobalKnownHostsFile", "RevokedHostKeys"])
-def test_files_of_a_user_who_is_not_there(find, option):
+def test_files_of_an_unknown_user(find, option):
     with pytest.raises(HostError, match="nobody-at-all"):
         find(f"{option} ~nobody-at-all/x\n")
 

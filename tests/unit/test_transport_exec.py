@@ -143,7 +143,7 @@ def test_a_sidecar_among_the_init_containers_shares_its_rights(server: ApiServer
     assert made[0]["securityContext"] == {"runAsNonRoot": True, "runAsUser": 101, "runAsGroup": 102}
 
 
-def test_without_the_right_to_add_one_the_error_names_the_rule(server: ApiServer, tmp_path: Path) -> None:
+def test_a_forbidden_debug_container_names_the_rule(server: ApiServer, tmp_path: Path) -> None:
     server.pods = [pod("one")]
     path = "api/v1/namespaces/default/pods/one/ephemeralcontainers"
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))

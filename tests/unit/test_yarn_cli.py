@@ -69,7 +69,7 @@ def test_what_j_means(words: list[str], asked: str | None, selector: str | None)
         (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
     ],
 )
-def test_what_makes_no_sense(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_targets(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ps", *words]) == 2
     assert reason in capsys.readouterr().err
 
@@ -91,7 +91,7 @@ def located(words: list[str], monkeypatch: pytest.MonkeyPatch, typed: str | None
     return chosen.target(parse(words))
 
 
-def test_very_many_containers_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_containers_need_a_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = application_paths([container(1, "n1")], applicationType="X", runningContainers=201)
     with Server(
         {**paths, f"{CLUSTER}/apps": {"apps": {"app": [app(applicationType="X", runningContainers=201)]}}}
@@ -148,7 +148,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         ("http://[::1]:8088", ["http://[::1]:8088"]),
     ],
 )
-def test_what_people_copy_from_elsewhere(typed: str, bases: list) -> None:
+def test_forms_of_an_address(typed: str, bases: list) -> None:
     assert list(base_urls(typed, "-c")) == bases
 
 

@@ -1,7 +1,7 @@
 //! The rules of `rules/frames.yaml`: what well-known frames do.
 
 /// The name of each rule, and its patterns: `*` is any text, and dots are written as slashes.
-type Table = &'static [(&'static str, &'static [&'static str])];
+pub(crate) type Table = &'static [(&'static str, &'static [&'static str])];
 
 #[allow(dead_code)]
 mod tables {
@@ -9,6 +9,7 @@ mod tables {
     include!(concat!(env!("OUT_DIR"), "/frame_rules.rs"));
 }
 
+pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 
 /// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
@@ -63,11 +64,11 @@ fn first(table: Table, name: &str) -> Option<&'static str> {
 }
 
 /// A name as patterns have it.
-pub(super) fn slashed(name: &str) -> String {
+pub(crate) fn slashed(name: &str) -> String {
     name.replace('.', "/")
 }
 
-pub(super) fn fits_any(name: &str, patterns: &[&str]) -> bool {
+pub(crate) fn fits_any(name: &str, patterns: &[&str]) -> bool {
     patterns.iter().any(|pattern| fits(name, pattern))
 }
 

@@ -107,10 +107,6 @@ fn a_truncated_gzip_says_so() {
             .unwrap()
             .to_string();
         assert!(error.starts_with("gzip: "), "{end}: {error}");
-        assert!(
-            error.ends_with(&format!(" at byte {end}")),
-            "{end}: {error}"
-        );
     }
 }
 

@@ -181,33 +181,6 @@ fn the_kernel_and_libraries_are_apart_and_java_has_none() {
 }
 
 #[test]
-fn a_host_with_endless_modules_takes_no_room_of_others() {
-    let hostile = (0..20_000).map(|number| format!("\t7f01 f{number}+0x1 (/m{number})\n"));
-    let lines: Vec<String> = hostile.collect();
-    let stacks = lines
-        .chunks(100)
-        .map(|lines| format!("x 7/8 1.000000: 1 cpu-clock:\n{}\n", lines.concat()));
-    let hostile = script(&stacks.collect::<String>());
-    assert_eq!(modules(&hostile).len(), 1 << 14);
-    let honest = one("f1", &["/libc.so"]);
-    for (first, second) in [(&hostile, &honest), (&honest, &hostile)] {
-        let mut sum = first.clone();
-        sum.merge(second).unwrap();
-        assert_eq!(sum.module_of("f1", Kind::Plain), Some("libc.so, m1"));
-        sum.merge(&one("JVM_x", &["/libjvm.so"])).unwrap();
-        assert_eq!(sum.module_of("JVM_x", Kind::Plain), Some("libjvm.so"));
-        let mut page = ViewerWriter::new();
-        page.add(first, 0).unwrap();
-        page.add(second, 0).unwrap();
-        let mut out = Vec::new();
-        page.finish(&mut out).unwrap();
-        let page = inflated(&out);
-        assert!(page.windows(12).any(|part| part == b"\x0blibc.so, m1"));
-        assert!(!modules(&back(&sum, WriteFormat::Compact)).is_empty());
-    }
-}
-
-#[test]
 fn names_and_modules_that_mean_harm_are_text() {
     for module in ["<img onerror=x>", "a\"b\\c", "x\u{202e}y", "a, b"] {
         let profile = one("f", &[module]);

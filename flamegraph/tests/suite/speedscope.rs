@@ -31,23 +31,6 @@ fn speedscope_files_of_others_are_read() {
 }
 
 #[test]
-fn fractions_of_weights_stay_with_their_stacks() {
-    let thread = |samples: &str, weights: &str| {
-        format!(
-            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":9,
-                "samples":[{samples}],"weights":[{weights}]}}"#
-        )
-    };
-    let turns = thread("[0],[1],[0],[1]", "0.5,0.5,0.5,0.5");
-    assert_eq!(folded(&speedscope(&turns).unwrap(), 0), "a 1\nb_[j] 1\n");
-    let rests = thread("[0],[1],[0,1]", "10.3,2.4,0.3");
-    let rests = speedscope(&rests).unwrap();
-    assert_eq!(folded(&rests, 0), "a 10\nb_[j] 3\n");
-    let threads = vec![thread("[0]", "0.3"); 10].join(",");
-    assert_eq!(speedscope(&threads).unwrap().total(0).unwrap(), 3);
-}
-
-#[test]
 fn speedscope_profiles_of_threads_can_be_told_apart() {
     let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
     let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);

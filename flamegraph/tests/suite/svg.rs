@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, PaletteMap, Shades, Side};
+use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, Side};
 use flamegraph::{Diff, Keep, Limits};
 
 use crate::support::{samples, svg};
@@ -120,30 +120,6 @@ fn what_was_pruned_is_grey() {
 }
 
 #[test]
-fn a_map_keeps_colours_from_picture_to_picture() {
-    let profile = samples("a_[j];b 5\na_[j];c 5\n");
-    let random = Options {
-        palette: Some(Palette::Hot),
-        shades: Shades::Random,
-        ..Options::default()
-    };
-    let mut map = PaletteMap::new();
-    let mut drawn = || {
-        let mut out = Vec::new();
-        profile.write_svg_with(&mut out, &random, &mut map).unwrap();
-        out
-    };
-    assert_eq!(drawn(), drawn(), "what was chosen by chance is kept");
-    let mut file = Vec::new();
-    map.write(&mut file).unwrap();
-    let file = String::from_utf8(file).unwrap();
-    assert!(
-        file.starts_with("a_[j]->rgb(") && file.lines().count() == 3,
-        "{file}"
-    );
-}
-
-#[test]
 fn hostile_words_are_words() {
     let hostile = "</text>\"><script>alert(1)</script>&]]>";
     let options = Options {
@@ -163,7 +139,7 @@ fn hostile_words_are_words() {
     let mut chart = Vec::new();
     let text = format!("{hostile};b 5\n");
     let read = FlameChart::read(text.as_bytes(), false, &Limits::default()).unwrap();
-    read.write_svg(&mut chart, &options, None).unwrap();
+    read.write_svg(&mut chart, &options).unwrap();
     assert_eq!(
         String::from_utf8(chart).unwrap().matches("<script").count(),
         1

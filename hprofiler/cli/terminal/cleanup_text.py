@@ -30,8 +30,6 @@ def print_list(found: Sequence[HostLeft]) -> None:
 def _described(one: Leftover) -> str:
     """`profiler in pid 7 (yarn): why`, `/tmp/x (root, 12 KiB, 3 h old): why`."""
     facts = [one.user]
-    if one.kind == "program":
-        facts.append(one.path)
     if one.kind in ("folder", "file") and one.bytes is not None:
         facts.append(size(one.bytes))
     if one.seconds is not None:
@@ -42,7 +40,6 @@ def _described(one: Leftover) -> str:
 def _name(one: Leftover) -> str:
     names = {
         "agent": f"agent {one.pid}",
-        "program": f"process {one.pid}",
         "profiler": f"profiler in pid {one.pid}",
     }
     return names.get(one.kind, one.path)

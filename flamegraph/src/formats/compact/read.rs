@@ -59,7 +59,7 @@ fn inflate(input: Input<'_>, limits: &Limits) -> Result<Vec<u8>> {
 }
 
 fn damaged(what: impl Into<String>) -> Error {
-    Error::Compact(what.into())
+    Error::Damaged("compact profile", what.into())
 }
 
 /// What is still to be read.

@@ -8,6 +8,7 @@ use super::header::Header;
 use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
 use super::space::{Mapping, Space};
+use crate::symbols::bytes::Bytes;
 
 /// Most mappings of one process, as many as the kernel gives a process by default: a sorted list of many more is slow to fill.
 const MOST_OF_ONE: usize = 1 << 16;
@@ -313,7 +314,7 @@ fn read_mapping<'a>(record: &Record<'a>) -> Option<Mmap<'a>> {
     };
     if record.kind == kind::MMAP2 {
         let identity = fields.take(24)?;
-        mmap.identity = identity_of(identity, record)?;
+        mmap.identity = identity_of(identity, record.misc)?;
         mmap.executable = fields.u32()? & EXECUTABLE != 0;
         mmap.huge = fields.u32()? & HUGE_PAGES != 0;
     }
@@ -322,15 +323,15 @@ fn read_mapping<'a>(record: &Record<'a>) -> Option<Mmap<'a>> {
 }
 
 /// A build id, or else the file's device, inode and generation; all zero where perf made the record up.
-fn identity_of(bytes: &[u8], record: &Record<'_>) -> Option<Identity> {
-    if record.misc & MISC_BUILD_ID != 0 {
+fn identity_of(bytes: &[u8], misc: u16) -> Option<Identity> {
+    if misc & MISC_BUILD_ID != 0 {
         let size = usize::from(bytes[0]).min(20);
         return Some(Identity {
             build_id: Some(bytes.get(4..4 + size)?.to_vec()),
             ..Identity::default()
         });
     }
-    let mut inode = record.body.of(&bytes[8..]);
+    let mut inode = Bytes::new(&bytes[8..]);
     let inode = inode.u64().filter(|&inode| inode != 0);
     Some(Identity {
         build_id: None,

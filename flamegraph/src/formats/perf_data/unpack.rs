@@ -22,7 +22,7 @@ impl Unpacker {
 
     pub(crate) fn finish(&mut self) {}
 
-    pub(crate) fn next(&mut self, _big_endian: bool) -> Option<&[u8]> {
+    pub(crate) fn next(&mut self) -> Option<&[u8]> {
         None
     }
 }
@@ -99,9 +99,9 @@ mod zstd {
         }
 
         /// The next whole record there is.
-        pub(crate) fn next(&mut self, big_endian: bool) -> Option<&[u8]> {
+        pub(crate) fn next(&mut self) -> Option<&[u8]> {
             let rest = &self.unpacked[self.taken..];
-            let mut header = Bytes::new(rest, big_endian);
+            let mut header = Bytes::new(rest);
             let _kind_and_flags = (header.u32()?, header.u16()?);
             // A record smaller than its header could not be passed; the reader stops at it.
             let size = usize::from(header.u16()?).max(8);

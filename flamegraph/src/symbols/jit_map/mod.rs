@@ -1,4 +1,4 @@
-//! What code a process made at run time, and where: to name addresses that no file knows.
+//! Names and addresses of code that a process made at run time.
 //!
 //! Two kinds are read: the binary one of `agents/perfmap/FORMAT.md`, with inlined methods, and the text of
 //! `/tmp/perf-PID.map`. Both come from the process that is looked at: sizes are bounded, nothing in them is believed.
@@ -40,7 +40,7 @@ struct Code {
     start: u64,
     name: NameId,
     kind: Kind,
-    /// Its ranges are those up to here, from the code's before on.
+    /// The end of its ranges, which begin where those of the code before end.
     last_range: u32,
 }
 
