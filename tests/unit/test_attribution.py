@@ -129,10 +129,3 @@ def test_the_profilers_own_work_is_left_out(own: str) -> None:
     idle = "VMThread::run;Monitor::wait_without_safepoint_check;futex_wait 9"
     mixed = Profile.from_bytes(f"{idle}\n{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
     assert of_run("wall", mixed).besides == " besides idle threads and the profiler’s own work"
-
-
-def test_functions_of_a_program_are_not_waits() -> None:
-    mine = ["read_block", "send_rows", "select_best", "sem_check", "syscalls"]
-    assert told("wall", *(f"main;{name} 3" for name in mine)) == dict.fromkeys(mine, 3)
-    libc = ["__libc_read", "__poll", "__new_sem_wait_slow64.constprop.0", "pthread_cond_wait@@GLIBC_2.3.2"]
-    assert told("offcpu", *(f"main;ask;{name} 3" for name in libc)) == {"ask": 3 * len(libc)}

@@ -63,13 +63,13 @@ BAD = {
         "hello(); read(); read()",
         Status.FAILED,
         "find",
-        "timed out after 60 s while looking for processes",
+        "timed out after 600 s while looking for processes",
     ),
     "stuck": (
         "hello(); found(7); read(); time.sleep(600)",
         Status.FAILED,
         "push",
-        "timed out after 60 s while copying the agent",
+        "timed out after 600 s while copying the agent",
     ),
     "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
     "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
@@ -78,10 +78,10 @@ BAD = {
 
 def test_bad_hosts_do_not_affect_others(fleet, limits):
     scripts = {name: body for name, (body, *_) in BAD.items()}
-    hosts = fleet(one=GOOD, **scripts, two=GOOD)
+    hosts = fleet(timeout=600.0, one=GOOD, **scripts, two=GOOD)
     waiting = {name: ["wait"] for name in ("one", "two", "torn", "mess", "bye")}
     over = {"gone": ["failed"], "liar": ["failed"], "idle": ["idle"]}
-    limits.pass_when(hosts, 61, **waiting, **over, mute=["find"], stuck=["find", "push"])
+    limits.pass_when(hosts, 601, **waiting, **over, mute=["find"], stuck=["find", "push"])
     results = hosts.collect()
     assert list(results) == ["one", *BAD, "two"]
     for name in ("one", "two"):

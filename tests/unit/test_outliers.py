@@ -81,15 +81,7 @@ def test_the_json_of_the_command_line(tmp_path):
     first = events[0]["hosts"][0]
     assert (first["host"], first["outlier"], first["methods"][0]["method"]) == ("host4", True, HOT)
     assert set(first) == {
-        "host",
-        "outlier",
-        "differs",
-        "samples",
-        "divergence",
-        "noise",
-        "cosine",
-        "moved",
-        "methods",
+        *("host", "outlier", "differs", "samples", "divergence", "noise", "cosine", "moved", "methods")
     }
     process = events[0]["processes"][0]
     assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")

@@ -39,18 +39,7 @@ def test_moments_are_utc():
 
 def test_durations_and_counts():
     told = [duration(value) for value in (0, 1e-9, 9.9999e-4, 0.0015, 0.5, 5, 60, 4.06, 600, 7200)]
-    assert told == [
-        "0 s",
-        "1 ns",
-        "1 ms",
-        "1.5 ms",
-        "500 ms",
-        "5 s",
-        "60 s",
-        "4.1 s",
-        "10.0 min",
-        "2.0 h",
-    ]
+    assert ", ".join(told) == "0 s, 1 ns, 1 ms, 1.5 ms, 500 ms, 5 s, 60 s, 4.1 s, 10.0 min, 2.0 h"
     assert [counted(1, what) for what in ("processes", "lines", "page-faults")] == [
         "1 process",
         "1 line",
@@ -61,16 +50,7 @@ def test_durations_and_counts():
 
 def test_bytes_are_in_powers_of_1024():
     told = [size(value) for value in (0, 100, 1023, 1024, 524_288, 1_400_000, 2**40, 2**50)]
-    assert told == [
-        "0 bytes",
-        "100 bytes",
-        "1,023 bytes",
-        "1 KiB",
-        "512 KiB",
-        "1.3 MiB",
-        "1 TiB",
-        "1,024 TiB",
-    ]
+    assert "; ".join(told) == "0 bytes; 100 bytes; 1,023 bytes; 1 KiB; 512 KiB; 1.3 MiB; 1 TiB; 1,024 TiB"
 
 
 def test_every_event_has_its_own_units():
