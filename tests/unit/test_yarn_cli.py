@@ -123,7 +123,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         heading, first, second = capsys.readouterr().out.splitlines()
         assert " ".join(heading.split()) == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME"
         assert first.split()[:6] == [APP, "SPARK", "etl", "root.nightly", "4", "3.0"]
-        assert first.endswith("1 min 30 s  nightly load") and second.endswith("1 h 1 min  ad\ufffdhoc")
+        assert first.endswith("1 min  nightly load") and second.endswith("1 h  ad\ufffdhoc")
         assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0
         (record,) = json.loads(capsys.readouterr().out)
         assert record["id"] == "application_1_0001" and record["tags"] == ["a", "b"]

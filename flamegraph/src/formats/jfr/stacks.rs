@@ -6,7 +6,7 @@ use super::names::Namer;
 use super::numbered::Numbered;
 use super::places::Place;
 use super::pools::{Packed, Pools};
-use crate::formats::suffix::shared_suffix;
+use crate::formats::shared::shared_suffix;
 use crate::ops::waits::Waits;
 use crate::ops::Threads;
 use crate::profile::{Error, Frame, Frames, Kind, ModuleTable, Result};
