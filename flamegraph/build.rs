@@ -13,7 +13,7 @@ fn main() {
     for (section, rules) in documents[0].as_mapping().expect("it has sections") {
         let section = section.as_str().expect("a section has a name");
         let name = section.to_uppercase();
-        writeln!(source, "pub(in crate::ops) static {name}: Table = &[").expect("memory");
+        writeln!(source, "pub(crate) static {name}: Table = &[").expect("memory");
         add(rules, "", &mut source);
         source.push_str("];\n");
     }

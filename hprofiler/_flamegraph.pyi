@@ -82,17 +82,13 @@ class _Look(TypedDict, total=False):
     font_width: float | None  # of a letter, as part of its size
     count_name: str | None  # what the counts are called: the name of the value
     name_type: str | None  # what stands before the details of a frame
-    colors: str | None  # one of flamegraph.pl's palettes instead of ours: hot, mem, io, java, js ...
+    colors: str | None  # one of flamegraph.pl's palettes instead of ours: hot, mem, io, java ...
     bgcolors: str | None  # yellow, blue, green, grey or #rrggbb
     hash: bool | None  # shades by the first letters of the name
-    random: bool | None  # shades by chance
-    palette_map: _Path | None  # a file of names and their colours, read if it is there, and written
     reverse: bool | None  # stacks turned round: merged from the leaves
     inverted: bool | None  # the root on top
     negate: bool | None  # in a difference: blue is more
     width_from: str | None  # in a difference: "before" or "after"
-    notes: str | None  # a comment in the file
-    total: int | None  # the whole, where the profile is a part of it; less than there is is ignored
     factor: float | None  # what the counts shown are multiplied by
 
 class _Picture(_Look, total=False):
@@ -111,9 +107,6 @@ class FlameChart:
     @property
     def malformed_lines(self) -> int:
         """Lines that were counted and left out."""
-    @property
-    def warnings(self) -> list[str]:
-        """What else of the input could not be read, and why."""
     def total(self) -> int:
         """The sum of all counts."""
     def write(self, target: _Path | BinaryIO, **options: Unpack[_Picture]) -> None:
@@ -582,4 +575,4 @@ def frame_phase(name: str) -> str | None:
     """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
 
 def category_patterns(category: str) -> list[str]:
-    """The patterns of a category, as regular expressions."""
+    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions."""

@@ -1,6 +1,6 @@
 """The client of agents/PROTOCOL.md: starts an agent and talks to it."""
 
-from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.agent.messages import (
     MAX_RECORDED,
     Action,
@@ -30,7 +30,6 @@ __all__ = [
     "Action",
     "AgentBinaries",
     "AgentSession",
-    "Blob",
     "Checked",
     "CheckedProcess",
     "Done",

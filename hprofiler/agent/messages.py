@@ -99,7 +99,6 @@ class Hello(Message, frozen=True, tag="hello"):
     protocol: int
     host: HostMessage
     blobs: Annotated[tuple[Sha256, ...], Meta(max_length=10_000)]
-    version: Name = ""
     session: Annotated[str, Meta(pattern=r"^([0-9]{1,10}-[0-9]{1,20})?\Z")] = ""
 
     @property
@@ -114,7 +113,6 @@ class Hello(Message, frozen=True, tag="hello"):
             user=host.user,
             boot_id=host.boot_id,
             pid_namespace=host.pid_namespace,
-            agent_version=self.version,
             load=host.load,
             memory_available=host.memory_available_bytes,
         )
@@ -371,12 +369,12 @@ class Left(Message, frozen=True, tag="left"):
 class Leftover(Message, frozen=True):
     """One thing. `state` is "left" (to be removed), "used" (by a session), "foreign" or "unknown".
 
-    `path` of a process is its program, of a profiler its library. `seconds` is its age, where that is known.
+    `path` of an agent is its program, of a profiler its library. `seconds` is its age, where that is known.
     `result` is what a cleanup did: "removed" (a folder, a file), "emptied" (a folder that stays with what is
-    not ours), "ended" (a process), "stopped" (a profiler), "failed" (`reason` says why), or None for nothing.
+    not ours), "ended" (an agent), "stopped" (a profiler), "failed" (`reason` says why), or None for nothing.
     """
 
-    kind: Literal["agent", "program", "profiler", "folder", "file"]
+    kind: Literal["agent", "profiler", "folder", "file"]
     path: str
     pid: Pid | None
     user: Name

@@ -148,12 +148,8 @@ class Ping(Request, frozen=True):
 
 
 class Clean(Request, frozen=True):
-    """Remove what earlier sessions left, or only list it (`dry`).
+    """Remove what earlier sessions left, or only list it (`dry`). `brought`: this session sent the agent."""
 
-    Caches stay where they are `kept`. `brought`: this session sent the agent.
-    """
-
-    kept: bool = False
     dry: bool = False
     brought: bool = False
 

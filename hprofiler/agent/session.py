@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hprofiler.agent import bootstrap, messages, requests, visiting
-from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.agent.messages import (
     Checked,
     Done,
@@ -33,6 +33,7 @@ from hprofiler.agent.requests import LEASE_SECONDS, Plan
 from hprofiler.agent.talk import Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
+from hprofiler.base.resources import Blob
 from hprofiler.model import Process, Sampling
 from hprofiler.transport.base import Transport
 
@@ -69,7 +70,10 @@ class AgentSession(Talk):
         self._sampling: Sampling | None = None
         self.arch = launched.arch
         self.pushed = launched.pushed
-        self.hello = self._greeted()
+        self.hello = self._answer(Hello)
+        if self.hello.protocol != requests.PROTOCOL:
+            reason = "the agent speaks another version of the protocol"
+            raise HostError("connect", reason, "run `hprofiler cleanup`", code="version-mismatch")
 
     @classmethod
     def open(
@@ -104,17 +108,6 @@ class AgentSession(Talk):
         except BaseException:
             launched.channel.close()
             raise
-
-    def _greeted(self) -> Hello:
-        hello = self._answer(Hello)
-        if hello.protocol != requests.PROTOCOL:
-            raise HostError(
-                "connect",
-                "the agent speaks another version of the protocol",
-                "run `hprofiler cleanup`",
-                code="version-mismatch",
-            )
-        return hello
 
     # Requests
 
@@ -265,11 +258,11 @@ class AgentSession(Talk):
         """End the recording early; from any thread."""
         self._send(requests.Stop())
 
-    def clean(self, kept: bool = False, dry: bool = False) -> Leftovers:
-        """Remove what earlier sessions left, or only list it (`dry`); caches stay where they are `kept`."""
+    def clean(self, dry: bool = False) -> Leftovers:
+        """Remove what earlier sessions left, or only list it (`dry`)."""
         self.stage = "clean"
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
-        self._send(requests.Clean(kept=kept, dry=dry, brought=self.pushed))
+        self._send(requests.Clean(dry=dry, brought=self.pushed))
         return self._answer(Leftovers)
 
     def record_briefly(

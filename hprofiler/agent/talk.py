@@ -133,9 +133,10 @@ class Talk:
             self._closed.set()
             self._wire.lost = None
             last = threading.Thread(target=self._say_bye, name="hprofiler-let-go", daemon=True)
-            last.start()
-            last.join(_LAST_WORD)
-            self._wire.ended.wait(wait)
+            with contextlib.suppress(RuntimeError):  # without a thread the agent sees its stdin close
+                last.start()
+                last.join(_LAST_WORD)
+                self._wire.ended.wait(wait)
         self._channel.close()
 
     def last_words(self, seconds: float) -> None:

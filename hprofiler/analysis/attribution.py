@@ -6,66 +6,23 @@ and sentences name who waits, who allocates, who calls. They leave out idle thre
 work.
 
 Off-CPU profiles have a frame for idle threads. A wall-clock profile has none: its stacks are judged by the
-same rules, `flamegraph/rules/frames.yaml`.
+same rules. All of them are in `flamegraph/rules/frames.yaml`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hprofiler._flamegraph import Method, Profile
+from hprofiler._flamegraph import Method, Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
 
 _EVERYTHING = 2**31 - 1
-_LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
-
-# The C library's own names for a function, and what may stand behind it.
-_C = r"^_*(?:GI_)?_*(?:libc_)?"
-_END = r"(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$"
-
-# How threads wait: the C library, the JVM, the JDK's ways to block. Who calls these is who waits.
-_WAITS = (
-    _LIBRARIES,
-    r"^_*(?:GI_)?_*(?:futex_(?:abstimed_)?wait\w*|lll_lock_wait\w*|pthread_(?:cond|mutex|rwlock|join)\w*)(?:@.*)?$",
-    r"^_*(?:GI_)?_*(?:(?:new_)?sem_(?:timed|clock)?wait\w*(?:\.constprop\.\d+)?|syscall|start_thread|clone3?)$",
-    rf"{_C}(?:clock_nanosleep|nanosleep|usleep|sleep|epoll_p?wait2?|p?poll|p?select|accept4?|connect){_END}",
-    rf"{_C}(?:recv|send)(?:from|to|m?msg)?{_END}",
-    rf"{_C}(?:p?readv?|p?writev?|fsync|fdatasync){_END}",
-    r"^(?:Parker|ParkEvent|ObjectMonitor|ObjectSynchronizer|Monitor|Mutex|Semaphore|PosixSemaphore|LockTracer)::",
-    r"^(?:os::)?(?:Platform(?:Event|Parker|Monitor|Mutex)|LinuxWaitBarrier)::",
-    r"^(?:os|JavaThread|OSThread)::\w*(?:park|sleep|wait)",
-    r"^(?:Unsafe_Park$|JVM_Sleep|JVM_MonitorWait$|Java_(?:java|sun|jdk)_|handleRead$|readBytes$|writeBytes$)",
-    r"^(?:SharedRuntime|InterpreterRuntime|Runtime1|OptoRuntime)::|Runtime1 stub$",
-    r"^(?:sun|jdk)[./]",
-    r"^java[./](?:io|net|nio)[./]",
-    r"^java[./]lang[./](?:Object\.wait|Thread\.(?:sleep|join|park))",
-    r"^java[./]util[./]concurrent[./](?:locks[./]|\w*Queue|CountDownLatch|CyclicBarrier|Phaser|Semaphore)",
-    r"^java[./]util[./]concurrent[./](?:FutureTask|CompletableFuture|ForkJoin\w*)[.$]"
-    r"(?:get|join|await|Signaller|managedBlock|unmanagedBlock)",
-)
-# How native memory is allocated: the engine's own functions, the C library's, the JVM's, the JDK's.
-_ALLOCATORS = (
-    _LIBRARIES,
-    r"^_*(?:libc_)?(?:m|c|re)alloc(?:_hook)?$",
-    r"^(?:posix_memalign|aligned_alloc|memalign)(?:_hook)?$",
-    r"^(?:os::(?:m|re)alloc|AllocateHeap|Unsafe_AllocateMemory|Unsafe_ReallocateMemory|operator new)",
-    r"^(?:sun|jdk)[./].*[./]Unsafe\.|^java[./]lang[./]invoke[./]",
-)
-_HOW: dict[str, tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
 _Ends = tuple[list[str], bool]
 """What stacks end in: patterns, and whether the kernel's frames are of it."""
-# The work of async-profiler in the threads that it samples, and while it starts and ends. Programs may have
-# a Profiler::run or Profiler::recordSample, too: its own are above or below one of these.
-_PROFILER = (
-    r"^(?:WallClock|ITimer|CTimer|CpuEngine|PerfEvents|J9WallClock)::(?:signalHandler|sharedSignalHandler)\b",
-    r"^Profiler::(?:runInternal|(?:crash|wakeup)Handler|recordExternalSample|getJavaTraceAsync|getNativeTrace)(?:\(|$)",
-    r"^StackWalker::walkVM(?:\(|$)",
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +70,8 @@ def attribute(facts: RunFacts, profile: Profile) -> Attribution:
     """
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
-    return _attribute(facts.event, profile, _ends_of_run(facts.event), _PROFILER if sampled_itself else ())
+    profiler = category_patterns("profiler") if sampled_itself else []
+    return _attribute(facts.event, profile, _ends_of_run(facts.event), profiler)
 
 
 def attribute_file(profile: Profile) -> Attribution:
@@ -122,13 +80,13 @@ def attribute_file(profile: Profile) -> Attribution:
     Its value may be called `time` and be no event; a frame of that name is no function that was counted.
     """
     event = profile.values[0][0]
-    return _attribute(event, profile, _ends(event), ())
+    return _attribute(event, profile, _ends(event), [])
 
 
-def _attribute(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str]) -> Attribution:
+def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -> Attribution:
     busy = _unless_empty(_busy(event, profile), profile)
-    own = busy.filter(include=list(profiler)).total() if profiler else 0
-    others = _unless_empty(busy.filter(exclude=list(profiler)), busy) if own else busy
+    own = busy.filter(include=profiler).total() if profiler else 0
+    others = _unless_empty(busy.filter(exclude=profiler), busy) if own else busy
     how, kernel = ends
     return Attribution(
         event=event,
@@ -153,13 +111,15 @@ def _unless_empty(part: Profile, whole: Profile) -> Profile:
 
 def _ends(event: str) -> _Ends:
     """What the stacks of an event end in, except for functions."""
-    if event in _HOW:
-        return list(_HOW[event]), event != "nativemem"
-    if is_tracepoint(event):
-        return list(_WAITS), True
+    if event in ("offcpu", "wall") or is_tracepoint(event):
+        return category_patterns("wait"), True
+    if event == "nativemem":
+        return category_patterns("allocation"), False
     return (root_patterns([event]) if is_method(event) else []), False
 
 
 def _ends_of_run(event: str) -> _Ends:
     """The same, and the counted function if the event is one."""
-    return ([f"{_C}{re.escape(event)}{_END}"], False) if is_function(event) else _ends(event)
+    # The C library has other names for its functions: __libc_malloc.
+    counted = rf"^_*(?:GI_)?_*(?:libc_)?{re.escape(event)}(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$"
+    return ([counted], False) if is_function(event) else _ends(event)

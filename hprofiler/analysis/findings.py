@@ -15,7 +15,7 @@ from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
-from hprofiler.analysis.subject import Evidence, Finding, Subject, summed
+from hprofiler.analysis.subject import Evidence, Finding, Subject, Work, share_of_work
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
@@ -248,14 +248,9 @@ def _because(subject: Subject) -> str:
     reason = reasons[kinds.index(most)].reason
     others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
-    return f": {_cut(reason)}{often}{others}"
-
-
-def _cut(reason: str) -> str:
-    """As many of its words as there is room for."""
-    if len(reason) <= _LONGEST_REASON:
-        return reason
-    return f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
+    if len(reason) > _LONGEST_REASON:  # as many of its words as there is room for
+        reason = f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
+    return f": {reason}{often}{others}"
 
 
 def unlike(subject: Subject) -> list[Finding]:
@@ -282,9 +277,9 @@ def _work_of(subject: Subject, odd: Unlike) -> str:
     works = subject.evidence.hosts if subject.evidence else {}
     if odd.host not in works or len(works) < 2:
         return ""
-    others = summed(work for key, work in works.items() if key != odd.host)
+    others = sum((work for key, work in works.items() if key != odd.host), Work())
     for kind, name in _WORK.items():
-        here, there = works[odd.host].share(kind), others.share(kind)
+        here, there = share_of_work(works[odd.host], kind), share_of_work(others, kind)
         if here >= _TIMES * there and here - there >= max(_POINTS, odd.distance.moved / 2):
             times = f"{here / there:.1f} times the others’ share" if there else "time, unlike the others,"
             return f"{who(odd)} spends {times} in {name}: {percent(here, 1)} against {percent(there, 1)}."
@@ -344,7 +339,7 @@ def kernel(subject: Subject) -> list[Finding]:
 def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:
     if subject.evidence is None:
         return []
-    share = subject.evidence.cluster().share(kind)
+    share = share_of_work(subject.evidence.cluster(), kind)
     if share == 0 or subject.surely(share) < least:
         return []
     sentence = text.replace("{share}", percent(share, 1))

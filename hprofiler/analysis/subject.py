@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -31,24 +31,12 @@ _WAITS = ("wall", "offcpu", "lock")
 _MOST_NODES = 50_000
 
 
-@dataclass
-class Work:
-    """Parts of `total`, in the value that is shown: garbage collection, the JIT compilers, kernel code."""
+Work = Counter[str]
+"""Parts of `total`, in the value that is shown: `gc`, `jit` (the compilers) and `kernel`."""
 
-    total: int = 0
-    gc: int = 0
-    jit: int = 0
-    kernel: int = 0
 
-    def share(self, kind: str) -> float:
-        part: int = getattr(self, kind)
-        return part / self.total if self.total else 0.0
-
-    def add(self, other: Work) -> None:
-        self.total += other.total
-        self.gc += other.gc
-        self.jit += other.jit
-        self.kernel += other.kernel
+def share_of_work(work: Work, kind: str) -> float:
+    return work[kind] / work["total"] if work["total"] else 0.0
 
 
 class Evidence:
@@ -67,17 +55,10 @@ class Evidence:
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
         gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
-        self.hosts.setdefault(host.name, Work()).add(Work(profile.total(), gc, jit, kernel))
+        self.hosts.setdefault(host.name, Work()).update(total=profile.total(), gc=gc, jit=jit, kernel=kernel)
 
     def cluster(self) -> Work:
-        return summed(self.hosts.values())
-
-
-def summed(works: Iterable[Work]) -> Work:
-    whole = Work()
-    for work in works:
-        whole.add(work)
-    return whole
+        return sum(self.hosts.values(), Work())
 
 
 class _Place(NamedTuple):

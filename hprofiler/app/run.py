@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from hprofiler import __version__
+from hprofiler.base.background import TooLate, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
 from hprofiler.model import Host, HostResult, Outcome, Sampling, Selector, Status
@@ -151,27 +150,24 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
         reason = f"cannot list the processes that started during the recording: {why}"
         return (Outcome(first, Status.DEGRADED, "find", reason, code="new-processes-unknown"),)
 
-    def ask() -> None:
-        try:
-            answers.put(tuple(located.new_processes()))
-        except HprofilerError as error:
-            answers.put(unknown(error.reason))
-        except Exception as error:  # a bug here must not cost the report
-            _log.exception("asking for new processes")
-            answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
+    try:
+        answer = start(lambda: tuple(located.new_processes()))
+    except RuntimeError as error:
+        why = str(error)
+        return lambda: unknown(why)
+    deadline = time.monotonic() + _NEW_PROCESSES_SECONDS
 
     def wait() -> tuple[Outcome, ...]:
         try:
-            return answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
+            return answer(max(0.0, deadline - time.monotonic()))
+        except TooLate:
             return unknown(f"no answer within {_NEW_PROCESSES_SECONDS:g} s")
+        except HprofilerError as error:
+            return unknown(error.reason)
+        except Exception as error:  # a bug here must not cost the report
+            _log.exception("asking for new processes")
+            return unknown(f"unexpected {type(error).__name__}: {error}")
 
-    answers: SimpleQueue[tuple[Outcome, ...]] = SimpleQueue()
-    deadline = time.monotonic() + _NEW_PROCESSES_SECONDS
-    try:
-        threading.Thread(target=ask, name="hprofiler-new-processes", daemon=True).start()
-    except RuntimeError as error:
-        answers.put(unknown(str(error)))
     return wait
 
 

@@ -21,17 +21,27 @@ class TooLate(Exception):
     """The deadline passed. The thread continues until it notices."""
 
 
+def start(work: Callable[[], R]) -> Callable[[float | None], R]:
+    """Begin `work`; returns a function that waits for its result (None: for good), or raises TooLate."""
+    answer = _begin(work)
+
+    def result(seconds: float | None) -> R:
+        try:
+            return _given(answer.get(timeout=seconds))
+        except Empty:
+            raise TooLate from None
+
+    return result
+
+
 def interruptibly(work: Callable[[], R]) -> R:
     """Result of `work`. A signal ends the wait; native code would delay it."""
-    return within(None, work)
+    return start(work)(None)
 
 
-def within(seconds: float | None, work: Callable[[], R]) -> R:
-    """What `work` gives or raises. TooLate after `seconds`, if any."""
-    try:
-        return _given(_begin(work).get(timeout=seconds))
-    except Empty:
-        raise TooLate from None
+def within(seconds: float, work: Callable[[], R]) -> R:
+    """Result of `work`, or TooLate after `seconds`."""
+    return start(work)(seconds)
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:

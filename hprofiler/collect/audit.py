@@ -152,7 +152,7 @@ def _open(path: Path) -> int:
 def describe(request: Mapping[str, Any]) -> str:
     """A request to an agent without its bulk: which files, which processes, what to record."""
     words = [str(request["type"])]
-    for name in ("name", "sha256", "size", "kept", "dry", "agent_cpu", "selector", "containers"):
+    for name in ("name", "sha256", "size", "dry", "agent_cpu", "selector", "containers"):
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
     for name, value in request.get("sampling", {}).items():

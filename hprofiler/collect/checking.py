@@ -142,6 +142,12 @@ class _CheckingVisit(_FindingVisit):
 
     def checked(self) -> HostChecked:
         checked = self._checked
+        clock: tuple[Finding, ...] = ()
+        if abs(self._clock_ahead) >= SKEW:
+            where = "ahead of" if self._clock_ahead > 0 else "behind"
+            text = f"the clock is {abs(self._clock_ahead):.0f} s {where} this machine's"
+            remedy = "synchronise it with NTP; times in its files are its own"
+            clock = (Finding("warning", "clock", text, remedy),)
         notes = (Finding("info", "host", line.reason, line.remedy) for line in self.left_to_others())
         return HostChecked(
             host=self.host,
@@ -150,7 +156,7 @@ class _CheckingVisit(_FindingVisit):
             outcomes=tuple(self.outcomes),
             facts=self.facts,
             verdicts=checked.processes if checked else (),
-            findings=(*(checked.findings if checked else ()), *_of_clock(self._clock_ahead), *notes),
+            findings=(*(checked.findings if checked else ()), *clock, *notes),
             clock=self._clock_ahead,
             needless=self.needless,
         )
@@ -174,12 +180,3 @@ def _cautioned(one: CheckedProcess) -> CheckedProcess:
 def ahead(there: float, asked: float, answered: float) -> float:
     """How many seconds a clock that read `there` between two local times is ahead, at least."""
     return there - min(max(there, asked), answered)
-
-
-def _of_clock(seconds: float) -> tuple[Finding, ...]:
-    if abs(seconds) < SKEW:
-        return ()
-    where = "ahead of" if seconds > 0 else "behind"
-    text = f"the clock is {abs(seconds):.0f} s {where} this machine's"
-    remedy = "synchronise it with NTP; times in its files are its own"
-    return (Finding("warning", "clock", text, remedy),)

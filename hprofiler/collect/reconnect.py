@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hprofiler.agent import AgentSession, Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.requests import LEASE_SECONDS
 from hprofiler.base.errors import ConnectionLost, HostError
-from hprofiler.collect.visit_group import VisitGroup, no_thread
+from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -110,8 +110,6 @@ class Reconnect:
             if other:
                 other.close()
             raise _Failed(error) from error
-        except RuntimeError as error:  # other hosts end, and there may be a thread in a moment
-            raise _Failed(no_thread(error, "connect")) from error
         finally:
             self._group.turns.release()
         if not found:

@@ -18,7 +18,7 @@ from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained
-from hprofiler.collect.visit_group import HostProgress, VisitGroup, no_thread
+from hprofiler.collect.visit_group import HostProgress, VisitGroup
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
@@ -133,8 +133,7 @@ class Visit(ABC):
         if local_pipe:
             local_pipe.close()
         if session:
-            with _without_thread():
-                session.let_go()
+            session.let_go()
         transport.close()
 
     def _abort_in_background(self, why: HostError) -> None:
@@ -353,13 +352,10 @@ class Visit(ABC):
             self.work()
         except HprofilerError as error:
             self.failed(self._explained(error))
-        except RuntimeError as error:
-            try:
-                self.failed(no_thread(error, self.ledger_stage))
-            except RuntimeError:
-                self._failed_unexpectedly(error)
-        except Exception as error:
-            self._failed_unexpectedly(error)
+        except Exception as error:  # a bug must not affect the other hosts
+            _log.exception("visiting %s", self.host.name)
+            reason = f"unexpected {type(error).__name__}: {error}"
+            self.failed(HostError(self.ledger_stage, reason, code="internal-error"))
         finally:
             with self._lock:
                 self._clock("")
@@ -368,13 +364,6 @@ class Visit(ABC):
                 self._close()
             finally:
                 self._end_it()
-
-    def _failed_unexpectedly(self, error: Exception) -> None:
-        """A bug must not affect the other hosts."""
-        _log.exception("visiting %s", self.host.name)
-        self.failed(
-            HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}", code="internal-error")
-        )
 
     def leave_out(self, why: HostError) -> None:
         """Instead of `run`, if no thread can be started for it."""
@@ -390,22 +379,12 @@ class Visit(ABC):
     def _close(self) -> None:
         try:
             if self.session:
-                with _without_thread():
-                    if self._failed and self.reach.audit:  # to receive the agent's last events
-                        self.session.last_words(_LAST_WORDS)
-                    self.session.let_go(0.0)
+                if self._failed and self.audit:  # to receive the agent's last events
+                    self.session.last_words(_LAST_WORDS)
+                self.session.let_go(0.0)
             self.transport.close()
         except HostError:
             _log.debug("closing %s", self.host.name, exc_info=True)
-
-
-@contextmanager
-def _without_thread() -> Iterator[None]:
-    """Ending a session takes a thread; without one, the agent sees its stdin close."""
-    try:
-        yield
-    except RuntimeError as error:
-        _log.debug("no goodbye: %s", no_thread(error, "clean"))
 
 
 def idle_reason(found: Found, host: Host) -> str:

@@ -248,7 +248,4 @@ class VisitGroup:
 
 
 def no_thread(error: RuntimeError, stage: str) -> HostError:
-    """The failure of a host for which this machine has no thread. Another error is raised again."""
-    if "new thread" not in str(error):  # Python has no type for it; a bug is no lack of threads
-        raise error
     return HostError(stage, f"this machine cannot start more threads: {error}", _REMEDY)

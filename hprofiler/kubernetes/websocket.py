@@ -76,7 +76,10 @@ class WebSocket:
     def close(self) -> None:
         """Close, and wake readers and writers. Thread-safe, repeatable."""
         if self._sending.acquire(blocking=False):  # otherwise it would follow half a message
-            self._say_goodbye()
+            # It does not wait: the goodbye is skipped if the buffer is full.
+            with self._calling, contextlib.suppress(OSError, LocalProtocolError):
+                if not self._closed:
+                    self._socket.send(self._frames.send(CloseConnection(code=1000)))
             self._sending.release()
         with self._calling:
             self._closed = True
@@ -88,12 +91,6 @@ class WebSocket:
         self.close()
         with self._calling:
             self._response.close()
-
-    def _say_goodbye(self) -> None:
-        """Without waiting: it is skipped if the buffer is full."""
-        with self._calling, contextlib.suppress(OSError, LocalProtocolError):
-            if not self._closed:
-                self._socket.send(self._frames.send(CloseConnection(code=1000)))
 
     def _send(self, event: Event) -> None:
         with self._sending:

@@ -53,13 +53,10 @@ def known_as(event: str) -> str:
 
 def caution_of(event: str) -> Caution | None:
     """A warning about an event that may not exist or that changes the JVM; else None."""
-    return trace_of(event) if is_method(event) else doubt_of(event)
-
-
-def trace_of(method: str) -> Caution:
-    """Warning: counting a Java method changes its class."""
+    if not is_method(event):
+        return doubt_of(event)
     return Caution(
-        f"to count {method}, async-profiler changes its class during the recording: a method of that class "
+        f"to count {event}, async-profiler changes its class during the recording: a method of that class "
         "that runs then and never returns, and its callers, are missing from later recordings of the JVM",
         "choose another event, or restart the JVM afterwards",
     )
@@ -79,11 +76,6 @@ def is_each_one(event: str) -> bool:
     """Whether every occurrence is a sample: method calls, tracepoints, software events."""
     plain, _, _ = event.partition(":")  # page-faults:u
     return is_method(event) or is_tracepoint(event) or plain in _EACH_ONE
-
-
-def has_frequency(event: str) -> bool:
-    """Whether perf samples an event with the frequency of the run."""
-    return event != "offcpu" and not is_each_one(event)
 
 
 def is_function(event: str) -> bool:

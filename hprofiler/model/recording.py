@@ -72,7 +72,6 @@ class HostFacts:
     user: str
     boot_id: str = ""
     pid_namespace: str = ""
-    agent_version: str = ""
     load: float = -1.0
     memory_available: int | None = None
 

@@ -26,7 +26,7 @@ from hprofiler.analysis.result import (
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
 from hprofiler.model import Outcome, Recording, Status
-from hprofiler.model.event_names import has_frequency, is_method
+from hprofiler.model.event_names import is_each_one, is_method
 from hprofiler.model.measures import (
     amount,
     counted,
@@ -398,7 +398,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
 def _with_frequency(facts: RunFacts, event: str) -> str:
     """ "cpu at 99 Hz", and counters of perf's; others are not sampled so many times a second."""
     by_perf = any(one.engine == PERF and one.event == event for one in facts.recordings)
-    has = event == "cpu" or (by_perf and has_frequency(event))
+    has = event == "cpu" or (by_perf and event != "offcpu" and not is_each_one(event))
     return f"{event} at {facts.frequency} Hz" if has else event
 
 

@@ -1,17 +1,18 @@
 """What the user named → hosts: `resolve(options) -> Located`.
 
-A resolver is one file with a `RESOLVER`, and one line in `RESOLVERS`. A new kind of target also has a member
-in `TargetOptions`.
+A resolver is one module, and one line in `RESOLVERS`. A new kind of target also has a member in
+`TargetOptions`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from hprofiler.base.errors import UsageError
-from hprofiler.resolve import host_list, kubernetes, yarn
+from hprofiler.resolve import host_list
 from hprofiler.resolve.options import (
     KubernetesOptions,
     Located,
-    Resolver,
     TargetOptions,
     TooMany,
     YarnOptions,
@@ -21,19 +22,32 @@ __all__ = [
     "RESOLVERS",
     "KubernetesOptions",
     "Located",
-    "Resolver",
     "TargetOptions",
     "TooMany",
     "YarnOptions",
     "resolve",
 ]
 
-RESOLVERS: tuple[Resolver, ...] = (
-    host_list.LIST,
-    host_list.FILE,
-    yarn.RESOLVER,
-    kubernetes.RESOLVER,
-)
+
+def _yarn(options: TargetOptions) -> Located:
+    from hprofiler.resolve.yarn.locating import locate  # imports the HTTP library
+
+    return locate(options.application or "", options.yarn)
+
+
+def _kubernetes(options: TargetOptions) -> Located:
+    from hprofiler.resolve.kubernetes.locating import locate  # imports the client
+
+    return locate(options.pods or (), options.kubernetes)
+
+
+# Option on the command line -> what names its target in the options (None: nothing), and its resolver.
+RESOLVERS: Mapping[str, tuple[Callable[[TargetOptions], object], Callable[[TargetOptions], Located]]] = {
+    "-h": (lambda options: options.hosts, host_list.listed),
+    "--hosts-file": (lambda options: options.hosts_file, host_list.in_file),
+    "-c": (lambda options: options.application, _yarn),
+    "-j k8s:": (lambda options: options.pods, _kubernetes),
+}
 
 
 def resolve(options: TargetOptions) -> Located:
@@ -42,8 +56,7 @@ def resolve(options: TargetOptions) -> Located:
     Hosts keep their order, without duplicates, and have unique names. UsageError names the wrong option, or
     the line of the file.
     """
-    asked = [resolver for resolver in RESOLVERS if resolver.is_asked(options)]
+    asked = [option for option, (named, _) in RESOLVERS.items() if named(options) is not None]
     if len(asked) > 1:
-        both = " and ".join(resolver.option for resolver in asked)
-        raise UsageError(f"{both} exclude each other", "give one of them")
-    return (asked[0] if asked else host_list.LOCAL).resolve(options)
+        raise UsageError(f"{' and '.join(asked)} exclude each other", "give one of them")
+    return RESOLVERS[asked[0]][1](options) if asked else host_list.this_machine()

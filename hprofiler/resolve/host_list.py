@@ -17,13 +17,13 @@ from hprofiler.resolve.host_names import (
     parse_entries,
     parse_entry,
 )
-from hprofiler.resolve.options import Located, Resolver, TargetOptions
+from hprofiler.resolve.options import Located, TargetOptions
 
 MAX_FILE_BYTES = 1024 * 1024
 _PAIRS = "write --host-map cluster-name=ssh-name,…, or a file with one such pair per line"
 
 
-def _listed(options: TargetOptions) -> Located:
+def listed(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
     entries: list[HostEntry] = parse_entries(text, "-h")
     if not entries:
@@ -31,7 +31,7 @@ def _listed(options: TargetOptions) -> Located:
     return Located(Target("hosts", text), named_hosts(entries, "-h"))
 
 
-def _in_file(options: TargetOptions) -> Located:
+def in_file(options: TargetOptions) -> Located:
     path = options.hosts_file or ""
     lines = _lines(path, "--hosts-file", "write one host per line")
     entries = [entry for where, line in lines for entry in parse_entries(line, where)]
@@ -41,14 +41,9 @@ def _in_file(options: TargetOptions) -> Located:
     return Located(Target("hosts", path), named_hosts(entries, shown))
 
 
-def _here(_options: TargetOptions) -> Located:
+def this_machine() -> Located:
     name = socket.gethostname() or "localhost"
     return Located(Target("local", name), [Host(name, "localhost")])
-
-
-LIST = Resolver("-h", lambda options: options.hosts is not None, _listed)
-FILE = Resolver("--hosts-file", lambda options: options.hosts_file is not None, _in_file)
-LOCAL = Resolver("no host option", lambda _options: True, _here)
 
 
 def parse_host_map(text: str) -> dict[str, HostEntry]:

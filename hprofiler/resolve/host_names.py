@@ -42,7 +42,7 @@ def parse_entries(text: str, where: str) -> list[HostEntry]:
         if len(item) > LONGEST:
             raise UsageError(f"{where}: {item[:40]!r}… is longer than {LONGEST} characters", _NOTATION)
         if item:
-            entries += [_entry(word, where) for word in _expand(item, where)]
+            entries += [parse_entry(word, where) for word in _expand(item, where)]
         if len(entries) > MAX_HOSTS:
             raise _too_many(where)
     return entries
@@ -69,11 +69,6 @@ def named_hosts(entries: Sequence[HostEntry], where: str) -> list[Host]:
 def is_host(text: str) -> bool:
     """Whether it is a host name or address that is safe for ssh and as a folder name."""
     return _HOST.fullmatch(text) is not None or _is_ipv6(text)
-
-
-def parse_entry(word: str, where: str) -> HostEntry:
-    """One `[user@]host[:port]`. UsageError starts with `where`."""
-    return _entry(word, where)
 
 
 def _expand(item: str, where: str) -> list[str]:
@@ -108,7 +103,8 @@ def _numbers(spans: str, item: str, where: str) -> list[str]:
     return numbers
 
 
-def _entry(word: str, where: str) -> HostEntry:
+def parse_entry(word: str, where: str) -> HostEntry:
+    """One `[user@]host[:port]`. UsageError starts with `where`."""
     user, at, rest = word.rpartition("@")
     if at and not _USER.fullmatch(user):
         raise UsageError(f"{where}: {word!r}: {user!r} is not a user name", _NOTATION)

@@ -1,4 +1,4 @@
-"""Options of the target, the type of a resolver, and its result."""
+"""Options of the target, and the result of a resolver."""
 
 from __future__ import annotations
 
@@ -93,12 +93,3 @@ def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:
         reason = f"{len(more)} more containers started during the recording and are not in it"
         told[_STARTED_TOLD:] = [(more[0][0], reason)]
     return [Outcome(host, Status.DEGRADED, "find", reason, code="new-process") for host, reason in told]
-
-
-@dataclass(frozen=True)
-class Resolver:
-    """`option` is its option on the command line; `is_asked`: whether the options name its target."""
-
-    option: str
-    is_asked: Callable[[TargetOptions], bool]
-    resolve: Callable[[TargetOptions], Located]

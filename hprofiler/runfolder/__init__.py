@@ -211,7 +211,10 @@ class RunFolder:
                 folder.unlink()
             elif folder.is_dir():
                 shutil.rmtree(folder)
-        for file in (self.page_path, *self.old_pages(_events_of(self)), self.path / RUN_FILE):
+        events: tuple[str, ...] = ()
+        with suppress(RunFolderError):  # a damaged run can be replaced too
+            events = self.record.sampling.events
+        for file in (self.page_path, *self.old_pages(events), self.path / RUN_FILE):
             file.unlink(missing_ok=True)
 
 
@@ -275,10 +278,3 @@ def _near(path: Path) -> str:
     above = list(path.parents)[:_DEEPEST] if is_there(path) else []
     found = next((folder for folder in above if is_file(folder / RUN_FILE)), None)
     return f"it is in a run folder: name {found}" if found else ""
-
-
-def _events_of(folder: RunFolder) -> tuple[str, ...]:
-    try:
-        return folder.record.sampling.events
-    except RunFolderError:  # a damaged run can be replaced too
-        return ()

@@ -7,7 +7,6 @@ expression that the agent cannot compile is a `SelectorError` that names the fil
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,23 +24,9 @@ CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class"
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
-# Supported by Python's `re`, but not by Rust's `regex`. Escaped punctuation is removed first.
-_ESCAPED = re.compile(r"\\[^A-Za-z0-9]")
-_NOT_IN_RUST = (
-    (re.compile(r"\(\?(?:=|!|<=|<!)"), "look-around such as (?=…) or (?!…) is not supported"),
-    (re.compile(r"\\[1-9]|\(\?P="), "a back reference such as \\1 is not supported"),
-    (re.compile(r"\(\?\(|\(\?>|\(\?#"), "conditional, atomic and comment groups are not supported"),
-    (re.compile(r"\\Z"), "\\Z is not supported; the end of the text is \\z"),
-)
-# Supported by Rust, but not by Python: translated for the check only.
-_TO_PYTHON = (
-    (re.compile(r"\\z"), r"\\Z"),
-    (re.compile(r"\\[pP](?:\{[^}]*\}|[A-Z])"), r"\\w"),
-    (re.compile(r"\\[xuU]\{[^}]*\}"), r"x"),
-    (re.compile(r"\(\?<([A-Za-z_])"), r"(?P<\1"),
-    (re.compile(r"\(\?[imsxuUR-]+\)"), r""),
-    (re.compile(r"\(\?[imsxuUR-]+:"), r"(?:"),
-)
+# Text without groups: escaped characters and classes.
+_NO_GROUP = re.compile(r"\\.|\[(?:\\.|[^\]])*\]")
+_GROUP = re.compile(r"\((?!\?)|\(\?P?<")
 
 
 @dataclass(frozen=True)
@@ -58,23 +43,14 @@ class NamedSelector:
     roots: tuple[str, ...] = ()
 
 
-def check_regex(regex: str) -> int:
-    """Number of groups of a regular expression in Rust's `regex` syntax; ValueError says what is wrong.
+def check_regex(regex: str) -> None:
+    """ValueError says what is wrong with a regular expression, which the agent compiles the same way."""
+    from hprofiler._flamegraph import OptionError, Profile
 
-    A check with Python's `re`; the agent compiles the expression again.
-    """
-    bare = _ESCAPED.sub("_", regex)
-    for pattern, problem in _NOT_IN_RUST:
-        if pattern.search(bare):
-            raise ValueError(problem)
-    for pattern, replacement in _TO_PYTHON:
-        bare = pattern.sub(replacement, bare)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return re.compile(bare).groups
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(str(error)) from error
+    try:
+        Profile.from_bytes(b"", "folded").trim(regex)
+    except OptionError as error:
+        raise ValueError(str(error).rpartition("error: ")[2]) from error
 
 
 def read_selector_file(path: Path) -> NamedSelector:
@@ -117,7 +93,7 @@ def _capture(node: _Node) -> dict[str, str]:
         raise keys["from"].error(f"{source!r} is not one of: {', '.join(CAPTURE_SOURCES)}")
     if (source == "environment") != ("name" in keys):
         raise node.error("'name' is the variable's name: needed with 'from: environment', and only there")
-    if keys["regex"].regex_groups() != 1:
+    if len(_GROUP.findall(_NO_GROUP.sub("", keys["regex"].regex()))) != 1:
         raise keys["regex"].error("needs exactly one group, the label's value; write (?:…) for the others")
     return {key: value.text() for key, value in keys.items()}
 
@@ -174,14 +150,11 @@ class _Node:
         """A list of texts; a single text is a list of one."""
         return [self.text()] if isinstance(self.value, str) else [node.text() for node in self.items()]
 
-    def regex_groups(self) -> int:
+    def regex(self) -> str:
         try:
-            return check_regex(self.text())
+            check_regex(self.text())
         except ValueError as error:
             raise self.error(f"bad regular expression {self.value!r}: {error}") from error
-
-    def regex(self) -> str:
-        self.regex_groups()
         return self.text()
 
     def regexes(self) -> dict[str, str]:

@@ -187,11 +187,16 @@ def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
     feeder = threading.Thread(target=_feed, args=(channel, stdin), name="hprofiler-stdin", daemon=True)
     feeder.start()
     try:
-        stdout = _read_bounded(channel)
+        stdout = bytearray()
+        while piece := channel.read(_PIECE):
+            stdout += piece
+            if len(stdout) > RUN_OUTPUT:
+                limit = f"{RUN_OUTPUT >> 20} MiB"
+                raise HostError("connect", f"the output of the command is larger than {limit}")
         status = channel.exit_status(timeout)
         if expired.is_set():
             raise HostError("connect", f"the command did not end within {timeout:.3g} s")
-        return Completed(status, stdout, channel.stderr_tail())
+        return Completed(status, bytes(stdout), channel.stderr_tail())
     except HostError as error:
         if expired.is_set():
             raise HostError(error.stage, f"the command did not end within {timeout:.3g} s") from error
@@ -220,12 +225,3 @@ def _feed(channel: Channel, stdin: bytes) -> None:
         for start in range(0, len(stdin), _PIECE):
             channel.write(stdin[start : start + _PIECE])
         channel.end_input()
-
-
-def _read_bounded(channel: Channel) -> bytes:
-    collected = bytearray()
-    while piece := channel.read(_PIECE):
-        collected += piece
-        if len(collected) > RUN_OUTPUT:
-            raise HostError("connect", f"the output of the command is larger than {RUN_OUTPUT >> 20} MiB")
-    return bytes(collected)

@@ -130,15 +130,9 @@ class _ExecChannel:
         except OSError as error:
             raise self._lost(error) from error
         self._transport.bytes_received += len(data)
-        if not data:
-            self._check_begun()
-        return data
-
-    def _check_begun(self) -> None:
-        """Raises HostError where the command never ran."""
-        words = self._command.failure()
+        words = None if data else self._command.failure()
         if words is None:
-            return
+            return data
         said = _NOISE.sub("", printable(words.message or words.reason))
         if _NO_SHELL.search(said):
             raise NoShell("connect", "the container has no sh", OTHER_WAYS_IN)

@@ -159,6 +159,7 @@ class Agent:
     """A running agent. Its events arrive in `next` in order; `expect` fails on any other kind."""
 
     def __init__(self, command: Sequence[object], env: Mapping[str, str] | None = None) -> None:
+        self._command, self._env = command, env
         self.process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.PIPE,
@@ -277,7 +278,7 @@ class Agent:
         found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
         keys = ("pid", "start_time", "label", "labels", "engine")
         processes = [{key: one[key] for key in keys if key in one} for one in found]
-        also = {key: members[key] for key in ("versions", "agent_cpu", "agent_memory") if key in members}
+        also = {key: members[key] for key in ("versions", "agent_cpu") if key in members}
         wanted = {key: value for key, value in members.items() if key not in also}
         return {"sampling": sampling(**wanted), "processes": processes, **also}
 
@@ -294,7 +295,7 @@ class Agent:
     ) -> tuple[list[int], dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not.
 
-        `members` are the sampling's, or `agent_cpu`, `agent_memory`, `versions` of the request.
+        `members` are the sampling's, or `agent_cpu`, `versions` of the request.
         """
         request = self.request(programs, members)
         used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
@@ -376,13 +377,21 @@ class Agent:
 
     def leftovers(self) -> list[Event]:
         """The list of a cleanup's dry run."""
-        self.send("clean", kept=False, dry=True)
+        self.send("clean", dry=True)
         return list(self.expect("leftovers")["entries"])
 
-    def clean(self, kept: bool = True) -> dict[str, list[Any]]:
-        """Clean up. The paths or pids by what was done to them, and all that failed."""
-        self.send("clean", kept=kept)
+    def clean(self, keeping: bool = True) -> dict[str, list[Any]]:
+        """Clean up. The paths or pids by what was done to them, and all that failed.
+
+        With `keeping` another agent runs from this one's cache, which therefore stays.
+        """
+        keeper = Agent(self._command, self._env) if keeping else None
+        if keeper:
+            keeper.hello()
+        self.send("clean")
         event = self.expect("leftovers")
+        if keeper:
+            keeper.end()
         done: dict[str, list[Any]] = {
             result: [entry["pid"] or entry["path"] for entry in event["entries"] if entry["result"] == result]
             for result in ("removed", "emptied", "stopped", "ended")

@@ -149,11 +149,10 @@ def test_a_perf_that_does_not_work(new_agent, plain, tmp_path):
     ("jvm", "wanted", "about", "words"),
     [
         ({"options": ["-XX:-UsePerfData"]}, {}, "jvm", "vendor unknown"),
-        ({"options": ["-XX:StartFlightRecording=disk=true"]}, {}, "profiler", "(JFR) records in this JVM (/"),
         ({"options": ["-XX:StartFlightRecording=disk=false"]}, {}, "profiler", "may record in it"),
         ({"jdk": 25}, {"engine": "perf"}, "flags", "will warn on its standard error"),
     ],
-    ids=["publishes nothing", "records itself", "records itself in memory", "warns of agents"],
+    ids=["publishes nothing", "records itself", "warns of agents"],
 )
 def test_findings_about_a_jvm(agent, burn, tmp_path, jvm, wanted, about, words):
     if about == "profiler":
@@ -167,13 +166,13 @@ def test_capabilities_alone_give_no_names(new_agent, plain):
     answer = check(agent, plain, engine="perf")
     assert "the agent has the capabilities CAP_PERFMON" in texts(answer, "user"), answer
     (checked,) = answer["processes"]
-    assert checked["status"] == "failed" and "nothing of it would have a name" in checked["reason"], checked
+    assert checked["status"] == "failed" and "only root can" in checked["reason"], checked
 
 
 @pytest.mark.parametrize(
     ("limits", "words", "severity"),
     [
-        ({"agent_cpu": 0.5, "agent_memory": 32 << 20}, "takes 0.5 processors on average and 32 MiB of", "ok"),
+        ({"agent_cpu": 0.5}, "takes 0.5 processors on average and ", "ok"),
         ({"agent_cpu": 999}, "takes 999 processors", "warning"),
     ],
 )

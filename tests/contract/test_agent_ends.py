@@ -14,7 +14,6 @@ import pytest
 from tests.contract.agent_driver import good, leftovers
 from tests.contract.conftest import OTHER_USER, is_profiled
 from tests.lab import attach
-from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -143,26 +142,3 @@ def test_a_library_in_use_by_another_session_stays(new_agent, burn):
     assert [path for path in leftovers(held=True) if "/.hprofiler-ap-" in path]
     sessions[1].start()
     assert good(sessions[1].collect().of(burners[1]).outcome)
-
-
-LIMIT = 30
-"""Seconds after its time by which a profiler ends by itself."""
-
-
-@pytest.mark.nightly
-def test_an_agent_that_was_suspended_does_not_stop_a_later_recording(new_agent, burn):
-    burner = burn()
-    pid = burner.outer.pid
-    stopped, other = new_agent(lease=600), new_agent(lease=600)
-    stopped.begin(burner, duration=3)
-    stopped.process.send_signal(signal.SIGSTOP)
-    wait_for("the profiler's own time limit", lambda: not is_profiled(pid), 2 * LIMIT)
-    other.begin(burner, duration=300)
-    stopped.process.send_signal(signal.SIGCONT)
-    assert stopped.collect().outcomes[pid]["status"] != "ok"
-    assert stopped.bye() == 0
-    assert is_profiled(pid), "it is the other one's"
-    assert good(other.stop().of(burner).outcome)
-    # It was given up at once as it went on, and told to end before it had deleted all.
-    other.clean()
-    assert nothing_of_it(burner)

@@ -108,21 +108,6 @@ def record_much(agent, jvm, rounds):
     agent.send("stop")
 
 
-def test_a_profile_that_takes_too_much_memory_is_given_up_alone(agent, burn):
-    with deep() as large:
-        small = burn(load=0.1)
-        agent.prepare(large, small, agent_memory=16 * MIB, **EVERY_ALLOCATION)
-        record_much(agent, large, 25_000)
-        result = agent.collect(120)
-        failed = result.of(large).outcome
-        assert (failed["status"], failed["stage"]) == ("failed", "fetch")
-        assert "memory" in failed["reason"] and "16 MiB" in failed["reason"] and failed["remedy"]
-        assert good(result.of(small).outcome)
-        assert result.left == [] and not agent.folders()
-        rounds = large.counters()["deep.1.rounds"]
-        wait_for("it goes on", lambda: large.counters()["deep.1.rounds"] > rounds)
-
-
 def new_group():
     """A control group, and the file with its memory's limit."""
     for mount, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
@@ -146,15 +131,18 @@ def memory_group(most):
     group.rmdir()
 
 
-def test_the_agents_control_group_is_not_outgrown(new_agent):
-    """The kernel would end the agent there, and nobody would clean."""
+def test_the_agents_control_group_is_not_outgrown(new_agent, burn):
+    """The kernel would end the agent there, and nobody would clean. What takes too much is given up alone."""
     with memory_group(160 * MIB) as members, deep() as jvm:
+        small = burn(load=0.1)
         agent = new_agent(by=["sh", "-c", f'echo $$ > {members} && exec "$@"', "sh"], lease=300)
-        agent.prepare(jvm, **EVERY_ALLOCATION)
+        agent.prepare(jvm, small, **EVERY_ALLOCATION)
         record_much(agent, jvm, 80_000)
         result = agent.collect(120)
         outcome = result.of(jvm).outcome
-        assert outcome["status"] == "failed" and "64 MiB" in outcome["reason"], outcome
+        assert (outcome["status"], outcome["stage"]) == ("failed", "fetch"), outcome
+        assert "64 MiB" in outcome["reason"] and outcome["remedy"], outcome
+        assert good(result.of(small).outcome)
         assert result.left == [] and agent.bye() == 0
 
 

@@ -122,7 +122,7 @@ def test_once_keeps_nothing_on_disk(agent_binary):
         assert agent.hello()["blobs"] == []
         assert len(agent.library()) == 64
         assert not own.exists() and not Path(f"/tmp/.hprofiler-{user}").exists()
-        assert agent.clean(kept=False)["removed"] == []
+        assert agent.clean(keeping=False)["removed"] == []
     finally:
         agent.end()
         folder.rmdir()

@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.lab import cache, jdks
 
@@ -79,25 +80,16 @@ def command(
     options: str = "",
     flags: Sequence[str] = (),
 ) -> list[str]:
-    """What runs a burner in a JVM that records itself: with the `agent` of this version, told `options`."""
+    """Runs a burner in a JVM that records itself: with this version of the agent, or as its `flags` say."""
     words = [jdks.java(jdk), *flags]
     if agent:
         words.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
     return [*words, "-cp", str(classes(burner)), burner]
 
 
-def start(
-    jdk: int,
-    output: Path,
-    *,
-    seconds: float,
-    agent: str | None = None,
-    options: str = "",
-    flags: Sequence[str] = (),
-) -> subprocess.Popen[bytes]:
-    """A JVM that records itself: with the `agent` of this version, told `options`, or as its `flags` say."""
-    words = command(jdk, output, "JfrBurner", agent=agent, options=options, flags=flags)
-    words.append(str(int(seconds * 1000)))
+def start(jdk: int, output: Path, *, seconds: float, **how: Any) -> subprocess.Popen[bytes]:
+    """A JVM that runs the JFR burner; `how` is as in `command`."""
+    words = [*command(jdk, output, "JfrBurner", **how), str(int(seconds * 1000))]
     environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

@@ -31,7 +31,6 @@ class Bar(NamedTuple):
     width: float
     drawn: tuple[float, float]
     amount: int
-    percent: float
     delta: float | None
     fill: Rgb
 
@@ -105,7 +104,7 @@ def _bar(
 ) -> Bar:
     details = DETAILS.fullmatch(title)
     assert details, title
-    name, count, _, percent, delta, _ = details.groups()
+    name, count, _, _, delta, _ = details.groups()
     start, length = _drawn(whole[2])
     drawn = ((_drawn(rect)[0] - start) / length, _drawn(rect)[1] / length)
     exact, total = _exact(group, rect), _exact(whole[1], whole[2])
@@ -116,7 +115,6 @@ def _bar(
         width=exact[1] / total[1] if exact and total else drawn[1],
         drawn=drawn,
         amount=int(count.replace(",", "")),
-        percent=float(percent),
         delta=None if delta is None else float(delta),
         fill=_color(rect.attrib["fill"]),
     )

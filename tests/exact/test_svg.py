@@ -32,8 +32,6 @@ OPTIONS: list[tuple[list[str], dict[str, Any], str]] = [
     (["--inverted"], {"inverted": True}, "kji"),
     (["--reverse"], {"reverse": True}, ""),
     (["--reverse"], {"reverse": True}, "kji"),
-    (["--total=600000"], {"total": 600_000}, ""),
-    (["--total=5"], {"total": 5}, ""),
     (["--factor=2", "--countname=ms"], {"factor": 2, "count_name": "ms"}, ""),
     (["--minwidth=3"], {"min_width": 3}, ""),
     (
@@ -69,18 +67,6 @@ def test_hashed_colours_equal_flamegraph_pl(palette: str) -> None:
     mine = ours(folded, colors=palette, hash=True).fills()
     theirs = by_flamegraph_pl(folded, f"--colors={palette}", "--hash").fills()
     assert {name for name in mine if mine[name] != theirs[name]} <= GREY_IN_LATER_EDITIONS
-
-
-def test_a_palette_map_of_flamegraph_pl_is_used_and_extended(tmp_path: Path) -> None:
-    first, second = made_up(13), made_up(14, tiers="ji")
-    theirs = by_flamegraph_pl(first, "--cp", cwd=tmp_path).fills()
-    kept = tmp_path / "palette.map"
-    before = kept.read_bytes()
-    mine = ours(first, palette_map=kept, colors="hot").fills()
-    assert {name for name in mine if mine[name] != theirs[name]} <= GREY_IN_LATER_EDITIONS
-    assert kept.read_bytes() == before, "no new name"
-    ours(second, palette_map=kept, colors="java")
-    assert set(before.splitlines()) < set(kept.read_bytes().splitlines())
 
 
 @pytest.mark.parametrize("reverse", [False, True])

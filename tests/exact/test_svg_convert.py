@@ -32,30 +32,6 @@ def picture(folder: Path, *words: str) -> Picture:
     return parse((folder / "out.svg").read_bytes())
 
 
-def test_shades(folder: Path) -> None:
-    usual, again = picture(folder, "--colors=hot"), picture(folder, "--colors=hot")
-    assert usual == again
-    assert picture(folder, "--colors=hot", "--hash").fills() != usual.fills()
-    chance = [picture(folder, "--colors=hot", "--random").fills() for _ in range(2)]
-    assert chance[0] != chance[1]
-    convert(folder, "in.folded", "-o", "x.svg", "--hash", "--random", fails=True)
-
-
-def test_a_consistent_palette_is_kept_in_the_working_folder(folder: Path) -> None:
-    first = picture(folder, "--colors=hot", "--random", "--cp").fills()
-    assert (folder / "palette.map").exists()
-    assert picture(folder, "--colors=java", "--cp").fills() == first
-    (folder / "palette.map").write_text("precious\n")
-    done = convert(folder, "in.folded", "-o", "x.svg", "--cp", fails=True)
-    assert "palette.map: palette map, line 1" in done.stderr
-    assert (folder / "palette.map").read_text() == "precious\n"
-
-
-def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
-    done = convert(folder, "in.folded", "-o", "x.svg", "--total", "5")
-    assert "--total 5 is less than the total of the profile" in done.stderr
-
-
 def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:
     text = gzip.compress(b"a;b 1\nc 2\na;b 3\nno count\n")
     command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "c.svg", "--flamechart"]

@@ -29,7 +29,7 @@ from hprofiler.selectors.rule_file import read_selector_file
 from hprofiler.transport.base import Channel, Transport
 from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
 from tests.fuzz.invariants import check_text, check_texts, of_file, ours
-from tests.fuzz.told import outcomes, run_file
+from tests.fuzz.reports import outcomes, run_file
 from tests.fuzz.yarn_servers import yarn
 
 BETWEEN = b"\xff\xff"

@@ -20,19 +20,6 @@ _COVERAGE = (
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Ccodegen-units=1",
 )
-# In bytes. A recording of the JDK's has a hundred kilobytes before the first sample.
-_LONGEST = {
-    "jfr": 200_000,
-    "recording": 200_000,
-    "perf_data": 100_000,
-    "perf_live": 65_536,
-    "compact": 65_536,
-    "pprof": 65_536,
-    "symbols": 65_536,
-    "detected": 65_536,
-    "speedscope": 32_768,
-}
-_USUALLY = 8192
 
 
 @dataclass(frozen=True)
@@ -65,11 +52,6 @@ class Crate:
 
 
 CRATES: tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "flamegraph/fuzz"))
-
-
-def longest(target: str) -> int:
-    """How many bytes an input has at most."""
-    return _LONGEST.get(target, _USUALLY)
 
 
 def programs(cache: Path) -> dict[str, Path]:

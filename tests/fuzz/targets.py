@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.fuzz import coordinator
-from tests.fuzz.crates import CHECKOUT, CRATES, longest, programs
+from tests.fuzz.crates import CHECKOUT, CRATES, programs
 from tests.fuzz.running import Target
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
@@ -46,7 +46,7 @@ def inputs_of(name: str, cache: Path) -> Path:
 
 def _guided(name: str, program: list[str], environment: dict[str, str], cache: Path, found: Path) -> Target:
     inputs = inputs_of(name, cache)
-    options = [*_LIMITS, f"-max_len={longest(name)}", f"-artifact_prefix={found}/{name}-"]
+    options = [*_LIMITS, f"-artifact_prefix={found}/{name}-"]
 
     def command(seconds: int) -> list[str]:
         return [*program, str(inputs), f"-max_total_time={seconds}", *options]

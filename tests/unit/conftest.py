@@ -1,4 +1,4 @@
-"""What several files ask for: scripted agents, pods of a pretended API server, and time that passes."""
+"""Fixtures of several files: scripted agents, pods of a fake API server, and a clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MakeFleet = Callable[..., Fleet]
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The servers of tests are on this machine, whatever leads from it to others."""
+    """The servers of tests are on this machine: no proxy applies."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -41,7 +41,7 @@ def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
 
 @pytest.fixture
 def fleet(stand_ins: StandIns) -> MakeFleet:
-    """Makes hosts from the bodies of their agents, by name."""
+    """Makes hosts from the scripts of their agents, by name."""
     return lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
 
 

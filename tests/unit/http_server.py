@@ -1,4 +1,4 @@
-"""The server below those that tests pretend to be: as patient with clients as real ones are."""
+"""The HTTP server that the fake API server and the fake ResourceManager are built on."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from cryptography.x509.oid import NameOID
 
 
 class HttpServer(ThreadingHTTPServer):
-    """On loopback, at a port that was free; with `tls` it speaks no other."""
+    """On loopback, at a free port; with `tls` it accepts TLS only."""
 
     daemon_threads = True
-    request_queue_size = 128  # those that ask in one moment; the usual 5 lets others try again a second later
+    request_queue_size = 128  # with the usual 5, clients that connect at the same time retry a second later
 
     def __init__(self, handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         if tls is not None:
-            # A client that does not greet keeps its own thread waiting, and not the one that accepts.
+            # A client without a handshake blocks its own thread, not the one that accepts.
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self.address = f"127.0.0.1:{self.server_address[1]}"
         self.url = f"{'https' if tls else 'http'}://{self.address}"
@@ -39,7 +39,7 @@ class HttpServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """That a client has let go is told to nobody: another test may be listening to stderr by then."""
+        """Prints nothing when a client hangs up: another test may capture stderr by then."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError, ssl.SSLError)):
             super().handle_error(request, client_address)
 

@@ -1,6 +1,6 @@
 """A small API server: lists, refusals, and commands that run on this machine in place of a container.
 
-It speaks real HTTP and real WebSockets, over TLS where a certificate is given; what it answers is the test's.
+It uses real HTTP and WebSockets, over TLS where a certificate is given. Tests set its answers.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ApiServer:
         return str(file)
 
     def break_connections(self) -> None:
-        """Let go of every command in the middle, without a word."""
+        """Close the connection of every command without a closing frame."""
         for connection in self.connections:
             connection.close()
 
@@ -108,7 +108,7 @@ class ApiServer:
         self._server.stop()
         for process in self.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1)  # a shell whose caller has let go takes its file away
+                process.wait(1)  # a shell whose caller hung up removes its file
             process.kill()
 
 
@@ -127,7 +127,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """No log."""
 
         def do_GET(self) -> None:
             self._answer(None)
@@ -189,7 +189,7 @@ class _Wire:
         self.send = connection.sendall
 
     def close(self) -> None:
-        """Breaks it without a word; whoever waits for it gets an error or the end."""
+        """Close without a closing frame; waiting calls return with an error or the end of the stream."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""Time limits that expire when a test lets time pass, and never because the machine is busy."""
+"""Time limits that expire when a test advances the clock, and never because the machine is busy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.unit.stand_in import Fleet
 
 
 class Limits:
-    """The clock of all visits, which a test can put forward."""
+    """The clock of all visits; a test can advance it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._ahead = 0.0
         reporting = threading.Lock()
 
         def report(group: VisitGroup, progress: HostProgress) -> None:
-            """At once: time passes for the limits that a step has, and not for those of the next."""
+            """Reports at once, so that time passes within a step and not in the next one."""
             with reporting:
                 group._listener(progress)
 
@@ -36,7 +36,7 @@ class Limits:
         self._ahead += seconds
 
     def pass_when(self, fleet: Fleet, seconds: float, **stages: Sequence[str]) -> None:
-        """Let time pass once, as soon as each of these hosts has come to the last of these stages."""
+        """Advance the clock once, as soon as each of these hosts has reached the last of these stages."""
         seen: list[HostProgress] = []
         passed = False
 

@@ -1,4 +1,4 @@
-"""A stand-in for the agent, for what the real one cannot be made to do: lie, break off, flood.
+"""A scripted agent, for what the real one never does: send wrong data, break off, flood.
 
 A stand-in is an executable Python script. In its body `read()` gives the next request,
 `say(type, **members)` sends an event, `out(bytes)` sends raw bytes, `process(pid)` is a found process.
@@ -92,7 +92,7 @@ def blob(path: Path) -> FileBlob:
 
 
 class StandIns:
-    """Makes stand-ins in a folder, and removes what the client stored of them."""
+    """Makes scripted agents in a folder, and removes what the client stored of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class StandIns:
         name = hashlib.sha256(body.encode()).hexdigest()[:8]
         script = self.folder / name
         library = blob(self.library)
-        # With its folder in it, it is nobody else's: what the client stores of it is removed at the end.
+        # Its folder makes its hash unique: what the client stores of it is removed at the end.
         own = f"# {self.folder}\nLIBRARY = {library.sha256!r}"
         script.write_text(f"#!{sys.executable}\n{own}\n{PRELUDE}\n{body}\n")
         agent = blob(script)
@@ -129,7 +129,7 @@ def local(host: Host = HERE) -> LocalTransport:
 
 
 class Named(LocalTransport):
-    """This machine under several names: the stand-in learns which one it plays."""
+    """This machine under several names: the script gets its name in STAND_IN."""
 
     def open(self, command):
         return super().open(f"STAND_IN={self.host.name}; export STAND_IN; {command}")
@@ -151,7 +151,7 @@ class Sink:
 
 
 class Fleet:
-    """Hosts that each play a script of their own, and one collect over them."""
+    """Hosts that each run a script of their own, and one collect over them."""
 
     transport = Named
 

@@ -26,7 +26,7 @@ PROCESSES = (
         ("grep -c java", []),
     ],
 )
-def test_what_comes_through(pipe, pids):
+def test_pids_that_a_pipe_returns(pipe, pids):
     assert sorted(pids_of_pipe(local(), pipe, PROCESSES, 60)) == sorted(pids)
 
 
@@ -39,7 +39,7 @@ def test_what_comes_through(pipe, pids):
         ("sleep 60", "did not end within 0.5 s"),
     ],
 )
-def test_a_pipe_that_fails_says_so(pipe, says):
+def test_a_failing_pipe_is_an_error(pipe, says):
     with pytest.raises(HostError, match=says) as caught:
         pids_of_pipe(local(), pipe, PROCESSES, 0.5 if "sleep" in pipe else 60)
     assert caught.value.stage == "find"

@@ -1,4 +1,4 @@
-"""The agent's client against agents that misbehave: a lie ends in a HostError, never a crash or a hang."""
+"""The agent's client against agents that misbehave: the result is a HostError, never a crash or a hang."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEVEN = Process("here", 7, 1, 0, "root", "M")
 
 @pytest.fixture
 def talk(stand_ins):
-    """A session with a scripted agent; what it is asked is asked on a limited time."""
+    """A session with a scripted agent; its transport closes after a minute."""
     opened, sessions = [], []
 
     def talked(body: str) -> AgentSession:
@@ -146,6 +146,6 @@ def test_an_agent_that_reports_leftovers_is_not_killed(talk, tmp_path):
         (-999, "the agent ended with status -999", False),
     ],
 )
-def test_how_it_ended(status: int | None, told: str, help_is_offered: bool) -> None:
+def test_exit_statuses_of_the_agent(status: int | None, told: str, help_is_offered: bool) -> None:
     how, remedy = how_it_ended(status)
     assert how == told and ("dmesg" in remedy) is help_is_offered

@@ -1,4 +1,4 @@
-"""Background work, JSON of others, passwords in words, and paths of users without a name."""
+"""JSON from outside, passwords in words, and users without a name or a home."""
 
 from __future__ import annotations
 
@@ -7,29 +7,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.base.background import TooLate, within
 from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
 from tests.needed import lacking
 from tests.unit.yarn_server import APP, Server, application_paths, container
-
-PATIENCE = 60.0
-
-
-def test_what_is_done_in_time_or_not() -> None:
-    assert within(PATIENCE, lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        within(PATIENCE, lambda: 1 // 0)
-    go_on = threading.Event()
-    with pytest.raises(TooLate):
-        within(0.05, lambda: go_on.wait(PATIENCE))
-    go_on.set()
 
 
 @pytest.mark.parametrize(
@@ -44,7 +30,7 @@ def test_what_is_done_in_time_or_not() -> None:
     ],
     ids=["nothing", "open", "no text", "deep", "lists", "texts"],
 )
-def test_what_is_refused(text: bytes) -> None:
+def test_json_that_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError):
         foreign_json.read(text, 2000)
 
@@ -85,7 +71,7 @@ def test_values_that_look_like_secrets() -> None:
     ],
 )
 def test_values_in_quotes_and_behind_a_colon(word: str, told: str) -> None:
-    """As mask.rs has them."""
+    """The same as in mask.rs."""
     assert hide_values(word) == told
 
 
@@ -122,7 +108,7 @@ OVER_SSH = ["ps", "-j", "text:x", "--hosts", "127.0.0.1"]
     ],
     ids=["this machine", "selectors", "no name", "a name", "no home folder"],
 )
-def test_commands(words: list, named: dict, said: str, tmp_path: Path) -> None:
+def test_a_user_without_a_name_or_home(words: list, named: dict, said: str, tmp_path: Path) -> None:
     as_nobody = ["unshare", "--user", f"--map-user={NOBODY}"]
     if subprocess.run([*as_nobody, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         lacking("user namespaces cannot be made")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 
-from hprofiler.collect import Care
-from hprofiler.model import Status
+from hprofiler.collect import Care, HostProgress
+from hprofiler.model import Outcome, Status
 from tests.unit.stand_in import Fleet, StandIns
 
 VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}
@@ -48,81 +49,67 @@ say("done", left=[]); read()
 """
 
 
-class Flock:
-    """Hosts "a" and "b" whose JVMs' `versions` are given by pid, and whose canaries all end `well` or not."""
+class Result(NamedTuple):
+    """What two hosts did: the canaries and the engines that recorded them, and the pids recorded after."""
 
-    def __init__(
-        self,
-        stand_ins: StandIns,
-        versions: dict[int, str],
-        well: bool,
-        failing: Sequence[int] = (),
-        engines: dict[int, str] | None = None,
-    ) -> None:
-        self._told = stand_ins.folder / "canaries"
-        self._told.write_text("")
-        body = "hello()\n" + CANARIES.format(
-            told=str(self._told),
-            versions=versions,
-            failing=list(failing),
-            engines=engines or {},
-            ended={} if well else {"reason": "cut short", "ended": "process"},
-            verdict=VERDICT,
-        )
-        fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
-        self.progress = fleet.progress
-        self.results = list(fleet.collect(Care(canary=True)).values())
+    canaries: list[tuple[int, str]]
+    recorded: list[int]
+    outcomes: list[Outcome]
+    progress: list[HostProgress]
 
-    @property
-    def canaries(self) -> list[int]:
-        return [pid for pid, _ in self.recorded_alone]
 
-    @property
-    def recorded_alone(self) -> list[tuple[int, str]]:
-        """Pids, and the engines that were to record them."""
-        lines = [line.split() for line in self._told.read_text().splitlines()]
-        return [(int(pid), engine) for pid, engine in lines]
-
-    @property
-    def recorded(self) -> list[int]:
-        return [one.process.pid for result in self.results for one in result.recordings]
-
-    @property
-    def reasons(self) -> list[str]:
-        return [line.reason for result in self.results for line in result.outcomes]
+def run(
+    stand_ins: StandIns,
+    versions: dict[int, str],
+    well: bool = True,
+    failing: Sequence[int] = (),
+    engines: dict[int, str] | None = None,
+) -> Result:
+    """Hosts "a" and "b" with JVMs of these versions by pid; all canaries end `well` or none does."""
+    file = stand_ins.folder / "canaries"
+    file.write_text("")
+    ended = {} if well else {"reason": "cut short", "ended": "process"}
+    known = {"told": str(file), "versions": versions, "failing": list(failing), "engines": engines or {}}
+    body = "hello()\n" + CANARIES.format(**known, ended=ended, verdict=VERDICT)
+    fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
+    results = fleet.collect(Care(canary=True)).values()
+    alone = [line.split() for line in file.read_text().splitlines()]
+    return Result(
+        [(int(pid), engine) for pid, engine in alone],
+        [one.process.pid for result in results for one in result.recordings],
+        [line for result in results for line in result.outcomes],
+        fleet.progress,
+    )
 
 
 @pytest.mark.parametrize(("well", "recorded"), [(True, [7, 7]), (False, [])])
-def test_a_canary_speaks_for_all_hosts(stand_ins, well, recorded):
-    """Whichever of the hosts is asked for it, it is asked once."""
-    flock = Flock(stand_ins, {7: "17"}, well)
-    assert (flock.canaries, flock.recorded) == ([7], recorded)
-    assert "left behind: /tmp/x" in flock.reasons
+def test_a_canary_decides_for_all_hosts(stand_ins, well, recorded):
+    result = run(stand_ins, {7: "17"}, well)
+    assert (result.canaries, result.recorded) == ([(7, "async-profiler")], recorded)
+    assert "left behind: /tmp/x" in [line.reason for line in result.outcomes]
     if recorded:
-        (fine,) = [line for result in flock.results for line in result.outcomes if "canary" in line.reason]
+        (fine,) = [line for line in result.outcomes if "canary" in line.reason]
         assert (fine.status, fine.pid) == (Status.OK, None)
         assert "process 7" in fine.reason and "for 2 s by async-profiler: fine" in fine.reason
-        assert [one.detail for one in flock.progress if one.stage == "canary"] == [fine.reason]
+        assert [one.detail for one in result.progress if one.stage == "canary"] == [fine.reason]
         return
-    lines = [line for result in flock.results for line in result.outcomes if line.stage != "clean"]
+    lines = [line for line in result.outcomes if line.stage != "clean"]
     assert {line.status for line in lines} == {Status.FAILED}
-    assert all(
-        "ended while it was recorded" in line.reason and "--no-canary" in line.remedy for line in lines
-    )
+    assert all("ended while it was recorded" in line.reason for line in lines)
+    assert all("--no-canary" in line.remedy for line in lines)
     own, others = sorted(lines, key=lambda line: "the canary for" in line.reason)
     assert own.reason == f"it was the canary: process 7 of {own.host} ended while it was recorded"
     assert others.reason.startswith("the canary for JDK 17 on") and others.host != own.host
 
 
-def test_each_engine_has_a_canary_and_records_what_it_was_tried_for(stand_ins):
-    """One that perf records says nothing of async-profiler."""
-    flock = Flock(stand_ins, dict.fromkeys((7, 8, 9), "17"), True, engines={7: "perf"})
-    assert sorted(flock.recorded_alone) == [(7, "perf"), (8, "async-profiler")]
-    assert flock.recorded == [7, 8, 9, 7, 8, 9]
+def test_each_engine_has_a_canary(stand_ins):
+    result = run(stand_ins, dict.fromkeys((7, 8, 9), "17"), engines={7: "perf"})
+    assert sorted(result.canaries) == [(7, "perf"), (8, "async-profiler")]
+    assert result.recorded == [7, 8, 9, 7, 8, 9]
 
 
-def test_who_cannot_be_recorded_is_no_canary(stand_ins):
-    flock = Flock(stand_ins, {7: "17", 8: "17"}, True, failing=[7])
-    assert (flock.canaries, flock.recorded) == ([8], [8, 8])
-    flock = Flock(stand_ins, {7: "17"}, True, failing=[7])
-    assert not flock.canaries and not flock.recorded
+def test_a_process_that_cannot_be_recorded_is_not_a_canary(stand_ins):
+    result = run(stand_ins, {7: "17", 8: "17"}, failing=[7])
+    assert (result.canaries, result.recorded) == ([(8, "async-profiler")], [8, 8])
+    result = run(stand_ins, {7: "17"}, failing=[7])
+    assert not result.canaries and not result.recorded

@@ -29,12 +29,6 @@ def test_the_reference_page_has_every_help_text():
     assert (ROOT / "docs/reference/cli.md").read_text() == cli_reference.page()
 
 
-def test_h_with_a_value_is_the_list_of_hosts():
-    done = hprofiler("-j", "java", "-h", "ho st,b")
-    assert done.returncode == 2
-    assert "ho st" in done.stderr
-
-
 @pytest.mark.parametrize(
     "words, says",
     [
@@ -133,7 +127,7 @@ def test_selectors_are_listed_for_people_and_scripts():
     assert {"name", "summary"} == set(json.loads(hprofiler("selectors", "--json").stdout)[0])
 
 
-def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
+def test_report_names_profiles_that_are_missing(tmp_path):
     made = [MadeHost("big", {1: "a;hot 270\n"}), MadeHost("small", {2: "a;cold 20\n"})]
     folder = make_run(tmp_path / "run", made)
     done = hprofiler("report", folder.path)
@@ -150,7 +144,7 @@ def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
     assert not list(folder.path.rglob("*.svg")) and not list(folder.path.rglob("*.folded"))
 
 
-def test_an_error_of_ours_is_no_code_that_means_anything_else(monkeypatch, capsys):
+def test_a_defect_has_an_exit_code_of_its_own(monkeypatch, capsys):
     def broken(words):
         raise ZeroDivisionError
 
@@ -159,7 +153,7 @@ def test_an_error_of_ours_is_no_code_that_means_anything_else(monkeypatch, capsy
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_messages_are_nothing_that_a_terminal_obeys(capsys):
+def test_messages_have_no_control_characters(capsys):
     cli.print_error(HprofilerError("a\x9b31m\x1b[1m\nhprofiler: forged", "b\x07\nc"))
     assert capsys.readouterr().err == (
         "hprofiler: a\ufffd31m\ufffd[1m\n  hprofiler: forged\n  b\ufffd\n  c\n"

@@ -1,4 +1,4 @@
-"""Many hosts at once: the phases, the ledger, and that one bad host costs the others nothing."""
+"""Many hosts at once: the phases, the ledger, and that one bad host does not affect the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
 
 @pytest.fixture(autouse=True)
 def short_lease(monkeypatch):
-    """Hosts that do not come back are given up soon."""
+    """Lost hosts are given up after a second."""
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
 
 
@@ -63,25 +63,25 @@ BAD = {
         "hello(); read(); read()",
         Status.FAILED,
         "find",
-        "timed out after 60 s while looking for processes",
+        "timed out after 600 s while looking for processes",
     ),
     "stuck": (
         "hello(); found(7); read(); time.sleep(600)",
         Status.FAILED,
         "push",
-        "timed out after 60 s while copying the agent",
+        "timed out after 600 s while copying the agent",
     ),
     "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
     "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
 }
 
 
-def test_bad_hosts_lose_nobody_else(fleet, limits):
+def test_bad_hosts_do_not_affect_others(fleet, limits):
     scripts = {name: body for name, (body, *_) in BAD.items()}
-    hosts = fleet(one=GOOD, **scripts, two=GOOD)
+    hosts = fleet(timeout=600.0, one=GOOD, **scripts, two=GOOD)
     waiting = {name: ["wait"] for name in ("one", "two", "torn", "mess", "bye")}
     over = {"gone": ["failed"], "liar": ["failed"], "idle": ["idle"]}
-    limits.pass_when(hosts, 61, **waiting, **over, mute=["find"], stuck=["find", "push"])
+    limits.pass_when(hosts, 601, **waiting, **over, mute=["find"], stuck=["find", "push"])
     results = hosts.collect()
     assert list(results) == ["one", *BAD, "two"]
     for name in ("one", "two"):
@@ -94,7 +94,7 @@ def test_bad_hosts_lose_nobody_else(fleet, limits):
 
 
 def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
-    """The slow one is not ready before the quick one has said that it is, and half a second more."""
+    """The slow host is ready half a second after the quick one."""
     ready = tmp_path / "ready"
     wait = f"while not os.path.exists({str(ready)!r}): time.sleep(0.01)\ntime.sleep(0.5)"
     quick = "hello(); found(7); prepared(7); read(); stamp = time.time()"
@@ -109,7 +109,7 @@ def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
 
 
 def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, limits, tmp_path):
-    """Within its time limit at each step, but not ready when the quick one begins without it."""
+    """Each of its steps is within the limit, but the quick host starts without it."""
     waits, began = tmp_path / "waits", tmp_path / "began"
     slow = GOOD.replace(
         "hello(); found(7); prepared(7);",
@@ -189,7 +189,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize(("body", "expected", "kept"), EVENTS.values(), ids=EVENTS)
-def test_of_several_events_each_one_that_arrives_is_kept(fleet, body, expected, kept):
+def test_each_event_that_arrives_is_kept(fleet, body, expected, kept):
     body = body.replace("END", "say('done', left=[]); read()")
     hosts = fleet(one=f"hello(); found(7); prepared(7); recording(7)\n{body}")
     hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
@@ -258,7 +258,7 @@ def test_a_stop_before_anything_was_recorded_ends_at_once(fleet):
     assert line(results["one"], 7)[0] is Status.FAILED
 
 
-def test_the_second_stop_waits_for_nobody(fleet):
+def test_the_second_stop_does_not_wait(fleet):
     deaf = LONG.replace("asked = read()", "time.sleep(60)")
     hosts = fleet(one=deaf)
     stop_when(hosts, "record", times=2)
@@ -268,7 +268,7 @@ def test_the_second_stop_waits_for_nobody(fleet):
     assert line(result)[2] == "interrupted"
 
 
-def test_looking_only(fleet):
+def test_find_only(fleet):
     hosts = fleet(one="hello(); found(5, 6); read()", idle="hello(); found(); read()", gone="sys.exit(1)")
     results = {result.host.name: result for result in find_only(hosts.hosts, ANY, hosts.reach)}
     assert [process.pid for process in results["one"].processes] == [5, 6] and not results["one"].outcomes

@@ -1,4 +1,4 @@
-"""Hosts of which containers are known: what the agent is asked, what is added to its answer, what is not."""
+"""Hosts with known containers: what the agent is asked, and what is added to its answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def process(pid, container, members="", **labels):
 
 @pytest.fixture
 def look(tmp_path):
-    """What comes of a host with these containers, and an agent that finds `found` and expects a selector."""
+    """The result of a host with these containers, whose agent finds `found` and expects a selector."""
     stand_ins = StandIns(tmp_path)
 
     def look(found, selector=ALL, expected=None, native=False, containers=KNOWN, vouched=None):
@@ -54,7 +54,7 @@ def look(tmp_path):
     stand_ins.clean()
 
 
-def test_owners_of_containers_are_sent_and_are_no_labels(look):
+def test_owners_of_containers_are_not_labels(look):
     containers = {ONE: {"node": "n1", RUN_FOR: "etl", MANAGER_PORT: "8042"}, TWO: {MANAGER_PORT: "8042"}}
     result = look(
         [process(5, ONE)],
@@ -64,7 +64,7 @@ def test_owners_of_containers_are_sent_and_are_no_labels(look):
     assert result.processes[0].labels == {"container": ONE, "node": "n1"}
 
 
-def test_what_is_known_of_a_container_is_added_and_wins(look):
+def test_known_labels_of_a_container_win(look):
     result = look([process(5, ONE, node="selectors", task="3"), process(6, TWO)])
     five, six = result.processes
     assert (five.label, six.label) == ("executor 7", "M")
@@ -82,8 +82,8 @@ def test_containers_without_a_jvm_are_reported(look):
     assert line.reason == f"no JVM of executor 7 ({ONE}) was found"
 
 
-def test_a_driver_of_another_user_is_not_believed(look):
-    """Where it listens said a driver, which may name the port of somebody else's."""
+def test_a_driver_of_another_user_is_not_trusted(look):
+    """A driver names the port where it listens: that port may belong to another user."""
     known = {**KNOWN, "spark_driver_40001": {OWNER: "etl", PROCESS: "driver"}}
     kim = process(6, "spark_driver_40001", ", user='kim', label='SparkSubmit'")
     result = look([process(5, ONE), process(7, TWO), kim], containers=known)
@@ -95,13 +95,13 @@ def test_a_driver_of_another_user_is_not_believed(look):
 
 
 @pytest.mark.parametrize("labels", ["{}", "dict(container='container_1_0002_01_000001')"])
-def test_an_agent_that_finds_others(look, labels):
+def test_processes_outside_the_containers_are_refused(look, labels):
     (line,) = look([f"process(5, labels={labels})"]).outcomes
     assert line.status is Status.FAILED and "outside the containers asked for" in line.reason
 
 
 def lost(tmp_path, selector):
-    """A run on two hosts, of which the second cannot be reached, and that host."""
+    """A run on two hosts, the second of which cannot be reached, and the result of that host."""
     stand_ins = StandIns(tmp_path)
     body = """hello(); read(); say("found", searched=9, ignored=[],
 processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)
@@ -120,7 +120,7 @@ outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
     return result, result.results[1]
 
 
-def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
+def test_processes_of_a_lost_host_are_counted_as_missing(tmp_path):
     result, host = lost(tmp_path, ALL)
     assert result.coverage.processes.found == result.coverage.recordings.expected == 8
     assert result.report.coverage == "0 of 8 processes on 0 of 2 hosts"

@@ -1,17 +1,22 @@
-"""Hosts that are pods or run pods: containers without a JVM or a shell, and those nobody named."""
+"""Hosts that are pods or run pods: containers without a JVM or a shell."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hprofiler.agent import CheckedProcess
+from hprofiler.cli.commands import ps
 from hprofiler.cli.commands.doctor import verdict
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import HostChecked, check_only, find_only
-from hprofiler.model import PROCESS, Host, Selector, Status
+from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
+from hprofiler.resolve import Located
 from hprofiler.transport import Channel, NoShell
 from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
 
@@ -36,7 +41,7 @@ NAMED = {
 }
 
 
-def test_by_ssh_a_pod_counts_as_found_by_any_of_its_containers(stand_ins: StandIns) -> None:
+def test_over_ssh_any_container_of_a_pod_is_enough(stand_ins: StandIns) -> None:
     fleet = Fleet(stand_ins, 60.0, {"node": FINDS, "lost": "sys.exit(7)"})
     hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
     found, lost = find_only(hosts, ALL, fleet.reach)
@@ -60,7 +65,7 @@ FINE = HostChecked(
     verdicts=(CheckedProcess(1, Status.OK, "record", engine="perf"),),
 )
 SHUT = [
-    # how it is reached, whether somebody named it, what becomes of it
+    # The transport, whether the container is optional, the status of its line.
     (Shut, True, Status.DEGRADED),
     (Shut, False, Status.FAILED),
     (Named, True, Status.FAILED),
@@ -68,7 +73,7 @@ SHUT = [
 
 
 @pytest.mark.parametrize(("transport", "optional", "becomes"), SHUT)
-def test_a_shell_is_not_missed_where_nobody_named_the_container(
+def test_an_optional_container_may_lack_a_shell(
     stand_ins: StandIns, transport: Any, optional: bool, becomes: Status
 ) -> None:
     fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})
@@ -79,3 +84,27 @@ def test_a_shell_is_not_missed_where_nobody_named_the_container(
     (checked,) = check_only([host], ALL, SAMPLING, reach)
     assert [line.status for line in checked.outcomes] == [becomes]
     assert verdict([FINE, checked]) is (Exit.OK if becomes is Status.DEGRADED else Exit.PARTIAL)
+
+
+@pytest.mark.parametrize(
+    ("absent", "code"), [(None, Exit.OK), (Status.IDLE, Exit.OK), (Status.FAILED, Exit.PARTIAL)]
+)
+def test_ps(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, capsys: Any, absent: Status | None, code: Exit
+) -> None:
+    lines = (Outcome("other", absent, "find", "the pod is Pending"),) if absent else ()
+    for words in (["ps", "-j", "java"], ["ps", "-j", "java", "--json"]):
+        fleet = Fleet(stand_ins, 60.0, {"web-1": "hello(); found(7); read()"})
+        located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=lines)
+        monkeypatch.setattr(chosen, "target", lambda options, located=located: located)
+        monkeypatch.setattr(chosen, "reach", lambda options, located, fleet=fleet: fleet.reach)
+        assert ps.command(parse(words)) is code
+        out = capsys.readouterr().out
+        if "--json" not in words:
+            heads, row = out.splitlines()
+            assert heads.split() == ["HOST", "PID", "USER", "JVM", "PROCESS", "COMMAND"]
+            assert row.split()[:3] == ["web-1", "7", "root"]
+            continue
+        first, *others = json.loads(out)
+        assert (first["host"], first["processes"][0]["pid"]) == ("web-1", 7)
+        assert [one["outcomes"][0]["reason"] for one in others] == [line.reason for line in lines]

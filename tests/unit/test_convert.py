@@ -1,4 +1,4 @@
-"""`hprofiler convert`: its options as users combine them, and what it says when it cannot."""
+"""`hprofiler convert`: combined options, and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def convert(*words, stdin=""):
         (["--focus", "parse", "--trim", "parse"], ["parse;match_[j] 5"]),
         (["--focus", "read", "--invert"], ["read;main 3"]),
         (["--prune", "1"], ["(2 smaller frames) 7", "main 1", "main;(3 smaller frames) 8"]),
-        # One frame is never left out alone: the one in its place would be no smaller.
+        # One frame alone is not pruned: its remainder would be as large.
         (["--prune", "30%"], ["idle;wait 7", "main 1", "main;parse;match_[j] 5", "main;read 3"]),
     ],
 )
@@ -73,7 +73,6 @@ def test_a_difference_is_of_shares_or_of_counts(job):
         (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
         (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
-        (["-o", "x.svg", "--notes=-->"], "notes cannot have"),
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )

@@ -14,7 +14,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
-from hprofiler.model.event_names import OWN, doubt_of, known_as
+from hprofiler.model.event_names import OWN, doubt_of
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
@@ -38,7 +38,7 @@ def check_by(stand_ins: StandIns, bodies: dict[str, str]):
     return {host.host.name: host for host in checked}
 
 
-def test_each_host_says_for_itself(stand_ins):
+def test_each_host_has_its_own_result(stand_ins):
     tells = "request = read(); assert request['type'] == 'check' and request['processes'][0]['pid'] == 7"
     say = f"say('checked', **{CHECKED!r})"
     checked = check_by(
@@ -72,7 +72,7 @@ def test_each_host_says_for_itself(stand_ins):
         ("perf", "nosuch", None),
     ],
 )
-def test_doubts_about_an_event_have_a_remedy(stand_ins, engine, event, meant):
+def test_a_doubtful_event_has_a_remedy(stand_ins, engine, event, meant):
     told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
     body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
     (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
@@ -145,11 +145,11 @@ KNOWN += ["java.util.HashMap.get", "a.B.*", "G1CollectedHeap::allocate", "mem_lo
 
 
 @pytest.mark.parametrize("event", KNOWN)
-def test_no_doubt_about_an_event_known_by_its_name_or_form(event):
+def test_known_events_are_not_doubtful(event):
     assert doubt_of(event) is None
 
 
-def test_a_run_says_it_before_it_connects(tmp_path):
+def test_a_run_warns_of_events_before_it_connects(tmp_path):
     words = ["-t", "0.1", "-j", "pid:1", "-e", "aloc,cpu,a.B.c", "-h", "127.0.0.1", "--port", "1", "-o"]
     said = hprofiler(*words, tmp_path / "run").stderr
     assert said.index("note: aloc is not a known event") < said.index("127.0.0.1"), said
@@ -157,16 +157,3 @@ def test_a_run_says_it_before_it_connects(tmp_path):
         said
     )
     assert said.count("note:") == 2, said
-
-
-@pytest.mark.parametrize(
-    ("shown", "event"),
-    [
-        ("java/util/HashMap.merge", "java.util.HashMap.merge"),
-        ("a/B$1.<init>", "a.B$1.<init>"),
-        ("heap", "alloc"),
-        ("cpu/cache-misses/u", "cpu/cache-misses/u"),
-    ],
-)
-def test_a_method_may_be_named_as_it_is_shown(shown, event):
-    assert known_as(shown) == known_as(event) == event

@@ -1,4 +1,4 @@
-"""What stands out in made-up runs: each rule where it speaks, and where it must not."""
+"""Findings in made-up runs: where each rule applies, and where it must not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_findings_of_a_cluster(tmp_path):
     assert [one.host for one in found] == [None, None, "worker08.prod.example", None, None]
 
 
-def test_the_answer_is_what_the_hottest_own_method_does(tmp_path):
+def test_the_answer_names_the_hottest_method_of_the_job(tmp_path):
     row = f"{JOB};com/acme/Row.id_[j]"
     text = f"{row};java/util/regex/Pattern.compile_[j];java/util/regex/Pattern.expr_[i] 450\n"
     text += f"{row};java/util/HashMap.get_[j] 50\n{JOB};com/acme/Row.sum_[j] 500\n"
@@ -104,7 +104,7 @@ def test_broken_stacks_are_weighed_by_samples(tmp_path):
     assert len(of(perf_run(tmp_path / "of another event", few))) == 1
 
 
-def test_alloc_and_locks_tell_who_and_what(tmp_path):
+def test_findings_of_alloc_and_lock(tmp_path):
     alloc = f"{JOB};com/acme/Row.copy_[j];java/util/Arrays.copyOf_[j];byte[]_[i] {700 << 20}\n"
     alloc += f"{JOB};com/acme/Row.of_[j];com.acme.Row_[i] {300 << 20}\n"
     lock = f"{JOB};com/acme/Pool.take_[j];com.acme.Pool_[i] 9000000\n{JOB};java.lang.Object_[i] 1000000\n"
@@ -118,14 +118,14 @@ def test_alloc_and_locks_tell_who_and_what(tmp_path):
         "70.0 % of allocated memory goes to byte[].",
         "Allocated most by Row.copy: 70.0 %.",
     ]
-    # Two waits are all that is known of them.
+    # There were two waits only.
     few = texts(of(folder, "lock"))
     assert few[0] == "Too few samples for shares: the hottest class is Pool."
     assert few[1].startswith("Only 2 samples were taken")
 
 
 def test_idle_threads_are_left_out_and_counted(tmp_path):
-    """Two processes are recorded, each with eight threads of a pool and one that waits for others."""
+    """Two processes, each with eight threads of a pool and one that waits for others."""
     getting = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
     stacks = f"{JOB};java/net/Socket.read_[j] 60000000000\n{getting} 480000000000\n"
     host = MadeHost("h", events={"wall": {1: stacks, 2: stacks}})

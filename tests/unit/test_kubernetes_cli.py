@@ -1,4 +1,4 @@
-"""The command line's part of Kubernetes: what -j k8s: means, its options, and what a whole run says."""
+"""The command line's part of Kubernetes: what -j k8s: means, its options, and a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hprofiler.transport import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 MEANINGS = [
-    # words, what the resolver is asked for, the kind of the selector
+    # Words, targets of the resolver, kind of the selector.
     (["-j", "k8s:app=x"], ("app=x",), "containers"),
     (["-j", "k8s:"], ("",), "containers"),
     (["-j", "k8s:pod/a", "-j", "k8s: a in (b, c)"], ("pod/a", "a in (b, c)"), "containers"),
@@ -56,12 +56,11 @@ def test_options_that_want_pods(words: list[str]) -> None:
     ("words", "said", "remedy"),
     [
         (["-j", "pod/x"], "needs the prefix k8s:", "-j k8s:pod/x; or -j text:pod/x"),
-        (["-j", "Deploy/x", "-n", "y"], "is for pods", "-j k8s:Deploy/x"),
         (["-j", "app=x", "-A"], "is for pods", "-j k8s:app=x"),
         (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match selects processes", "name pods with -j"),
     ],
 )
-def test_words_for_pods_in_other_places(words: list[str], said: str, remedy: str) -> None:
+def test_pods_without_the_prefix(words: list[str], said: str, remedy: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         chosen.selector(parse(words))
     assert remedy in caught.value.remedy
@@ -100,10 +99,8 @@ def run_of(server: ApiServer, folder: Path, *words: str) -> Any:
     return code, json.loads((folder / "out" / "run.json").read_text())
 
 
-def test_containers_that_cannot_be_visited_are_in_the_ledger(
-    server: ApiServer, tmp_path: Path, capsys: Any
-) -> None:
-    """No container has a shell, one pod does not run, and one container was not named by anybody."""
+def test_unreachable_containers_are_in_the_ledger(server: ApiServer, tmp_path: Path, capsys: Any) -> None:
+    """No container has a shell, one pod does not run, and one container is optional."""
     server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
     down = pod("down", states={"main": waiting("CrashLoopBackOff", "back-off")})
     server.pods = [pod("alone"), pod("two", containers=["main", "proxy"]), down]

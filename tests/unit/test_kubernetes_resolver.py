@@ -1,4 +1,4 @@
-"""From pods to hosts: what is asked, which containers are targets, whose pods they are, what changes."""
+"""From pods to hosts: queries, target containers, owners of pods, changes during the recording."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
         ("deploy/web", Asked("deployment", "web", "")),
     ],
 )
-def test_what_stands_behind_k8s(typed: str, meant: Asked) -> None:
+def test_targets_with_the_prefix(typed: str, meant: Asked) -> None:
     assert parse(typed) == meant
 
 
 @pytest.mark.parametrize(
     "typed", ["pod/", "pod/A", "pod/../secrets", "pod/a b", "pod/a/b", "node/x", "service/x"]
 )
-def test_what_makes_no_sense(typed: str) -> None:
+def test_bad_targets(typed: str) -> None:
     with pytest.raises(UsageError):
         parse(typed)
 
@@ -120,7 +120,7 @@ def test_containers_that_do_not_run(
 
 
 OVER: list[Any] = [
-    # phase, the pod's own words, the container's state, what is said
+    # Status of the pod, state of the container, reason in the ledger.
     (
         {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
         {"terminated": {"reason": "ContainerStatusUnknown", "exitCode": 137}},
@@ -137,7 +137,7 @@ OVER: list[Any] = [
 def test_a_pod_that_ended_for_good_is_not_missing(
     server: ApiServer, locate: Locate, own: Any, state: Any, said: str
 ) -> None:
-    """Its restart policy says nothing of it, and its containers' states may be old."""
+    """Whatever its restart policy; the states of its containers may be old."""
     over = pod("over", states={"main": state} if state else None, **own)
     over["spec"]["restartPolicy"] = "Always"
     server.pods = [pod("up"), over]
@@ -146,7 +146,7 @@ def test_a_pod_that_ended_for_good_is_not_missing(
     assert [(line.host, line.status, line.reason) for line in found.absent] == [("over", Status.IDLE, said)]
 
 
-def test_nothing_there(server: ApiServer, locate: Locate) -> None:
+def test_no_pod_matches(server: ApiServer, locate: Locate) -> None:
     with pytest.raises(KubernetesError, match="there is no pod of k8s:app=x in the namespace default"):
         locate()
     server.pods = [pod("a")]
@@ -160,7 +160,7 @@ HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=repr)
-def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> None:
+def test_bad_names_of_pods(server: ApiServer, locate: Locate, name: Any) -> None:
     for strange in (pod("x"), pod("x")):
         strange["metadata"]["name"] = name
         server.pods = [pod("good"), strange]
@@ -207,14 +207,14 @@ def test_a_cron_job_has_the_pods_of_its_jobs(server: ApiServer, locate: Locate) 
 
 
 @pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
-def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
+def test_nodes_that_are_not_hosts(server: ApiServer, locate: Locate, node: str) -> None:
     server.pods = [pod("a", node=node)]
     with pytest.raises(KubernetesError, match="is not a host"):
         locate(via="ssh")
 
 
 def later(name: str, deleted: bool = False, state: Any = None, last: Any = None, identity: str = "") -> Any:
-    """The pod as it is after the recording: being deleted, with another state, or as another container."""
+    """The pod after the recording: being deleted, in another state, or with another container."""
     made = pod(name, states={"main": state} if state else None)
     (container,) = made["status"]["containerStatuses"]
     if deleted:

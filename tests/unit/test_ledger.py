@@ -34,7 +34,7 @@ def test_the_cause_goes_before_the_effect() -> None:
     assert process.lost and not line.lost
 
 
-def test_what_explains_nothing_is_a_line_of_its_own() -> None:
+def test_unrelated_causes_are_lines_of_their_own() -> None:
     fine = replace(PROCESS, status=Status.OK, reason="")
     assert with_causes([fine], [DELETED]) == (fine, DELETED)
     began = replace(DELETED, stage="find", reason="web-2 started during the recording")
@@ -60,7 +60,7 @@ ON_NODE = replace(
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_on_a_node_only_an_end_is_explained(gone: bool) -> None:
-    """Its words are not asked for it: they may be anything."""
+    """Decided by its fields, whatever its reason says."""
     said = "no timers" if gone else "process 7 has ended"
     line = Outcome("node1", Status.DEGRADED, "record", said, pid=7, label="web", gone=gone)
     told = with_causes([line], [ON_NODE])
@@ -101,7 +101,7 @@ def failed(number: int, reason: str, remedy: str = "", code: str = "", pid: int 
     return Outcome(f"n{number}", Status.FAILED, "find", reason, remedy, pid, code=code)
 
 
-def test_alike_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_similar_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = [failed(number, "interrupted", code="interrupted") for number in range(9)]
     print_failures([*outcomes, failed(9, "no sh", "mend it")], "report.html")
     assert capsys.readouterr().err.splitlines() == [

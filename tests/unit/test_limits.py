@@ -1,4 +1,4 @@
-"""What a host may take and send at most, what an agent may take of it, and how many hosts a run has."""
+"""Limits of time and bytes of a host, of what the agent takes, and of the number of hosts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_each_part_has_a_limit_and_so_has_all_of_it(
     assert line.reason.startswith(reason) and "--timeout" in line.remedy
 
 
-def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, limits, tmp_path):
+def test_a_process_that_ends_early_does_not_shorten_others(fleet, limits, tmp_path):
     """The rest of the recording is longer than the time limit of a step."""
     passed = tmp_path / "passed"
     waits = f"while not os.path.exists({str(passed)!r}): time.sleep(0.01)\n"
@@ -81,7 +81,7 @@ def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, l
 
 
 @pytest.mark.parametrize("what", ["profiles", "raw recordings"])
-def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_bytes_of_a_host_are_limited(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     most, bytes_ = ("MOST_PROFILES", 5 + fetching.SECOND) if what == "profiles" else ("MOST_RAW", 5)
     monkeypatch.setattr(fetching, most, bytes_)
     sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
@@ -103,7 +103,7 @@ def test_more_hosts_than_allowed():
 
 
 PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
-"""In the agent's order, which is not that of the pids."""
+"""In the order of the agent, not of the pids."""
 TOO_MANY = f"""
 hello(); found(*{PIDS})
 request = prepare_request()

@@ -1,4 +1,4 @@
-"""Hosts and processes unlike the others, from made-up run folders: the numbers, the page, table and JSON."""
+"""Outliers among hosts and processes of made-up runs: numbers, table and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOT = "com/acme/Job.m2"
 
 
 def sampled(dice: random.Random, weights: list[float], samples: int, bursts: bool = False) -> str:
-    """Folded text of so many samples; with `bursts` the same method comes several times in a row."""
+    """Folded text of this many samples; with `bursts` a method is sampled several times in a row."""
     counts: Counter[int] = Counter()
     while (left := samples - sum(counts.values())) > 0:
         drawn = dice.choices(range(len(weights)), weights, k=max(1, left // 20) if bursts else left)
@@ -38,7 +38,7 @@ def sampled(dice: random.Random, weights: list[float], samples: int, bursts: boo
 
 
 def identical(dice: random.Random, hosts: int, samples: int, bursts: bool = False) -> list[MadeHost]:
-    """Hosts that do the same; of unequal length."""
+    """Hosts with the same work and different numbers of samples."""
     return [
         MadeHost(f"host{n}", {100 + n: sampled(dice, USUAL, samples * (1 + n % 3), bursts)})
         for n in range(hosts)
@@ -61,7 +61,7 @@ def test_no_alarm_in_many_runs_of_identical_hosts(tmp_path, bursts):
         assert not compared.odd_hosts and not compared.odd_processes, outliers_table(event, compared)
 
 
-def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_named(tmp_path):
+def test_a_host_that_differs_in_one_method_is_found(tmp_path):
     dice = random.Random(2)
     for number in range(3):
         folder = make_run(tmp_path / str(number), cluster(dice))
@@ -81,15 +81,7 @@ def test_the_json_of_the_command_line(tmp_path):
     first = events[0]["hosts"][0]
     assert (first["host"], first["outlier"], first["methods"][0]["method"]) == ("host4", True, HOT)
     assert set(first) == {
-        "host",
-        "outlier",
-        "differs",
-        "samples",
-        "divergence",
-        "noise",
-        "cosine",
-        "moved",
-        "methods",
+        *("host", "outlier", "differs", "samples", "divergence", "noise", "cosine", "moved", "methods")
     }
     process = events[0]["processes"][0]
     assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")
@@ -117,7 +109,7 @@ def test_the_verdict_on_few_hosts(tmp_path, hosts, verdict, mark):
     assert said.startswith(f"cpu: {verdict}") and first.split()[1] == mark
 
 
-def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp_path, capsys):
+def test_the_table_is_printed_on_request_and_always_in_json(tmp_path, capsys):
     folder = make_run(tmp_path / "run", cluster(random.Random(11)))
     result = RunResult(folder, Coverage(), (), False, make_report(folder.path))
     selector = Selector("spark-executor", "rule", {})

@@ -16,7 +16,7 @@ from tests.lab.procs import wait_for
 from tests.unit.command import ROOT, hprofiler, in_shell
 
 PATIENCE = 120
-# Ctrl-C at the so many-th import since the program's own first one, wherever that is.
+# A signal at the n-th import after the program's first one.
 INTERRUPTED = """
 import os, signal, sys
 left, begun = int(sys.argv.pop(1)), False
@@ -110,8 +110,8 @@ GREW = "main;cold 50\nmain;hot 50\n", "main;cold 1000\nmain;hot 9000\n"
 
 
 @pytest.mark.parametrize("streams", ["| true", "2>/dev/full", "| head -c 10", "2>&1 | true"])
-def test_what_is_not_read_changes_no_exit_code(streams: str, tmp_path: Path) -> None:
-    """A pipeline in CI that looks at the first lines alone must not pass because of it."""
+def test_output_that_is_not_read_keeps_the_exit_code(streams: str, tmp_path: Path) -> None:
+    """A pipeline in CI that reads the first lines only must still fail."""
     for name, stacks in zip(("before", "after"), GREW, strict=False):
         (tmp_path / f"{name}.folded").write_text(stacks)
     diff = f"{sys.executable} -m hprofiler diff before.folded after.folded --fail-over 5% --json"
@@ -148,7 +148,7 @@ def test_names_that_make_no_sense(words: list[str], folded: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["report", "outliers", "diff"])
-def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) -> None:
+def test_a_fifo_as_run_json_is_refused(verb: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.json")
     done = hprofiler(verb, tmp_path, *([tmp_path] if verb == "diff" else []))
     assert done.returncode in (2, 4) and "not a regular file" in done.stderr, done
@@ -156,7 +156,7 @@ def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("more", [[], ["--flamechart"]], ids=" ".join)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_input_that_does_not_come_may_be_waited_for_no_longer(
+def test_waiting_for_input_can_be_interrupted(
     more: list[str], number: int, code: int, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "hprofiler", "convert", "-", *more, "-o", str(tmp_path / "x.svg")]
@@ -177,5 +177,5 @@ def test_input_that_does_not_come_may_be_waited_for_no_longer(
 
 
 def reads_stdin(pid: int) -> bool:
-    """Whether a thread of it waits for something to come through a pipe."""
+    """Whether a thread of the process reads from a pipe."""
     return any("pipe_read" in path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/wchan"))

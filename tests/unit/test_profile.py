@@ -50,7 +50,7 @@ def test_values_go_by_name_and_by_index():
         both.total("cpu")
 
 
-def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
+def test_wrong_arguments_are_option_errors(job, tmp_path):
     (tmp_path / "job.folded").write_bytes(JOB)
     for wrong in (
         lambda: job.total("cpu"),

@@ -22,7 +22,7 @@ LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
 AGAIN = HostProgress("host3", "fetch", "reconnected after 12 s", 1)
 
 
-def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_reports_a_lost_connection_and_the_reconnect(capfd: pytest.CaptureFixture[str]) -> None:
     log = PlainLines()
     for step in (HostProgress("host3", "record", "", 1), LOST, AGAIN, AGAIN):
         log(step)
@@ -33,7 +33,7 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     ]
 
 
-def test_a_terminal_takes_no_word_of_a_host_for_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_hosts_are_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -57,7 +57,7 @@ given = []
 with display(3, 60.0) as listener:
     asking = threading.Thread(target=lambda: given.append(passphrase("Passphrase for key: ")), daemon=True)
     asking.start()
-    # A main thread that is just going to sleep on a lock does not hear a signal.
+    # A main thread that blocks on a lock does not handle signals.
     while asking.is_alive():
         asking.join(0.1)
 print("given:", *given)
@@ -66,7 +66,7 @@ print("given:", *given)
 
 @contextmanager
 def asked(words: str = ASKS) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
-    """A program on a terminal of its own, and both ends of that."""
+    """A program on a terminal of its own, and both ends of the terminal."""
     ours, theirs = pty.openpty()
     program = subprocess.Popen(
         [sys.executable, "-c", words],
@@ -87,7 +87,7 @@ def asked(words: str = ASKS) -> Iterator[tuple[subprocess.Popen[bytes], int, int
 
 
 def until(ours: int, shown: bytes) -> bytes:
-    """What the terminal shows, up to that."""
+    """The output of the terminal up to `shown`."""
     so_far = b""
     while shown not in so_far:
         assert select.select([ours], [], [], PATIENCE)[0], so_far
@@ -99,7 +99,7 @@ def shows_what_is_typed(terminal: int) -> bool:
     return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
 
 
-def test_a_display_leaves_the_question_alone_and_goes_on_after_it() -> None:
+def test_the_display_pauses_for_a_question() -> None:
     with asked() as (program, ours, theirs):
         assert until(ours, b"Passphrase for key: ").endswith(b"key: ")
         assert not shows_what_is_typed(theirs)
@@ -111,6 +111,6 @@ def test_a_display_leaves_the_question_alone_and_goes_on_after_it() -> None:
         assert program.wait(PATIENCE) == 0 and shows_what_is_typed(theirs)
 
 
-def test_in_a_pipe_nobody_is_asked() -> None:
+def test_in_a_pipe_there_is_no_question() -> None:
     done = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, stdin=subprocess.DEVNULL)
     assert done.stdout == b"given: None\n"

@@ -1,4 +1,4 @@
-"""Reports of several events: one page of all, pictures of each, each in its own units."""
+"""Reports of several events: one page, and pictures of each event in its units."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_pictures_show_the_value_that_matters(folder):
     assert (pprof.total(0), pprof.total(1)) == (6, 24 * MIB)
 
 
-def test_what_scripts_read(folder):
+def test_the_json_of_a_run(folder):
     report = make_report(folder.path)
     assert report.coverage == "3 of 3 processes on 2 of 2 hosts"
     totals = {event.event: dict(event.totals) for event in report.events}

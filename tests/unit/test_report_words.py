@@ -39,18 +39,7 @@ def test_moments_are_utc():
 
 def test_durations_and_counts():
     told = [duration(value) for value in (0, 1e-9, 9.9999e-4, 0.0015, 0.5, 5, 60, 4.06, 600, 7200)]
-    assert told == [
-        "0 s",
-        "1 ns",
-        "1 ms",
-        "1.5 ms",
-        "500 ms",
-        "5 s",
-        "60 s",
-        "4.1 s",
-        "10.0 min",
-        "2.0 h",
-    ]
+    assert ", ".join(told) == "0 s, 1 ns, 1 ms, 1.5 ms, 500 ms, 5 s, 60 s, 4.1 s, 10.0 min, 2.0 h"
     assert [counted(1, what) for what in ("processes", "lines", "page-faults")] == [
         "1 process",
         "1 line",
@@ -61,16 +50,7 @@ def test_durations_and_counts():
 
 def test_bytes_are_in_powers_of_1024():
     told = [size(value) for value in (0, 100, 1023, 1024, 524_288, 1_400_000, 2**40, 2**50)]
-    assert told == [
-        "0 bytes",
-        "100 bytes",
-        "1,023 bytes",
-        "1 KiB",
-        "512 KiB",
-        "1.3 MiB",
-        "1 TiB",
-        "1,024 TiB",
-    ]
+    assert "; ".join(told) == "0 bytes; 100 bytes; 1,023 bytes; 1 KiB; 512 KiB; 1.3 MiB; 1 TiB; 1,024 TiB"
 
 
 def test_every_event_has_its_own_units():
@@ -133,7 +113,7 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:
-    """Two hosts of one process each, recorded for so long; n2 has one more that failed."""
+    """Two hosts with a process each, recorded for these seconds; n2 has another that failed."""
     hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
     hosts[1].fails("failed", "no room", pid=13)
     folder = make_run(path, hosts)
@@ -202,10 +182,10 @@ def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list
         (Status.FAILED, Ended.PROCESS, True, None),
     ],
 )
-def test_it_is_known_how_long_it_lasted(
+def test_seconds_of_a_recording_that_was_cut_short(
     status: Status, ended: Ended | None, gone: bool, seconds: float | None
 ) -> None:
-    """By what the agent tells of it, whatever its words look like."""
+    """Decided by the fields of the outcome, whatever its reason says."""
     (line,) = lines_of(status, ended)
     assert (line.gone, line.seconds) == (gone, seconds)
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
@@ -238,6 +218,6 @@ def cut_short(name: str, *seconds: float | None) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_report_says_for_how_long(hosts: list[dict[str, Any]], told: str) -> None:
+def test_coverage_names_hosts_that_were_cut_short(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts)[:2] == (told, False)

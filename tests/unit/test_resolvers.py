@@ -1,4 +1,4 @@
-"""From -H, --hosts-file or nothing to hosts; what makes no sense is named with its place."""
+"""Hosts from -h, --hosts-file or nothing; errors name the place."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, Target
 from hprofiler.resolve import RESOLVERS, Located, TargetOptions, resolve
+from hprofiler.resolve.host_list import parse_host_map
+from hprofiler.resolve.host_names import HostEntry
 
 Row = tuple[str, str, str | None, int | None]
 
@@ -119,4 +121,14 @@ def test_error_names_file_and_line(tmp_path: Path, desc: str, content: bytes, pa
 def test_two_targets() -> None:
     with pytest.raises(UsageError, match="-h and --hosts-file exclude each other"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
-    assert [resolver.option for resolver in RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]
+    assert [*RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]
+
+
+def test_a_host_map(tmp_path: Path) -> None:
+    want = {"a": HostEntry("b", None, None), "c.d": HostEntry("10.0.0.1", "kim", 22)}
+    assert parse_host_map("a=b, c.d=kim@10.0.0.1:22") == want
+    (tmp_path / "map").write_text("# names\na = b\n\nc.d=kim@10.0.0.1:22  # the other\n")
+    assert parse_host_map(str(tmp_path / "map")) == want
+    for text in ("a=", "a=-oX", "-a=b", ",=,", "no-such-file"):
+        with pytest.raises(UsageError, match="--host-map"):
+            parse_host_map(text)

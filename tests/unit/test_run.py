@@ -1,4 +1,4 @@
-"""The end of a run: nothing recorded, late news of its target, a full disk, and who may read it."""
+"""The end of a run: nothing recorded, changes of its target, a full disk, permissions of files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONLY_JVMS = "  only JVMs were searched; --engine perf also records other program
 @pytest.mark.parametrize(
     ("selector", "hints"), [(ANY, [SEE_ALL, ONLY_JVMS]), (replace(ANY, native=True), [SEE_ALL])]
 )
-def test_where_no_process_matches_it_says_where_was_searched(
+def test_no_match_names_the_hosts_that_were_searched(
     tmp_path: Path, stand_ins: StandIns, capsys: Any, selector: Selector, hints: list[str]
 ) -> None:
     fleet = Fleet(stand_ins, 60.0, {"a": IDLE, "b": IDLE, "c": FAILED})
@@ -83,7 +83,7 @@ def habits():
     os.umask(before)
 
 
-def test_who_sets_umask_is_alone_with_the_results(tmp_path, habits):
+def test_files_of_a_run_follow_umask(tmp_path, habits):
     stand_ins = StandIns(tmp_path)
     fleet = Fleet(stand_ins, 60.0, {"one": BODY})
     located = Located(Target("hosts", "one"), fleet.hosts)
@@ -104,7 +104,7 @@ Record = Callable[[str], int]
 
 @pytest.fixture
 def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
-    """A run over a host, whose record finds no room on the disk."""
+    """Runs on one host, with a disk that is full when run.json is written."""
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
 
     def written(folder: RunFolder, record: RunRecord) -> None:
@@ -123,7 +123,7 @@ def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     yield run
 
 
-def test_the_ledger_is_printed_all_the_same_with_the_place_of_the_profiles(
+def test_a_full_disk_still_prints_the_ledger(
     recorded: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(PicturesError) as caught:

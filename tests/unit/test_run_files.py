@@ -14,7 +14,7 @@ from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 
 def run_in(path: Path, interrupted: bool = False) -> RunFolder:
-    """Five processes on three hosts, one of which failed with its host, one by itself; one has no sample."""
+    """Five processes on three hosts: one failed, one has no sample, and one host failed."""
     hosts = [
         MadeHost("n1", {11: "main;work 40\n", 12: "main;work 20\n"}),
         MadeHost("n2", {13: "main;work 2\n", 14: ""}).fails("failed", "no room", pid=15),
@@ -40,7 +40,7 @@ def told(tmp_path: Path, *words: object) -> str:
         (["cluster/cpu-mean.folded"], "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s"),
         (["hosts/n1/cpu.pb.gz"], "n1: 2 of 2 processes, interrupted · 300 Hz for 60 s"),
         (["hosts/n2/cpu.pb.gz"], "n2: 2 of 3 processes, interrupted · 300 Hz for 60 s"),
-        # That is all that there is, as it is in the run's own picture.
+        # Together they are the whole run.
         (
             ["hosts/n1/cpu.pb.gz", "hosts/n2/cpu.pb.gz"],
             "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s",
@@ -52,7 +52,7 @@ def told(tmp_path: Path, *words: object) -> str:
         (["hosts/n1/11/cpu.pb.gz"], "1 of 5 processes on 1 of 3 hosts, interrupted · 300 Hz for 60 s"),
     ],
 )
-def test_a_picture_of_what_a_run_wrote_says_of_how_much_it_is(tmp_path, files, covered):
+def test_pictures_of_files_of_a_run_have_its_coverage(tmp_path, files, covered):
     folder = run_in(tmp_path / "run", interrupted=True)
     assert told(tmp_path, *(folder.path / file for file in files)) == covered
 
@@ -87,7 +87,7 @@ def test_names_of_a_hostile_run_are_text_in_the_picture(tmp_path):
     assert "<script>\ufffd" not in (tmp_path / "out.svg").read_text()
 
 
-def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
+def test_files_that_are_not_profiles_are_refused(tmp_path):
     folder = run_in(tmp_path / "run").path
     out = tmp_path / "out.svg"
     for name, what in (("run.json", "the run.json of a run"), ("report.html", "a page")):
@@ -106,7 +106,7 @@ def test_what_is_no_profile_is_refused_and_says_what_is(tmp_path):
 
 
 @pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])
-def test_what_hprofiler_prints_of_a_run_stands_for_its_folder(tmp_path, named):
+def test_files_of_a_run_name_its_folder(tmp_path, named):
     folder = run_in(tmp_path / "run").path
     made = hprofiler("report", folder / named)
     assert (made.returncode, made.stdout, made.stderr) == (0, f"{folder / 'report.html'}\n", "")

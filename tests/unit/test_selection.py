@@ -1,4 +1,4 @@
-"""What `-j` means, and selector files: the shipped ones keep the rules, every broken rule is explained."""
+"""What `-j` means, and selector files: the shipped ones follow the rules, and errors name the broken rule."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ ERRORS = [
     ("empty", " ", "empty"),
     ("no pid", "pid:", "'' is not a process id"),
     ("a negative pid", "pid:-1", "'-1' is not a process id"),
-    ("broken regex", "re:(a", "missing )"),
+    ("broken regex", "re:(a", "unclosed group"),
     ("look-ahead", "re:a(?!b)", "look-around"),
-    ("back reference", r"re:(a)\1", "back reference"),
+    ("back reference", r"re:(a)\1", "backreferences"),
     ("empty text", "text:", "text: is empty"),
     ("a bar alone", "|", "not a complete shell pipe"),
     ("ps in the pipe", "ps aux | grep java", "reads the process list by itself"),
@@ -109,7 +109,7 @@ def test_shipped_file(path: Path) -> None:
     assert len(selector.summary) <= 110
     assert json.loads(json.dumps(selector.query)) == selector.query
     for alternative in selector.query["any"]:
-        # A glob that starts with * would make a name mean half the cluster; only `java` means every JVM.
+        # A glob that starts with * would match too much; only `java` matches every JVM.
         globs = [*alternative.get("program", []), *alternative.get("main_class", [])]
         assert globs and (selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in globs))
 
@@ -158,7 +158,7 @@ FILE_ERRORS = [
     ("name: Mine_1\nsummary: S\nany: [{user: a}]", "name: a name is made of"),
     (ANY + "[{}]", "any[0]: is empty and would match every JVM"),
     (ANY + "[{user: [1000]}]", "any[0].user[0]: must be text, not a number"),
-    (ANY + "[{arguments: '(a'}]", "any[0].arguments: bad regular expression '(a': missing )"),
+    (ANY + "[{arguments: '(a'}]", "any[0].arguments: bad regular expression '(a': unclosed group"),
     (LABELS + "{a: {from: jar, regex: (a)}}", "labels.a.from: 'jar' is not one of: arguments"),
     (LABELS + "{a: {from: options, regex: a}}", "labels.a.regex: needs exactly one group"),
     (RULE + "process_label: 'x {b}'", "process_label: {b} is not one of the labels: there are none"),

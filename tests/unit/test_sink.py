@@ -1,4 +1,4 @@
-"""What arrives from agents: kept as pprof with its labels, refused where it is not what it claims."""
+"""Profiles from agents: stored as pprof with labels, or refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_profile_of_another_event_is_refused(folder, sent, event):
     assert files(folder) == ["run.json"]
 
 
-def test_what_breaks_off_is_not_kept(folder, sent):
+def test_an_incomplete_profile_is_not_kept(folder, sent):
     def torn():
         yield sent[:20]
         raise HostError("fetch", "the connection was lost")
@@ -88,14 +88,14 @@ def test_a_folder_that_cannot_be_written_is_named(folder, sent):
     assert caught.value.stage == "fetch" and "-o" in caught.value.remedy
 
 
-def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
+def test_large_profiles_are_read_up_to_a_limit(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
     with pytest.raises(ProfileError, match="more than 4194304"):
         sink.profile(HOST, cpu, pieces(bombs.deep(16_000_000)))
 
 
-def test_amounts_that_cannot_be_spoil_no_sum(folder):
+def test_impossible_amounts_are_refused(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
     half = (1 << 54) + 1
     assert sink.profile(HOST, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half

@@ -23,7 +23,7 @@ from tests.lab.procs import PATIENCE
 
 
 def refusing(monkeypatch, *failures: int) -> list[int]:
-    """The first connections fail so; gives what is left of the failures."""
+    """Make the first connections fail with these errors; returns the remaining ones."""
     left = list(failures)
 
     class Socket(socket.socket):
@@ -45,7 +45,7 @@ def route(tmp_path):
         yield RouteFinder(SshOptions(config_path=tmp_path / "config")).find(host)
 
 
-def test_a_host_that_the_kernel_could_not_ask_for_is_asked_for_again(route, monkeypatch):
+def test_an_unreachable_host_is_tried_twice(route, monkeypatch):
     left = refusing(monkeypatch, errno.EHOSTUNREACH)
     sockets.dial(route, 30, lambda closer: None).close()
     assert not left
@@ -59,9 +59,7 @@ def test_a_host_that_the_kernel_could_not_ask_for_is_asked_for_again(route, monk
         (socket.EAI_FAIL, "the name lookup failed for 127.0.0.1: Try again", "network"),
     ],
 )
-def test_a_name_that_nobody_knows_is_not_one_that_nobody_was_asked_for(
-    route, monkeypatch, code, reason, remedy
-):
+def test_failed_name_lookups(route, monkeypatch, code, reason, remedy):
     def fail(*_: object, **__: object) -> None:
         raise socket.gaierror(code, "Try again")
 
@@ -76,7 +74,7 @@ KEYS = [Credential(f"key {name}", paramiko.ECDSAKey.generate()) for name in ("a"
 
 
 class Server(paramiko.ServerInterface):
-    """`look` at each key that is offered; `offered` counts all that was."""
+    """Calls `look` for each offered key; `offered` lists all attempts."""
 
     def __init__(self) -> None:
         self.offered: list[str] = []
@@ -98,7 +96,7 @@ def server():
 
 @pytest.fixture
 def links(server):
-    """Ours and the server's, with keys exchanged."""
+    """Both ends of a connection after the key exchange."""
     ends = [paramiko.Transport(end) for end in socket.socketpair()]
     for end in ends:
         end.daemon = True
@@ -117,7 +115,7 @@ def log_in(links, tmp_path, seconds: float, credentials=lambda: iter(KEYS), atte
     handshake.log_in(links[0], route, keys, seconds, attempt or Attempt())
 
 
-def test_a_login_that_hangs_is_one_time_limit_and_no_refusal(server, links, tmp_path):
+def test_a_login_that_hangs_times_out(server, links, tmp_path):
     released = threading.Event()
 
     def hang() -> int:
@@ -150,7 +148,7 @@ def test_keys_that_are_refused_are_all_tried(server, links, tmp_path):
 
 
 @pytest.mark.parametrize("answer", [paramiko.AUTH_FAILED, paramiko.AUTH_PARTIALLY_SUCCESSFUL])
-def test_words_of_a_server_are_text_that_no_terminal_obeys(server, links, tmp_path, answer):
+def test_messages_of_a_server_have_no_control_characters(server, links, tmp_path, answer):
     server.look = lambda: answer
     server.get_allowed_auths = lambda username: "publickey,\x1b]0;owned\x07\x1b[2J\u202e"
     with pytest.raises(HostError) as error:

@@ -1,4 +1,4 @@
-"""known_hosts: the verdicts, in the forms that ssh itself writes."""
+"""known_hosts: verdicts, in the forms that ssh writes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_added_keys_are_known_at_once_and_readable_by_ssh_keygen(tmp_path):
     assert "ssh-ed25519" in found.stdout
 
 
-def test_only_a_file_that_is_not_there_knows_nobody(tmp_path):
+def test_unreadable_known_hosts_are_errors(tmp_path):
     (tmp_path / "file").write_text("")
     missing = [tmp_path / "none", tmp_path / "file/in/a/file"]
     assert KnownHosts().check(missing, "h", KEY)[0] is Verdict.UNKNOWN
@@ -94,7 +94,7 @@ def test_revoked_keys_are_found_in_a_text_file(tmp_path):
         (b"\x00\xff", ":1 is not a public key"),
     ],
 )
-def test_where_revoked_keys_are_not_known_nobody_is_trusted(tmp_path, data, said):
+def test_unreadable_revoked_keys_are_errors(tmp_path, data, said):
     file = tmp_path / "revoked"
     if data is not None:
         file.write_bytes(data)

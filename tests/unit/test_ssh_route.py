@@ -1,4 +1,4 @@
-"""Routes: the command line over ssh_config over defaults."""
+"""Routes: the command line overrides ssh_config, which overrides defaults."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_ssh_config_is_followed(find):
 
 
 @pytest.mark.parametrize("name", ['"a b"', "a,b", "*", "!a", "|1|a", '"#"', "@revoked", "a\x1b"])
-def test_a_name_by_which_no_key_can_be_known(find, name):
+def test_bad_names_for_known_hosts(find, name):
     for option in ("HostKeyAlias", "HostName"):
         with pytest.raises(HostError, match="not a valid name for known_hosts"):
             find(f"{option} {name}\n")
@@ -64,7 +64,7 @@ def test_the_command_line_overrules_ssh_config_and_the_host_list_both(find):
     assert (found.user, found.port) == ("zoe", 7)
 
 
-def test_match_exec_has_no_input_and_not_for_ever(find, tmp_path):
+def test_match_exec_has_no_input_and_a_time_limit(find, tmp_path):
     read = tmp_path / "read"
     assert find(f'Match exec "cat > {read}"\n  Port 2200\n').port == 2200
     assert read.read_text() == ""
@@ -79,7 +79,7 @@ def test_default_keys_are_not_named_ones(find):
 
 
 def test_without_ssh(find, monkeypatch):
-    """paramiko reads the file, which knows no Include."""
+    """paramiko reads the file; it has no Include."""
     monkeypatch.setattr(route, "_account", lambda: None)
     config = (
         "Host n*\n HostName %h.example\n Port 2200\n IdentityFile ~/keys/%r\n ProxyCommand nc %h %p # %n %%\n"
@@ -104,7 +104,7 @@ def test_without_ssh(find, monkeypatch):
         ("yes", True, True),
     ],
 )
-def test_who_accepts_new_host_keys(find, value, option, accept):
+def test_accepting_new_host_keys(find, value, option, accept):
     assert find(f"StrictHostKeyChecking {value}\n", accept_new_host_keys=option).accept_new is accept
 
 
@@ -124,13 +124,13 @@ def test_jump_hosts_have_routes_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["UserKnownHostsFile", "GlobalKnownHostsFile", "RevokedHostKeys"])
-def test_files_of_a_user_who_is_not_there(find, option):
+def test_files_of_an_unknown_user(find, option):
     with pytest.raises(HostError, match="nobody-at-all"):
         find(f"{option} ~nobody-at-all/x\n")
 
 
 def test_another_home_than_the_account_s(tmp_path, monkeypatch):
-    """ssh itself looks into the account's alone."""
+    """ssh itself reads the home of the account only."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert RouteFinder(SshOptions()).find(N1).known_hosts[0] == tmp_path / ".ssh/known_hosts"
     (tmp_path / ".ssh").mkdir()

@@ -1,4 +1,4 @@
-"""The run folder: what is refused, what is kept, and that names stay inside."""
+"""The run folder: what is refused, what is kept, and that files stay inside."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def test_new_run_goes_beside_an_old_one(tmp_path):
     assert names == ["out", "out-2", "out-3"]
 
 
-def test_a_run_that_goes_on_is_not_replaced(tmp_path):
+def test_a_running_run_is_not_replaced(tmp_path):
     going_on = RunFolder.create(tmp_path / "out")
     with pytest.raises(RunFolderError, match=r"another run is writing to .*/out"):
         RunFolder.create(tmp_path / "out", force=True)
@@ -58,7 +58,7 @@ def test_no_host_name_leaves_the_folder(tmp_path, name):
     assert len(made.name) <= 100
 
 
-def test_unlike_host_names_get_unlike_folders():
+def test_different_host_names_have_different_folders():
     assert safe_name("a/b") != safe_name("a_b")
     assert safe_name("node-1.example.org") == "node-1.example.org"
     assert safe_name("web-7d9f/app") == "web-7d9f~app" and safe_name("ns/web/app") == "ns~web~app"
@@ -66,7 +66,7 @@ def test_unlike_host_names_get_unlike_folders():
 
 
 def test_containers_of_old_runs_keep_their_folders(tmp_path):
-    """Earlier versions called the folder of a container by a hash."""
+    """Earlier versions named the folder of a container by a hash."""
     folder = RunFolder.create(tmp_path / "out")
     old = folder.path / "hosts" / "web_app-f5e9bf0fc03d"
     assert folder.host_dir("web/app").name == "web~app"
@@ -150,7 +150,7 @@ def test_force_replaces_the_run_and_keeps_foreign_files(tmp_path):
     assert (new.path / "notes.txt").read_text() == "mine"
 
 
-def test_open_refuses_what_is_no_run_folder(tmp_path):
+def test_folders_and_formats_that_cannot_be_opened(tmp_path):
     with pytest.raises(RunFolderError, match="not a run folder"):
         RunFolder.open(tmp_path)
     for other in (1, 99):

@@ -1,4 +1,4 @@
-"""Only the job's own frames: what selectors name as roots, and pictures trimmed to them."""
+"""Trimming: roots that selectors name, and pictures trimmed to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def found(roots, *names):
     return {stack.frames[0] for stack in profile.below(root_patterns(roots)).paths()}
 
 
-def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):
+def test_pictures_are_trimmed_to_the_roots(tmp_path):
     folder = run_folder(tmp_path / "run")
     report = make_report(folder.path, trim=True)
     trimmed = f"{TASK}_[j];App.other 15\n{TASK}_[j];App.work_[j] 60\n"
@@ -51,7 +51,7 @@ def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):
     assert facts(report.page)["Trimmed to"] == TASK
 
 
-def test_what_a_root_finds():
+def test_frames_that_are_roots():
     assert found([TASK], TASK, TASK.replace("/", "."), f"{TASK}Later", f"x{TASK}") == {
         TASK,
         TASK.replace("/", "."),

@@ -1,4 +1,4 @@
-"""YARN on the command line: what -j means beside -c, addresses and yarn-site.xml, the question, apps."""
+"""YARN on the command line: -j with -c, addresses and yarn-site.xml, the confirmation, apps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MEANINGS = [
-    # words, what the resolver is asked for, the selector
+    # Words, target of the resolver, selector.
     (["-j", APP, *C], APP, None),
     (["-j", APP, *C, "--match", "spark-executor"], APP, "spark-executor"),
     (["-j", APP], None, APP),
@@ -69,7 +69,7 @@ def test_what_j_means(words: list[str], asked: str | None, selector: str | None)
         (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
     ],
 )
-def test_what_makes_no_sense(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_targets(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ps", *words]) == 2
     assert reason in capsys.readouterr().err
 
@@ -85,13 +85,13 @@ def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
 
 
 def located(words: list[str], monkeypatch: pytest.MonkeyPatch, typed: str | None = None) -> Any:
-    """The hosts, with what is typed on a terminal; None: there is none."""
+    """The hosts, with this input on a terminal; None: no terminal."""
     monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
     monkeypatch.setattr(sys, "stderr", Terminal())
     return chosen.target(parse(words))
 
 
-def test_very_many_containers_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_containers_need_a_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = application_paths([container(1, "n1")], applicationType="X", runningContainers=201)
     with Server(
         {**paths, f"{CLUSTER}/apps": {"apps": {"app": [app(applicationType="X", runningContainers=201)]}}}
@@ -123,7 +123,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         heading, first, second = capsys.readouterr().out.splitlines()
         assert " ".join(heading.split()) == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME"
         assert first.split()[:6] == [APP, "SPARK", "etl", "root.nightly", "4", "3.0"]
-        assert first.endswith("1 min 30 s  nightly load") and second.endswith("1 h 1 min  ad\ufffdhoc")
+        assert first.endswith("1 min  nightly load") and second.endswith("1 h  ad\ufffdhoc")
         assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0
         (record,) = json.loads(capsys.readouterr().out)
         assert record["id"] == "application_1_0001" and record["tags"] == ["a", "b"]
@@ -148,7 +148,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         ("http://[::1]:8088", ["http://[::1]:8088"]),
     ],
 )
-def test_what_people_copy_from_elsewhere(typed: str, bases: list) -> None:
+def test_forms_of_an_address(typed: str, bases: list) -> None:
     assert list(base_urls(typed, "-c")) == bases
 
 

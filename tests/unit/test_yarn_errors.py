@@ -1,4 +1,4 @@
-"""What may go wrong with a ResourceManager, and what the user is told: why, where, and what to do next."""
+"""Errors of a ResourceManager: reason, place and remedy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refusal(urls: str, **options: Any) -> YarnError:
     return caught.value
 
 
-def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         error = refusal(f"http://127.0.0.1:{mute.getsockname()[1]}")
@@ -97,7 +97,7 @@ STANDBYS = {
 
 
 @pytest.mark.parametrize("answer", STANDBYS.values(), ids=STANDBYS)
-def test_the_active_one_is_found_beside_one_that(answer: Answer) -> None:
+def test_the_active_resource_manager_is_found(answer: Answer) -> None:
     with Server(small_cluster()) as active:
         headers = {name: value.format(active=active.url) for name, value in answer.headers.items()}
         first = Answer(answer.body, answer.status, headers)
@@ -105,7 +105,7 @@ def test_the_active_one_is_found_beside_one_that(answer: Answer) -> None:
             assert len(locate(f"{standby.url},{active.url}").hosts) == 2
 
 
-def test_standbys_only() -> None:
+def test_only_standby_resource_managers() -> None:
     header = {"Refresh": "3; url=/again"}
     with Server({"*": Answer(NO_ACTIVE, 200, header)}) as one, Server({"*": Answer(STANDBY)}) as two:
         error = refusal(one.url)
@@ -117,7 +117,7 @@ def test_standbys_only() -> None:
 # Rights
 
 
-def test_a_gateway_wants_a_login_and_gets_it() -> None:
+def test_a_gateway_with_a_login() -> None:
     wants = Answer(b"", 401, {"WWW-Authenticate": 'Basic realm="KNOX"'})
     with Server({"*": wants}) as server:
         assert "requires a login (401)" in refusal(server.url).reason
@@ -138,14 +138,14 @@ def test_a_gateway_wants_a_login_and_gets_it() -> None:
         "a:1,kim:secret@rm:x",
     ],
 )
-def test_passwords_are_in_no_message_about_an_address_that_is_none(wrong: str) -> None:
+def test_passwords_in_bad_addresses_are_not_shown(wrong: str) -> None:
     with pytest.raises(UsageError) as caught:
         locate(wrong)
     assert "kim" not in caught.value.reason and "ret" not in caught.value.reason
     assert "rm:" in caught.value.reason
 
 
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     certificate, key = make_certificate(tmp_path)
@@ -162,12 +162,12 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
         assert refusal(server.url, ca_file=str(tmp_path / "empty.pem")).reason
 
 
-# Answers that are none
+# Bad answers
 
 
 @pytest.mark.parametrize("beginning", [b"HTTP/1.1 200 OK\r\nX-Long: ", b"HTTP/1.1 200 OK\r\n\r\n{"])
 def test_an_answer_without_end(beginning: bytes) -> None:
-    """A byte now and then keeps a connection alive for ever, in its headers as in its body."""
+    """A byte now and then keeps a connection alive, in the headers or in the body."""
     ended = threading.Event()
 
     def trickle() -> None:
@@ -192,8 +192,8 @@ def test_an_answer_without_end(beginning: bytes) -> None:
 @pytest.mark.parametrize(
     "node", ["-oProxyCommand=touch /tmp/x", "a b", "..", "n1;reboot", "x" * 300, "$(reboot)", "\u00e9"]
 )
-def test_nodes_that_are_no_hosts(node: str) -> None:
-    """They would end up in ssh's arguments and in names of folders."""
+def test_nodes_that_are_not_hosts(node: str) -> None:
+    """They would become arguments of ssh and names of folders."""
     hostile = {**container(1, "n1"), "nodeHttpAddress": f"http://{node}:8042", "nodeId": f"{node}:8041"}
     with Server(application_paths([container(2, "n2"), hostile], applicationType="X")) as server:
         assert "which is not a host" in refusal(server.url).reason
@@ -202,7 +202,7 @@ def test_nodes_that_are_no_hosts(node: str) -> None:
 # The command line's part
 
 
-def test_a_password_goes_to_nobody_else() -> None:
+def test_a_password_is_not_sent_to_other_hosts() -> None:
     with Server(small_cluster()) as other, Server() as gateway:
         for path in other.paths:
             gateway.set({path: Answer(b"", 302, {"Location": f"{other.url}{path}"})})
@@ -213,7 +213,7 @@ def test_a_password_goes_to_nobody_else() -> None:
 
 @pytest.mark.parametrize("status", [200, 302])
 def test_a_packed_answer_is_refused(status: int) -> None:
-    """64 KiB of it are 64 MiB, and a redirect is read as well where the library follows it."""
+    """64 KiB may unpack to 64 MiB; the library reads redirects as well."""
     packed = gzip.compress(json.dumps({"app": app()}).encode())
     headers = {"Content-Encoding": "GZIP", **({"Location": "/there"} if status == 302 else {})}
     with Server({"*": Answer(packed, 200, {"Content-Encoding": "gzip"})}) as server:
@@ -232,8 +232,8 @@ def test_an_answer_that_is_too_long() -> None:
     ("status", "body", "name", "value"),
     [(302, b"", "Location", "{}/private"), (200, STANDBY, "Refresh", "3; url={}/private")],
 )
-def test_a_driver_sends_nowhere(status: int, body: bytes, name: str, value: str) -> None:
-    """It runs its user's code, and what is asked is asked from where that user may not be."""
+def test_redirects_of_a_driver_are_not_followed(status: int, body: bytes, name: str, value: str) -> None:
+    """A driver runs its user's code: it must not redirect requests into the coordinator's network."""
     with Server(small_cluster()) as manager, Server({"*": Answer([])}) as private:
         headers = {name: value.format(private.url)}
         manager.set({path: Answer(body, status, headers) for path in manager.paths if "/proxy/" in path})

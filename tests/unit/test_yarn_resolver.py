@@ -1,4 +1,4 @@
-"""From an application to hosts and containers: what is asked of a ResourceManager, and what is made of it."""
+"""From an application to hosts and containers: queries to a ResourceManager, and their results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def containers(located: Located) -> dict[str, list[str]]:
     return {host.name: list(host.containers) for host in located.hosts}
 
 
-def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
+def test_hosts_and_labels_of_containers(server: Server) -> None:
     located = locate(server)
     assert located.target == Target("yarn", APP) and located.notes == ()
     assert containers(located) == {"n1": [container_id(1), container_id(3)], "n2": [container_id(2)]}
@@ -59,7 +59,7 @@ def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
     assert len(server.asked) == 5
 
 
-def test_names_that_ssh_knows_otherwise(server: Server) -> None:
+def test_host_map_by_full_and_short_names(server: Server) -> None:
     entries = {"n1": HostEntry("10.0.0.1", "root", 2222), "n2.example": HostEntry("other", None, None)}
     one, two = locate(server, host_map=entries).hosts
     assert (one.name, one.address, one.user, one.port) == ("n1", "10.0.0.1", "root", 2222)
@@ -86,15 +86,6 @@ def test_a_driver_in_client_mode_on_a_host_of_the_run(server: Server, node: str)
     }  # fmt: skip
 
 
-def test_a_driver_in_client_mode_on_a_host_of_the_map(server: Server) -> None:
-    server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
-    located = locate(server, host_map={"edge7": HostEntry("10.0.0.7", "me", None)})
-    assert located.notes == () and len(located.hosts) == 3
-    edge = located.hosts[0]
-    assert (edge.name, edge.address, edge.user) == ("edge7", "10.0.0.7", "me")
-    assert list(edge.containers) == ["spark_driver_40001"]
-
-
 @pytest.mark.parametrize(
     "address", ["-oProxyCommand=x:1", "n1", "n1:0", "n1:70000", "n1:x", ":1", "", 7, None]
 )
@@ -107,8 +98,8 @@ def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) 
     assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
-def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
-    """It may give labels of its own application's containers, and nothing else."""
+def test_answers_of_a_driver_are_not_trusted(server: Server) -> None:
+    """It may label containers of its own application only."""
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
     foreign = executor("1", 77, "evil")
     odd: list[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
@@ -134,16 +125,16 @@ def two(server: Server) -> Server:
 
 
 @pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])
-def test_filters_that_are_none(server: Server, asked: str) -> None:
+def test_bad_filters(server: Server, asked: str) -> None:
     with pytest.raises(UsageError, match="is not a filter"):
         locate(server, asked)
     assert server.asked == []
 
 
-# What comes during the recording
+# Changes during the recording
 
 
-def test_what_came_since(server: Server) -> None:
+def test_new_containers_during_the_recording(server: Server) -> None:
     located = locate(server)
     assert list(located.new_processes()) == []
     name = attempt(1)["appAttemptId"]
@@ -164,7 +155,7 @@ def test_what_came_since(server: Server) -> None:
 # A ResourceManager that does not list containers
 
 
-def test_an_old_resource_manager_has_the_nodes_asked() -> None:
+def test_nodes_are_asked_where_containers_are_not_listed() -> None:
     with Server() as busy, Server() as other, Server() as broken, Server() as rm:
         busy.set({"/ws/v1/node/containers": {"containers": {"container": node_containers()}}})
         other.set({"/ws/v1/node/containers": {"containers": None}})
@@ -196,7 +187,7 @@ def node_containers() -> list[dict[str, Any]]:
     ]
 
 
-def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
+def test_only_containers_of_the_running_attempt(server: Server) -> None:
     foreign = container(9, "n9", identity="application_1700000000000_0043")
     second = attempt(2)
     server.set(

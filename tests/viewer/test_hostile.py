@@ -104,7 +104,6 @@ def test_every_view(unharmed: Viewer, page: Path, view: str) -> None:
     unharmed.element(f"view-{view}").click()
     assert f"view={view}" in unharmed.state() or view == "graph"
     assert unharmed.element(f"{view}-panel").is_displayed()
-    unharmed.picture(f"hostile-{view}")
     assert unharmed.driver.execute_script(TURNED_AROUND) == []
 
 

@@ -63,7 +63,6 @@ def test_paper_begins_with_the_view_and_has_a_graph(
         assert max(viewer.color(0.1, 1)) - min(viewer.color(0.1, 1)) > 12  # there are frames in it
         assert viewer.element("legend").is_displayed() == (view != "compare")
         assert viewer.text("printed") == "Shown: CPU time of Cluster, sum. Not printed: allocations."
-        viewer.picture(f"paper-{view}")
     assert from_the_top(viewer, *PANELS) == [f"{view}-panel"]
     assert viewer.element("legend").is_displayed() == (view == "graph")
 
@@ -111,5 +110,4 @@ def test_paper_cuts_no_table_off(viewer: Viewer, spark_page: Path) -> None:
                 "return [...document.querySelectorAll('main table')].filter((one) => one.offsetParent"
                 " && one.getBoundingClientRect().right > innerWidth).map((one) => one.innerText.slice(0, 90))"
             )
-            viewer.picture(f"paper-upright-{view}")
         assert cut == [], view

@@ -325,7 +325,6 @@ def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) ->
     ]
     assert sorted_by(viewer, "processes", "process") == "ascending"
     assert names(viewer, "processes", 2) == ["executor 11", "executor 12", "executor 13"]
-    viewer.picture("processes")
     viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare executor 12 with the rest']").click()
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "compare-with").startswith("All but executor 12")

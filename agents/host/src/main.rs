@@ -32,8 +32,8 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    os::low_priority::be_modest();
-    resources::limits::Limits::set(&Default::default(), 0);
+    resources::limits::set_low_priority();
+    resources::limits::Limits::set(1.0, 0);
     os::audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
@@ -43,24 +43,24 @@ fn main() -> ExitCode {
     if once || wanted.as_deref() == Some("--any-library".as_ref()) {
         staging::shipped::take_any();
     }
-    // Whatever is made here is for one user alone, whatever the session's habits are.
+    // Whatever the agent makes is for one user alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     allow_many_files();
     ExitCode::from(session::run::run(once))
 }
 
-/// It runs without its file; where that stays, whoever put it there deletes it.
+/// The agent runs without its file. If it stays, the coordinator deletes it.
 fn remove_own(binary: &OsStr) {
     if std::fs::remove_file(binary).is_ok() {
         os::audit::note("removed", || binary.to_string_lossy().into_owned());
     }
 }
 
-/// Each JVM takes half a dozen descriptors, and the usual limit is that of a shell.
+/// Each JVM needs half a dozen descriptors, and the usual limit is that of a shell.
 fn allow_many_files() {
     use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it stays as it is, the last JVMs of a large host are refused with the reason.
+    // If this fails, the last JVMs of a large host are refused with the reason.
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {

@@ -76,9 +76,8 @@ impl Diff {
         py: Python<'py>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut look = Look::of(options)?;
-        let picture = to_bytes(py, |out| look.draw(self.inner.tree(), out))?;
-        look.keep_palette(py)?;
+        let Look(look) = Look::of(options)?;
+        let picture = to_bytes(py, |out| self.inner.tree().write_svg(out, &look))?;
         Ok(picture)
     }
 
@@ -97,9 +96,8 @@ impl Diff {
             return target.write_page(page.as_any(), title);
         };
         if format == WriteFormat::Svg {
-            let mut look = Look::of(options)?.with(flamegraph::Diff::AFTER, title);
-            write_to(py, &target, |out| look.draw(self.inner.tree(), out))?;
-            return look.keep_palette(py);
+            let Look(look) = Look::of(options)?.with(flamegraph::Diff::AFTER, title);
+            return write_to(py, &target, |out| self.inner.tree().write_svg(out, &look));
         }
         check_no_options(options, format)?;
         let options = write_options(None, title);

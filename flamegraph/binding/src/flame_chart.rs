@@ -41,11 +41,6 @@ impl FlameChart {
         self.inner.malformed_lines()
     }
 
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.inner.warnings().to_vec()
-    }
-
     #[pyo3(signature = ())]
     fn total(&self) -> i64 {
         self.inner.total()
@@ -62,8 +57,7 @@ impl FlameChart {
             let reason = "a flame chart is turned round when it is read: open(..., reverse=True)";
             return Err(PyTypeError::new_err(reason));
         }
-        let mut look = Look::of(options)?;
-        write_to(py, &target, |out| look.draw_chart(&self.inner, out))?;
-        look.keep_palette(py)
+        let Look(look) = Look::of(options)?;
+        write_to(py, &target, |out| self.inner.write_svg(out, &look))
     }
 }

@@ -371,9 +371,8 @@ impl Profile {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
         let value = value.of(&profile).map_err(value_error)?;
-        let mut look = Look::of(options)?.with(value, None);
-        let picture = to_bytes(py, |out| look.draw(&profile, out))?;
-        look.keep_palette(py)?;
+        let Look(look) = Look::of(options)?.with(value, None);
+        let picture = to_bytes(py, |out| profile.write_svg(out, &look))?;
         Ok(picture)
     }
 
@@ -406,9 +405,8 @@ impl Profile {
             return target.write_page(slf.as_any(), title);
         };
         if format == WriteFormat::Svg {
-            let mut look = Look::of(options)?.with(value.unwrap_or_default(), title);
-            write_to(py, &target, |out| look.draw(&profile, out))?;
-            return look.keep_palette(py);
+            let Look(look) = Look::of(options)?.with(value.unwrap_or_default(), title);
+            return write_to(py, &target, |out| profile.write_svg(out, &look));
         }
         check_no_options(options, format)?;
         let mut options = write_options(value, title);

@@ -1,7 +1,6 @@
 //! What recordings are read with: maps of compiled code, tables of symbols, rules of names.
 
 use flamegraph::perf_data::{demangle, perf_map_at, symbols_at, JitMap};
-use flamegraph::svg::PaletteMap;
 use flamegraph::NameRules;
 
 /// No frame's name is longer; bytes that are no text become three each.
@@ -67,13 +66,8 @@ pub fn symbols(bytes: &[u8]) {
     assert_eq!(reversed(perf_map_at(bytes, &addresses)), of_map);
 }
 
-/// What a user may write about names: rules by which they are made canonical, a map of their colours.
+/// What a user may write about names: rules by which they are made canonical.
 pub fn rules(bytes: &[u8]) {
-    if let Ok(map) = PaletteMap::read(bytes) {
-        let written = colors(&map);
-        let again = PaletteMap::read(&written[..]).expect("what was written can be read");
-        assert_eq!(colors(&again), written);
-    }
     let text = String::from_utf8_lossy(bytes);
     let Ok(rules) = NameRules::parse(&text) else {
         return;
@@ -91,12 +85,6 @@ pub fn rules(bytes: &[u8]) {
         let thread = rules.canonical(&format!("[{name} tid=7]")).into_owned();
         assert_eq!(thread, format!("[{}]", rules.thread_group(name)));
     }
-}
-
-fn colors(map: &PaletteMap) -> Vec<u8> {
-    let mut out = Vec::new();
-    map.write(&mut out).expect("there is memory");
-    out
 }
 
 /// Names of functions as compilers write them, a line each.

@@ -11,11 +11,11 @@ pub mod perf_data;
 #[cfg(feature = "recordings")]
 mod perf_script;
 mod pprof;
+pub(crate) mod shared;
 #[cfg(feature = "formats")]
 mod speedscope;
 #[cfg(feature = "formats")]
 mod stack;
-mod suffix;
 
 #[cfg(feature = "formats")]
 pub(crate) use compact::put_modules;
@@ -33,7 +33,7 @@ use std::str::FromStr;
 #[cfg(feature = "recordings")]
 use crate::profile::ValueType;
 use crate::profile::{Error, Profile, Result};
-use crate::source::{uncompressed, Garbage, Input};
+use crate::source::{uncompressed, Input};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,11 +182,10 @@ fn is_whole(mut file: &File) -> Result<bool> {
 }
 
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let garbage = Garbage::default();
-    let (format, input) = recognise(input, options, &garbage)?;
+    let (format, input) = recognise(input, options)?;
     options.check_for(format)?;
+    #[allow(unused_mut)]
     let mut profile = (format.entry().read)(input, options)?;
-    profile.add_warnings(garbage.warnings());
     #[cfg(feature = "recordings")]
     add_a_value(&mut profile)?;
     Ok(profile)
@@ -206,14 +205,12 @@ fn detect(head: &[u8]) -> Format {
     found.map_or(Format::Folded, |entry| entry.format)
 }
 
-/// Takes compression off, and finds the format. `garbage` has what stands behind what was compressed,
-/// once all of it has been read.
+/// Takes compression off, and finds the format.
 pub(crate) fn recognise<'a>(
     input: Input<'a>,
     options: &ReadOptions,
-    garbage: &Garbage,
 ) -> Result<(Format, Input<'a>)> {
-    let input = uncompressed(input, garbage)?;
+    let input = uncompressed(input)?;
     let format = options.format.unwrap_or_else(|| detect(input.head()));
     Ok((format, input))
 }

@@ -170,7 +170,6 @@ impl Profile {
             copy.add_selves(node, nodes[node as usize])?;
         }
         let mut renamed = copy.finish();
-        renamed.modules.make_room_for(&self.modules);
         for (name, new) in (0..).zip(renames) {
             if let Some(new) = new {
                 let raw = self.frames.name(name);

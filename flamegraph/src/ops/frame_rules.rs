@@ -1,7 +1,7 @@
 //! The rules of `rules/frames.yaml`: what well-known frames do.
 
 /// The name of each rule, and its patterns: `*` is any text, and dots are written as slashes.
-type Table = &'static [(&'static str, &'static [&'static str])];
+pub(crate) type Table = &'static [(&'static str, &'static [&'static str])];
 
 #[allow(dead_code)]
 mod tables {
@@ -9,6 +9,7 @@ mod tables {
     include!(concat!(env!("OUT_DIR"), "/frame_rules.rs"));
 }
 
+pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 
 /// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
@@ -23,21 +24,36 @@ pub fn frame_phase(name: &str) -> Option<&'static str> {
     first(tables::PHASES, name)
 }
 
-/// A category's patterns as regular expressions.
+/// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
+/// regular expressions.
 #[cfg(feature = "formats")]
 pub fn category_patterns(category: &str) -> Vec<String> {
-    let rules = tables::CATEGORIES.iter();
-    let rules = rules.filter(|(name, _)| *name == category);
+    let rules = tables::CATEGORIES.iter().chain(tables::ENDS);
     rules
-        .flat_map(|(_, patterns)| patterns.iter())
-        .map(|pattern| {
-            let parts: Vec<String> = pattern
-                .split('*')
-                .map(|part| regex::escape(part).replace('/', "[./]"))
-                .collect();
-            format!("^{}$", parts.join(".*"))
+        .filter_map(|(path, patterns)| {
+            let (name, part) = path.split_once('.').unwrap_or((path, ""));
+            (name == category).then(|| any_of(patterns, part == "native"))
         })
         .collect()
+}
+
+/// An expression for any of the patterns. Names are `decorated` as the C library does it.
+#[cfg(feature = "formats")]
+fn any_of(patterns: &[&str], decorated: bool) -> String {
+    let expression = |pattern: &&str| {
+        let parts = pattern.split('*');
+        let parts = parts.map(|part| regex::escape(part).replace('/', "[./]"));
+        parts.collect::<Vec<_>>().join(".*")
+    };
+    let names: Vec<String> = patterns.iter().map(expression).collect();
+    let (before, after) = match decorated {
+        true => (
+            "_*(?:GI_)?_*(?:libc_)?",
+            "(?:64)?(?:_nocancel|_cancel)?(?:@.*)?",
+        ),
+        false => ("", ""),
+    };
+    format!("^{before}(?:{}){after}$", names.join("|"))
 }
 
 #[cfg(feature = "formats")]
@@ -48,11 +64,11 @@ fn first(table: Table, name: &str) -> Option<&'static str> {
 }
 
 /// A name as patterns have it.
-pub(super) fn slashed(name: &str) -> String {
+pub(crate) fn slashed(name: &str) -> String {
     name.replace('.', "/")
 }
 
-pub(super) fn fits_any(name: &str, patterns: &[&str]) -> bool {
+pub(crate) fn fits_any(name: &str, patterns: &[&str]) -> bool {
     patterns.iter().any(|pattern| fits(name, pattern))
 }
 

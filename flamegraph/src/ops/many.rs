@@ -199,24 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn in_a_mean_every_file_weighs_the_same_whoever_reads_it() {
-        let weighted = |file: &&str| {
-            let mut profile = Profile::new(vec![ValueType::samples()]);
-            let (stack, amount) = match *file {
-                "large" => ("l", 1000),
-                _ => ("s", 10),
-            };
-            profile.add_stack(&[stack], &[amount])?;
-            Ok(profile)
-        };
-        let mean = read_mean(&["large", "1", "2", "3"], weighted, named).unwrap();
-        let mut folded = Vec::new();
-        mean.write_folded(&mut folded, 0, true).unwrap();
-        assert_eq!(folded, b"l 65\ns 193\n", "a quarter and three of 258");
-        assert!(read_mean::<&str>(&[], profile, named).is_err());
-    }
-
-    #[test]
     fn warnings_stand_in_the_order_of_files() {
         let paths: Vec<String> = (0..60).map(|number| format!("f{number}")).collect();
         let warned = |file: &String| {

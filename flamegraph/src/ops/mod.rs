@@ -21,7 +21,7 @@ mod canonical;
 #[cfg(feature = "formats")]
 mod filter;
 #[cfg(feature = "recordings")]
-mod frame_rules;
+pub(crate) mod frame_rules;
 #[cfg(feature = "formats")]
 mod outliers;
 #[cfg(feature = "formats")]

@@ -1,4 +1,4 @@
-//! What can go wrong, said so that a person knows where and why.
+//! Errors.
 
 use std::fmt;
 use std::io;
@@ -11,13 +11,6 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The underlying reader or writer failed.
     Io(io::Error),
-    /// Folded text broke a rule at this line (the first line is 1).
-    Line {
-        /// The number of the line.
-        line: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// A text whose format was not named has no line of folded text.
     UnknownFormat {
         /// The number of the first line with words.
@@ -25,7 +18,7 @@ pub enum Error {
         /// What is wrong with it, and the formats that can be read.
         reason: String,
     },
-    /// A text in another format broke a rule at this line.
+    /// A text broke a rule at this line (the first line is 1).
     Text {
         /// Whose rule.
         format: &'static str,
@@ -41,16 +34,8 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// A perf.data file is damaged; says where.
-    PerfData(String),
-    /// A map of compiled code is damaged or lies about itself; says where.
-    JitMap(String),
-    /// A pprof message is damaged or lies about itself.
-    Pprof(String),
-    /// A compact profile is damaged or lies about itself.
-    Compact(String),
-    /// A speedscope file is damaged or lies about itself.
-    Speedscope(String),
+    /// A file of this format is damaged or contradicts itself, and how.
+    Damaged(&'static str, String),
     /// The input is larger than a reader may accept.
     Limit {
         /// What is too large.
@@ -71,23 +56,26 @@ pub enum Error {
     },
     /// There is nothing to draw, and why.
     Empty(String),
-    /// The caller asked for something there is not (a value, a palette, a format).
+    /// The caller asked for something that does not exist: a value, a palette, a format.
     Usage(String),
     /// What went wrong with one file of several, and its name.
     File(String, Box<Error>),
 }
 
 impl Error {
-    /// Whether it is what was asked for that is wrong, and not what was read.
+    /// The format of folded text, in errors.
+    pub(crate) const FOLDED: &str = "folded text";
+
+    /// Whether the request is wrong, not the input.
     pub fn is_usage(&self) -> bool {
         self.code() == "usage"
     }
 
-    /// A name for callers that act on the kind of error; most errors have none of their own.
+    /// A stable code for callers that act on the kind of error. Most errors are `other`.
     pub fn code(&self) -> &'static str {
         match self {
             Error::UnknownFormat { .. } => "unknown-format",
-            Error::Pprof(_) => "pprof-damaged",
+            Error::Damaged("pprof", _) => "pprof-damaged",
             Error::MergeOverflow(_) => "merge-overflow",
             Error::UnlikeValues { .. } => "unlike-values",
             Error::Usage(_) => "usage",
@@ -96,28 +84,19 @@ impl Error {
         }
     }
 
-    /// The line of folded text at which it arose, if that is known.
+    /// The line at which it arose, if that is known.
     pub(crate) fn line(&self) -> Option<u64> {
         match self {
-            Error::Line { line, .. } => Some(*line),
+            Error::Text { line, .. } => Some(*line),
             _ => None,
         }
     }
 
     /// The same error with the line of folded text at which it arose.
     pub(crate) fn at_line(self, line: u64) -> Error {
-        match self {
-            Error::Io(_) | Error::Line { .. } => self,
-            other => Error::Line {
-                line,
-                reason: other.to_string(),
-            },
-        }
+        self.at(Error::FOLDED, line)
     }
-}
 
-#[cfg(feature = "formats")]
-impl Error {
     /// The same error with the line of a text at which it arose.
     pub(crate) fn at(self, format: &'static str, line: u64) -> Error {
         match self {
@@ -135,8 +114,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(error) => write!(f, "{error}"),
-            Error::Line { line, reason } | Error::UnknownFormat { line, reason } => {
-                write!(f, "folded text, line {line}: {reason}")
+            Error::UnknownFormat { line, reason } => {
+                write!(f, "{}, line {line}: {reason}", Error::FOLDED)
             }
             Error::Text {
                 format,
@@ -144,11 +123,7 @@ impl fmt::Display for Error {
                 reason,
             } => write!(f, "{format}, line {line}: {reason}"),
             Error::Jfr { place, reason } => write!(f, "JFR recording, byte {place}: {reason}"),
-            Error::PerfData(reason) => write!(f, "perf.data: {reason}"),
-            Error::JitMap(reason) => write!(f, "map of compiled code: {reason}"),
-            Error::Pprof(reason) => write!(f, "pprof: {reason}"),
-            Error::Compact(reason) => write!(f, "compact profile: {reason}"),
-            Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
+            Error::Damaged(format, reason) => write!(f, "{format}: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),
             Error::MergeOverflow(value) => {
@@ -177,7 +152,7 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
-        // A bounded reader reports its limit through io::Error; it comes out as what it is.
+        // A bounded reader wraps its limit in an io::Error; unwrap it.
         match error.downcast::<Error>() {
             Ok(ours) => ours,
             Err(error) => Error::Io(error),

@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// A name and a kind in one word: the name's number above, the kind's code in the low three bits.
+/// A name and a kind in one word: the kind's code in the low three bits, the name's number above.
 ///
 /// Their order is that of the names' numbers, then of the kinds' codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ impl Frame {
 }
 
 /// The names of a profile's frames, each once, in one piece of text.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     text: String,
     /// Where each name ends in `text`; it starts where the one before ends.
@@ -208,7 +208,7 @@ impl Frames {
         Ok(id as u32)
     }
 
-    /// Names that were pushed are not in the index before somebody looks for one.
+    /// Adds names that were pushed to the index. The index is only built when a name is looked up.
     fn index_all(&mut self) {
         for id in self.index.len()..self.len() {
             let hash = self.hasher.hash_one(self.name(id as u32).as_bytes());

@@ -47,7 +47,7 @@ impl Default for Limits {
 #[cfg(feature = "recordings")]
 pub(crate) const MOST_PERIOD: u64 = 1 << 56;
 
-/// Passes on at most `limit` bytes; one more is an error, not a silent end.
+/// Passes on at most `limit` bytes. One more is an error.
 pub(crate) struct Bounded<R> {
     inner: R,
     what: &'static str,

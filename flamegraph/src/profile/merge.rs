@@ -1,4 +1,4 @@
-//! Summing up profiles whose nodes stand in order: a walk over both trees, without a look-up.
+//! Sums up profiles whose nodes are in order by walking all trees at once, without look-ups.
 
 use crate::profile::{Error, Frame, Frames, Node, Order, Profile, Result, Step, Tree, ROOT};
 
@@ -18,7 +18,7 @@ const TOGETHER: usize = 8;
 /// the profiles' sizes (times the logarithm of their number).
 #[derive(Default)]
 pub struct Merger {
-    /// Profiles as they came, sums of several of them, sums of several of those ...
+    /// Profiles as they came, then sums of several of them, then sums of those sums, and so on.
     levels: Vec<Vec<Profile>>,
 }
 
@@ -62,7 +62,7 @@ impl Merger {
     }
 }
 
-/// The sum of profiles of like values whose nodes stand in order; there is at least one.
+/// The sum of at least one profile. All have the same values and ordered nodes.
 fn added_up(mut profiles: Vec<Profile>) -> Result<Profile> {
     let nodes = union(&profiles.iter().collect::<Vec<_>>())?;
     let mut sum = profiles.remove(0);
@@ -204,7 +204,7 @@ impl Union {
         node
     }
 
-    /// Takes over a side's next nodes as long as they are below the last one, which is its alone.
+    /// Copies the rest of a subtree that only this side has.
     fn push_subtree(&mut self, side: &mut Side<'_>, depth: u32) {
         while side.depth() > depth {
             let node = self.push(side.depth(), side.frame());

@@ -24,16 +24,16 @@ pub use limits::Limits;
 pub(crate) use limits::MOST_PERIOD;
 pub use merge::Merger;
 pub(crate) use merge::Nodes;
-pub(crate) use modules::{module_of, ModuleTable, MOST_MODULES};
+pub(crate) use modules::{module_of, ModuleTable};
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
 pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
 pub use values::ValueType;
-pub(crate) use walk::{Order, Step};
+pub(crate) use walk::{deal, Order, Step};
 
-/// Warnings that are kept; the first ones say what the others repeat.
+/// Most warnings that are kept.
 const MOST_WARNINGS: usize = 20;
 
 /// What holds for a whole profile: host, pid, process ...
@@ -56,11 +56,11 @@ pub struct Profile {
     columns: Vec<Vec<i64>>,
     totals: Vec<i64>,
     most_nodes: usize,
-    /// How many names and nodes there were when they were last seen to stand in order.
+    /// The numbers of names and nodes when they were last known to be in order.
     ordered: Option<(usize, usize)>,
     pub(crate) raw_names: RawNames,
     pub(crate) modules: ModuleTable,
-    /// Of a profile whose tiers were merged: what each of them had.
+    /// What each tier had, if tiers were merged.
     pub(crate) tiers: Option<TierTotals>,
     /// Of a perf.data file: what of it could not be named.
     #[cfg(feature = "recordings")]
@@ -113,7 +113,7 @@ impl Profile {
         values::list(&self.values)
     }
 
-    /// Adds a value that nothing has yet; nodes times values stay within `cells`. Returns its index.
+    /// Adds a value, which is zero everywhere, and returns its index. Nodes times values stay within `cells`.
     #[cfg(feature = "recordings")]
     pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
         self.most_nodes = cells / (self.values.len() + 1);
@@ -129,13 +129,13 @@ impl Profile {
         Ok(self.values.len() - 1)
     }
 
-    /// Gives a value another meaning, for readers that learn it late.
+    /// Renames a value, for readers that learn its meaning late.
     #[cfg(feature = "recordings")]
     pub(crate) fn rename_value(&mut self, value: usize, meaning: ValueType) {
         self.values[value] = meaning;
     }
 
-    /// Only these values, in this order; nodes stay as they are.
+    /// Keeps only these values, in this order. Nodes stay as they are.
     #[cfg(feature = "recordings")]
     pub(crate) fn keep_values(&mut self, order: &[usize]) {
         self.values = order
@@ -189,7 +189,7 @@ impl Profile {
         self.malformed_lines += lines;
     }
 
-    /// What could not be named of what was read, where that is counted (perf.data).
+    /// What could not be named; only perf.data counts it.
     #[cfg(feature = "recordings")]
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_ref()
@@ -200,7 +200,7 @@ impl Profile {
         self.unknown = Some(unknown);
     }
 
-    /// What a reader could not take of its input, and why: at most a few of many.
+    /// What a reader left out, and why. Only the first few warnings are kept.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -246,7 +246,7 @@ impl Profile {
     /// Adds another profile by sum. Labels that are not the same in both are dropped.
     pub fn merge(&mut self, other: &Profile) -> Result<()> {
         self.check_sums(other)?;
-        // Walking both costs the nodes of both; looking up costs more, but for the other's alone.
+        // A walk costs all nodes of both trees. Look-ups cost more each, but only for the nodes of the other tree.
         let alike = self.tree.len() / 8 <= other.tree.len();
         if alike && self.is_ordered() && other.is_ordered() {
             self.set_nodes(merge::union(&[self, other])?);
@@ -297,11 +297,11 @@ impl Profile {
     /// node followed by its descendants, children in the order of their frames.
     pub(crate) fn is_ordered(&self) -> bool {
         let now = (self.frames.len(), self.tree.len());
-        // Names and nodes are only ever added: those that were seen to stand in order still do.
+        // Names and nodes are only ever added, so equal numbers mean that nothing changed.
         self.ordered == Some(now) || (self.frames.is_sorted() && self.tree.is_preorder())
     }
 
-    /// Holds what several readers of one file made, each within the limit, to that limit.
+    /// Checks the limit again after several readers of one file were merged.
     pub(crate) fn check_cells(&self, cells: usize) -> Result<()> {
         let most = cells / self.values.len().max(1);
         if self.tree.len() <= most {
@@ -313,7 +313,7 @@ impl Profile {
         })
     }
 
-    /// Takes other nodes, which stand in order, for its own; the values' totals are not asked for.
+    /// Replaces the nodes by others that are in order. The totals of the values must be the same.
     pub(crate) fn set_nodes(&mut self, nodes: Nodes) {
         self.frames = nodes.frames;
         self.tree = nodes.tree;
@@ -322,13 +322,13 @@ impl Profile {
         self.most_nodes = usize::MAX;
     }
 
-    /// The same profile with its nodes in the order that [`is_ordered`](Profile::is_ordered) means.
+    /// The same profile with ordered nodes, as [`is_ordered`](Profile::is_ordered) means it.
     pub(crate) fn into_ordered(mut self) -> Result<Profile> {
         self.put_in_order()?;
         Ok(self)
     }
 
-    /// Puts the nodes in that order; returns where each went, if they did not stand so already.
+    /// Puts the nodes in order. Returns where each went, unless they were in order already.
     pub(crate) fn put_in_order(&mut self) -> Result<Option<Vec<Node>>> {
         if self.is_ordered() {
             self.ordered = Some((self.frames.len(), self.tree.len()));
@@ -340,7 +340,7 @@ impl Profile {
         Ok(Some(went))
     }
 
-    /// Makes every node of `other` exist here; returns for each of its nodes the one here.
+    /// Adds every node of `other`; returns for each of its nodes the node here.
     pub(crate) fn graft(&mut self, other: &Profile) -> Result<Vec<Node>> {
         let mut names = Vec::with_capacity(other.frames.len());
         for name in 0..other.frames.len() as u32 {
@@ -378,7 +378,7 @@ impl Profile {
             )));
         }
         self.totals[value] = self.sum(value, amount)?;
-        // A self value is never more than the total, which was just seen to fit.
+        // A self value is never more than the total, which was just checked.
         self.columns[value][node as usize] += amount;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! In which module native functions lie, by their names: a program, a library, a part of the kernel.
+//! The module of each native function, by its name: a program, a library, a part of the kernel.
 //!
 //! Modules are kept in a table of their own and are no part of the frames: profiles merge, compare and are written
 //! as stacks without them.
@@ -7,38 +7,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::profile::{Kind, Profile};
 
-/// Most modules listed for one name; a name in more of them has `several modules`.
+/// Most modules listed for one name. A name in more modules has `several modules`.
 const MOST_OF_ONE: usize = 3;
 const SEVERAL: &str = "several modules";
 const BETWEEN: &str = ", ";
-/// Names of files have at most 255 bytes, and so many stand together.
+/// Most bytes of such a list: file names have at most 255 bytes.
 const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
-/// Distinct modules and groups of them that one recording, or file, may bring; those beyond are left out.
-pub(crate) const MOST_MODULES: usize = 1 << 14;
-/// Bytes of all its names that have a module, each with what it takes besides; names come from hosts.
-const MOST_NAME_BYTES: usize = 64 << 20;
-const BESIDE_A_NAME: usize = 64;
 
 /// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
 /// called alike lies elsewhere. A copy costs nothing until it is changed.
 #[derive(Clone, Default)]
-pub(crate) struct ModuleTable(Arc<Table>);
+pub(crate) struct ModuleTable(Arc<[ByName; 2]>);
 
-#[derive(Clone, Default)]
-struct Table {
-    /// Those of native functions, and those of the kernel's.
-    of: [HashMap<Box<str>, Arc<str>, RandomState>; 2],
-    known: HashSet<Arc<str>, RandomState>,
-    name_bytes: usize,
-    /// Tables that were added to this one: each brings the room for its own, so that none takes another's.
-    added: usize,
-}
+type ByName = HashMap<Box<str>, Box<str>, RandomState>;
 
-/// Where in a table frames of this kind stand. Java's methods have no module, nor have wakers.
+/// The index of the table for frames of this kind. Java methods and wakers have no module.
 fn world(kind: Kind) -> Option<usize> {
     match kind {
         Kind::Plain => Some(0),
@@ -49,26 +36,18 @@ fn world(kind: Kind) -> Option<usize> {
 
 impl ModuleTable {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.of.iter().all(HashMap::is_empty)
+        self.0.iter().all(HashMap::is_empty)
     }
 
     pub(crate) fn get(&self, name: &str, kind: Kind) -> Option<&str> {
-        self.at(world(kind)?, name)
-    }
-
-    fn at(&self, world: usize, name: &str) -> Option<&str> {
-        self.0.of[world].get(name).map(|module| &**module)
+        self.0[world(kind)?].get(name).map(|module| &**module)
     }
 
     /// Remembers where a frame lies: in the file of this path, or in what a table said before. Passes over memory,
-    /// code that was made at run time, and what is not known. False when no other module would change it.
-    pub(crate) fn insert(&mut self, name: &str, kind: Kind, path: &str) -> bool {
-        let Some(world) = world(kind) else {
-            return false;
-        };
-        match module_of(path) {
-            Some(module) => self.put(world, name, &module),
-            None => true,
+    /// code that was made at run time, and what is not known.
+    pub(crate) fn insert(&mut self, name: &str, kind: Kind, path: &str) {
+        if let (Some(world), Some(module)) = (world(kind), module_of(path)) {
+            self.put(world, name, &module);
         }
     }
 
@@ -76,9 +55,8 @@ impl ModuleTable {
     pub(crate) fn add(&mut self, other: &ModuleTable) {
         if self.is_empty() {
             self.0 = Arc::clone(&other.0);
-        } else if !other.is_empty() && !Arc::ptr_eq(&self.0, &other.0) {
-            self.make_room_for(other);
-            for (world, of) in other.0.of.iter().enumerate() {
+        } else if !Arc::ptr_eq(&self.0, &other.0) {
+            for (world, of) in other.0.iter().enumerate() {
                 for (name, module) in of {
                     self.put(world, name, module);
                 }
@@ -86,17 +64,11 @@ impl ModuleTable {
         }
     }
 
-    /// From now on there may be as much more as the other table may hold.
-    pub(crate) fn make_room_for(&mut self, other: &ModuleTable) {
-        let table = Arc::make_mut(&mut self.0);
-        table.added = table.added.saturating_add(1).saturating_add(other.0.added);
-    }
-
     /// Remembers of one name what another table does of a name.
     #[cfg(feature = "recordings")]
     pub(crate) fn copy(&mut self, name: &str, other: &ModuleTable, theirs: &str) {
-        for world in 0..self.0.of.len() {
-            if let Some(module) = other.at(world, theirs) {
+        for (world, of) in other.0.iter().enumerate() {
+            if let Some(module) = of.get(theirs) {
                 self.put(world, name, module);
             }
         }
@@ -109,8 +81,7 @@ impl ModuleTable {
         rename: impl Fn(&'a str) -> T,
     ) -> ModuleTable {
         let mut renamed = ModuleTable::default();
-        renamed.make_room_for(self);
-        for (world, of) in self.0.of.iter().enumerate() {
+        for (world, of) in self.0.iter().enumerate() {
             for (name, modules) in of {
                 for module in modules.split(BETWEEN) {
                     if module == SEVERAL {
@@ -124,52 +95,13 @@ impl ModuleTable {
         renamed
     }
 
-    /// False when no other module would change what is remembered of the name.
-    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
-        let joined = match self.at(world, name) {
-            Some(SEVERAL) => return false,
-            Some(known) if known == module => return true,
+    fn put(&mut self, world: usize, name: &str, module: &str) {
+        let joined = match self.0[world].get(name).map(|known| &**known) {
+            Some(known) if known == SEVERAL || known == module => return,
             Some(known) => joined(known, module),
             None => module.to_string(),
         };
-        if self.at(world, name) == Some(&joined) {
-            return true;
-        }
-        Arc::make_mut(&mut self.0).put(world, name, &joined)
-    }
-}
-
-impl Table {
-    /// False when no other module would be remembered of the name.
-    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
-        let rooms = self.added.saturating_add(1);
-        let has_room = self.known.len() < MOST_MODULES.saturating_mul(rooms);
-        let is_new = !self.of[world].contains_key(name);
-        let module = match self.known.get(module) {
-            Some(known) => Arc::clone(known),
-            None if has_room || module == SEVERAL => self.know(module),
-            // It lies in another one as well, which is all that there is room for.
-            None if !is_new => return self.put(world, name, SEVERAL),
-            None => return false,
-        };
-        let open = &*module != SEVERAL;
-        if !is_new {
-            self.of[world].insert(Box::from(name), module);
-        } else if self.name_bytes + name.len() + BESIDE_A_NAME
-            <= MOST_NAME_BYTES.saturating_mul(rooms)
-        {
-            self.name_bytes += name.len() + BESIDE_A_NAME;
-            self.of[world].insert(Box::from(name), module);
-        } else {
-            return false;
-        }
-        open
-    }
-
-    fn know(&mut self, module: &str) -> Arc<str> {
-        let module: Arc<str> = Arc::from(module);
-        self.known.insert(Arc::clone(&module));
-        module
+        Arc::make_mut(&mut self.0)[world].insert(name.into(), joined.into());
     }
 }
 
@@ -186,7 +118,7 @@ pub(crate) fn module_of(path: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= MOST_BYTES).then_some(text)
 }
 
-/// A path without what the kernel says behind it of files that are gone.
+/// A path without the kernel's suffix for deleted files.
 fn whole(mut path: &str) -> &str {
     while let Some(shorter) = path.strip_suffix(" (deleted)") {
         path = shorter;
@@ -314,27 +246,5 @@ mod tests {
             (before.get("f", Kind::Plain), before.get("g", Kind::Plain)),
             (Some("a"), None)
         );
-    }
-
-    #[test]
-    fn hosts_cannot_fill_it() {
-        let mut table = ModuleTable::default();
-        for number in 0..2 * MOST_MODULES {
-            table.insert(&format!("f{number}"), Kind::Plain, &format!("m{number}"));
-        }
-        assert_eq!(table.0.known.len(), MOST_MODULES);
-        // Of what is known to be in two there is always room to say so.
-        table.insert("f1", Kind::Plain, "another");
-        assert_eq!(table.get("f1", Kind::Plain), Some(SEVERAL));
-        let mut short = ModuleTable::default();
-        let most = MOST_NAME_BYTES / BESIDE_A_NAME;
-        let kept =
-            (0..most).take_while(|number| short.insert(&number.to_string(), Kind::Plain, "m"));
-        assert!((most / 2..most).contains(&kept.count()));
-        let long = "n".repeat(MOST_NAME_BYTES / 2);
-        for name in ["a", "b", "c"] {
-            table.insert(&format!("{name}{long}"), Kind::Plain, "m1");
-        }
-        assert!(table.0.name_bytes <= MOST_NAME_BYTES);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) type Node = u32;
 /// The node all stacks start from.
 pub(crate) const ROOT: Node = 0;
 
-/// Most children of a node that are looked through one by one; a node with more has them in the index.
+/// Most children that are searched one by one. A node with more children uses the index.
 const FEW: usize = 8;
 
 /// The nodes, and for those that have been asked for children what finds them: the child made last, from
@@ -30,7 +30,7 @@ pub(crate) struct Tree {
     hasher: RandomState,
 }
 
-/// All that is looked at of a node on the way to another, in one place: each is a distant access.
+/// What a search reads of a node, in one place, to save cache misses.
 #[derive(Clone, Copy)]
 struct Kin {
     frame: Frame,
@@ -74,7 +74,7 @@ impl Family {
 }
 
 impl Tree {
-    /// Nodes have 30 bits: two of a family's 32 say something else.
+    /// Nodes have 30 bits, because `Family` uses two of 32 for flags.
     pub(crate) const MOST: usize = (1 << 30) - 1;
 
     pub(crate) fn new() -> Tree {
@@ -167,7 +167,7 @@ impl Tree {
         Ok(node as Node)
     }
 
-    /// Makes up what finds children for the nodes that came without.
+    /// Fills in the search data for nodes that have none yet.
     fn know_all(&mut self) {
         if self.kin.is_empty() {
             self.kin.push(Kin {
@@ -181,7 +181,7 @@ impl Tree {
         }
     }
 
-    /// Makes a node, the one behind all that are known, its parent's newest child.
+    /// Makes the next node its parent's newest child.
     fn know(&mut self, node: Node) {
         let (parent, frame) = (self.parents[node as usize], self.frames[node as usize]);
         let family = self.kin[parent as usize].family;

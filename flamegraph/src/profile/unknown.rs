@@ -24,7 +24,7 @@ pub struct Unknown {
 const WORTH_SAYING: f64 = 0.01;
 
 impl Unknown {
-    /// What the user should know before he believes the picture.
+    /// Warnings to print beside the picture.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
         let worth = |part: u64, whole: u64| part as f64 > whole as f64 * WORTH_SAYING;

@@ -81,7 +81,7 @@ fn preorder(profile: &Profile) -> Vec<Node> {
 }
 
 /// A stable counting sort; also returns where each key's items start.
-fn deal<I>(nodes: I, keys: usize, key: impl Fn(Node) -> usize) -> (Vec<Node>, Vec<u32>)
+pub(crate) fn deal<I>(nodes: I, keys: usize, key: impl Fn(Node) -> usize) -> (Vec<Node>, Vec<u32>)
 where
     I: Iterator<Item = Node> + Clone,
 {

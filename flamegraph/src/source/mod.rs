@@ -2,8 +2,10 @@
 
 mod compression;
 mod input;
+#[cfg(feature = "formats")]
+mod zstd;
 
 pub(crate) mod wire;
 
-pub(crate) use compression::{uncompressed, Garbage};
+pub(crate) use compression::uncompressed;
 pub(crate) use input::{Input, HEAD_BYTES};

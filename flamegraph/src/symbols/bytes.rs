@@ -1,20 +1,14 @@
 //! Numbers and strings out of bytes that may end too soon.
 
-/// Bytes being read from the front, in the byte order of the machine that recorded.
+/// Bytes being read from the front, the low ones of a number first.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a> {
     rest: &'a [u8],
-    big_endian: bool,
 }
 
 impl<'a> Bytes<'a> {
-    pub(crate) fn new(rest: &'a [u8], big_endian: bool) -> Bytes<'a> {
-        Bytes { rest, big_endian }
-    }
-
-    /// Other bytes of the same machine.
-    pub(crate) fn of<'b>(&self, bytes: &'b [u8]) -> Bytes<'b> {
-        Bytes::new(bytes, self.big_endian)
+    pub(crate) fn new(rest: &'a [u8]) -> Bytes<'a> {
+        Bytes { rest }
     }
 
     pub(crate) fn rest(self) -> &'a [u8] {
@@ -38,46 +32,27 @@ impl<'a> Bytes<'a> {
     }
 
     pub(crate) fn u16(&mut self) -> Option<u16> {
-        let bytes = self.array()?;
-        Some(match self.big_endian {
-            true => u16::from_be_bytes(bytes),
-            false => u16::from_le_bytes(bytes),
-        })
+        self.array().map(u16::from_le_bytes)
     }
 
     pub(crate) fn u32(&mut self) -> Option<u32> {
-        let bytes = self.array()?;
-        Some(match self.big_endian {
-            true => u32::from_be_bytes(bytes),
-            false => u32::from_le_bytes(bytes),
-        })
+        self.array().map(u32::from_le_bytes)
     }
 
     pub(crate) fn u64(&mut self) -> Option<u64> {
-        let bytes = self.array()?;
-        Some(match self.big_endian {
-            true => u64::from_be_bytes(bytes),
-            false => u64::from_le_bytes(bytes),
-        })
+        self.array().map(u64::from_le_bytes)
     }
 
     /// All numbers of 8 bytes that follow.
     pub(crate) fn u64s(self) -> impl Iterator<Item = u64> + use<'a> {
-        let big_endian = self.big_endian;
-        self.rest.chunks_exact(8).map(move |bytes| {
-            let number = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-            if big_endian {
-                number.swap_bytes()
-            } else {
-                number
-            }
-        })
+        let words = self.rest.chunks_exact(8);
+        words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
     }
 
     /// The number `back` bytes before the end.
     pub(crate) fn u64_from_end(&self, back: usize) -> Option<u64> {
         let start = self.rest.len().checked_sub(back)?;
-        Bytes::new(&self.rest[start..], self.big_endian).u64()
+        Bytes::new(&self.rest[start..]).u64()
     }
 
     /// Text up to a NUL, or all there is.

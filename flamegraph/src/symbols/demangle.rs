@@ -6,7 +6,7 @@ use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 /// A name longer than this stays as it is, in bytes.
 const MOST_MANGLED: usize = 8 << 10;
-/// And one that would become longer: what a name refers back to may double with every few letters.
+/// Longer results are not used: back references can double a name every few letters.
 const MOST_WRITTEN: usize = 64 << 10;
 /// How deep the demangler of C++ may go.
 const MOST_DEPTH: u32 = 96;
@@ -108,7 +108,7 @@ fn with_short_arguments(written: &str) -> String {
     written
 }
 
-/// Without the commas of arguments of which there are none at the end.
+/// Removes commas at the end of argument lists, which empty packs leave.
 fn without_empty_ends(written: &str) -> String {
     let mut out = String::with_capacity(written.len());
     for piece in written.split_inclusive('>') {
@@ -122,7 +122,7 @@ fn without_empty_ends(written: &str) -> String {
     out
 }
 
-/// What stands behind the parameters of a method (`const`, `&`) goes as they did.
+/// Removes a method's qualifiers (`const`, `&`), which follow its parameters.
 fn without_qualifiers(mangled: &str, mut written: String) -> String {
     let qualified = ["_ZNK", "_ZNV", "_ZNR", "_ZNO", "_ZZ"];
     if qualified.iter().any(|start| mangled.starts_with(start)) {

@@ -7,8 +7,8 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
 use object::{Endianness, Pod, ReadRef};
 
-use super::elf_bytes::{Bytes, Names};
-use crate::symbols::table::{Binding, Ends, Room, Symbols, STUB};
+use super::elf_bytes::{name_at, Bytes};
+use crate::symbols::table::{Binding, Ends, Symbols, STUB};
 use crate::symbols::{GoOn, SymbolOptions};
 
 /// Most sections, and most segments.
@@ -22,10 +22,9 @@ const MOST_SEGMENTS: usize = 256;
 /// Most sections that symbols can be in; of their names so many bytes are looked at.
 const MOST_LABELLED: usize = 1 << 16;
 const MOST_SECTION_NAME: usize = 256;
-/// Bytes of names: of each, and of all beyond those of the file's own tables of names.
+/// Most bytes of a symbol's name.
 const MOST_NAME: usize = 64 << 10;
-const MORE_NAMES: usize = 64 << 20;
-/// How many symbols are looked at before it is asked whether to go on.
+/// Symbols between two calls of `go_on`.
 const OFTEN: usize = 1 << 14;
 
 /// A loadable segment: its addresses, and where in the file they lie.
@@ -77,29 +76,23 @@ impl Elf {
             header,
             endian,
             sections,
-            section_names: Names::new(&[], 0, 0),
+            section_names: &[],
             labelled: Vec::new(),
             data,
             go_on: &options.go_on,
         };
         file.name_sections();
-        let room = Room {
-            name: MOST_NAME,
-            all_names: MORE_NAMES,
-            all: options.memory,
-        };
         let mut elf = Elf {
             build_id: file.build_id(),
             segments: file.segments(),
             has_symtab: false,
-            symbols: Symbols::mangled(room),
-            stubs: Symbols::mangled(room),
+            symbols: Symbols::mangled(options.memory),
+            stubs: Symbols::mangled(options.memory),
         };
         let dynamic = file.table(elf::SHT_DYNSYM);
         if let Some(dynamic) = &dynamic {
             file.add_plt(dynamic, &mut elf.stubs);
         }
-        // It is read last: a large one takes all room that is left.
         let full = file.table(elf::SHT_SYMTAB);
         elf.has_symtab = full.is_some();
         for table in [full, dynamic].iter().flatten() {
@@ -109,18 +102,9 @@ impl Elf {
     }
 
     /// The table of these symbols, by their places in the file; with `debug` those of the file that
-    /// its full table was split off to (whose own segments say nothing), and where not all of those
-    /// were read its own as well.
+    /// its full table was split off to, whose own segments say nothing.
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
-        let mut symbols = self.symbols;
-        match debug.map(|debug| debug.symbols) {
-            Some(full) if full.left_out == 0 => symbols = full,
-            Some(part) => {
-                symbols.widen(part.bytes());
-                symbols.append(&part);
-            }
-            None => {}
-        }
+        let mut symbols = debug.map_or(self.symbols, |debug| debug.symbols);
         symbols.append(&self.stubs);
         symbols.move_to(|address| place(&self.segments, address));
         symbols.finish(Ends::Next);
@@ -135,19 +119,19 @@ fn place(segments: &[Segment], address: u64) -> Option<u64> {
     Some((address - segment.address).wrapping_add(segment.offset))
 }
 
-/// What was read of a table of symbols, and of the names they refer to.
+/// A table of symbols and their names.
 struct Table<'a, S> {
     symbols: &'a [S],
     names: &'a [u8],
-    /// Symbols, and bytes of names, that there was no room for.
-    unread: (u64, u64),
+    /// Symbols that are not read, because there is no room for all of them.
+    unread: u64,
 }
 
 struct File<'a, H: FileHeader, R: Read + Seek> {
     header: &'a H,
     endian: Endianness,
     sections: SectionTable<'a, H, &'a Bytes<R>>,
-    section_names: Names<'a>,
+    section_names: &'a [u8],
     /// Which sections have labels of assembly code, or of data.
     labelled: Vec<bool>,
     data: &'a Bytes<R>,
@@ -194,10 +178,10 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     fn name_sections(&mut self) -> Option<()> {
         let names = self.header.shstrndx(self.endian, self.data).ok()?;
         let names = self.sections.section(object::SectionIndex(names as usize));
-        let names = names.ok()?.data(self.endian, self.data).ok()?;
-        self.section_names = Names::new(names, MOST_SECTION_NAME, MORE_NAMES);
+        self.section_names = names.ok()?.data(self.endian, self.data).ok()?;
         let is_labelled = |section: &H::SectionHeader| {
-            let name = self.section_names.at(section.sh_name(self.endian));
+            let name = section.sh_name(self.endian);
+            let name = name_at(self.section_names, name, MOST_SECTION_NAME);
             name.is_some_and(|name| contains(name, b"text") || contains(name, b"data"))
         };
         let sections = self.sections.iter().take(MOST_LABELLED);
@@ -208,61 +192,52 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     /// The section of this name.
     fn section(&self, name: &[u8]) -> Option<&'a H::SectionHeader> {
         let is_named = |section: &&H::SectionHeader| {
-            self.section_names.is_at(section.sh_name(self.endian), name)
+            let its = section.sh_name(self.endian);
+            name_at(self.section_names, its, name.len()) == Some(name)
         };
         self.sections.iter().find(is_named)
     }
 
-    /// The symbols of a table and the names they refer to. Where there is no room for both the same part of
-    /// each is read: most linkers write them in one order.
+    /// The symbols of a table and the names they refer to; none where there is no room for both.
     fn table(&self, kind: elf::SectionType) -> Option<Table<'a, H::Sym>> {
         let mut all = self.sections.iter();
         let section = all.find(|section| section.sh_type(self.endian) == kind)?;
         let names = self.sections.section(section.link(self.endian)).ok()?;
         let size = |section: &H::SectionHeader| u128::from(section.sh_size(self.endian).into());
-        let both = (size(section) + size(names)).max(1);
-        let left = both.min(self.data.left().into());
-        let part = |section| (size(section) * left / both) as u64;
-        let (of_symbols, of_names) = (part(section), part(names));
-        let (symbols, more) = self.entries(section, of_symbols)?;
-        let (names, more_names) = self.entries(names, of_names)?;
+        if size(section) + size(names) > self.data.left().into() {
+            let unread = section.sh_size(self.endian).into() / size_of::<H::Sym>() as u64;
+            let (symbols, names) = (&[][..], &[][..]);
+            return Some(Table {
+                symbols,
+                names,
+                unread,
+            });
+        }
         Some(Table {
-            symbols,
-            names,
-            unread: (more, more_names),
+            symbols: self.entries(section)?,
+            names: self.entries(names)?,
+            unread: 0,
         })
     }
 
-    /// Where in the file a section lies, and how large it is.
-    fn range(&self, section: &H::SectionHeader) -> Option<(u64, u64)> {
+    /// A section's entries.
+    fn entries<T: Pod>(&self, section: &H::SectionHeader) -> Option<&'a [T]> {
         let (offset, size) = section.file_range(self.endian)?;
-        (offset.checked_add(size)? <= self.data.len().ok()?).then_some((offset, size))
-    }
-
-    /// A section's entries, as many as so many bytes hold, and how many more there are.
-    fn entries<T: Pod>(&self, section: &H::SectionHeader, bytes: u64) -> Option<(&'a [T], u64)> {
-        let (offset, size) = self.range(section)?;
-        let each = size_of::<T>() as u64;
-        let count = bytes.min(size) / each;
-        let entries = self.data.read_slice_at(offset, count as usize).ok()?;
-        Some((entries, size / each - count))
+        let count = size / size_of::<T>() as u64;
+        self.data.read_slice_at(offset, count as usize).ok()
     }
 
     fn add_table(&self, table: &Table<'a, H::Sym>, to: &mut Symbols) {
-        let (symbols, (more, more_names)) = (table.symbols, table.unread);
-        to.left_out += more;
-        to.widen(table.names.len());
-        let names = Names::new(table.names, MOST_NAME, MORE_NAMES);
-        for (number, symbol) in symbols.iter().enumerate() {
-            if names.are_exhausted() || number % OFTEN == 0 && !self.go_on.ask() {
-                to.left_out += (symbols.len() - number) as u64;
+        to.left_out += table.unread;
+        for (number, symbol) in table.symbols.iter().enumerate() {
+            if number % OFTEN == 0 && !self.go_on.ask() {
+                to.left_out += (table.symbols.len() - number) as u64;
                 break;
             }
             if !self.is_wanted(symbol) {
                 continue;
             }
-            let Some(name) = names.at(symbol.st_name(self.endian)) else {
-                to.left_out += u64::from(more_names > 0);
+            let Some(name) = name_at(table.names, symbol.st_name(self.endian), MOST_NAME) else {
                 continue;
             };
             if is_nameless(symbol, name) {
@@ -308,14 +283,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         // With control-flow protection the calls go to stubs of their own, without a head.
         let second = self.section(b".plt.sec");
         let second = second.map(|section| section.sh_addr(self.endian).into());
-        let calls = self.section(b".rela.plt")?;
-        let bytes = self.range(calls)?.1;
-        if bytes > self.data.left() {
-            // A part is of no use: a stub's place follows from the number of calls before its own.
-            stubs_found.left_out += bytes / size_of::<H::Rela>() as u64;
-            return None;
-        }
-        let (calls, _) = self.entries(calls, bytes)?;
+        let calls = self.entries(self.section(b".rela.plt")?)?;
         for (number, name) in self.called(dynamic, calls).into_iter().enumerate() {
             let Some(name) = name else { continue };
             let name = [name, STUB.as_bytes()].concat();
@@ -334,7 +302,6 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     /// functions that a library chooses when it starts come last in the C library.
     fn called(&self, dynamic: &Table<'a, H::Sym>, calls: &[H::Rela]) -> Vec<Option<&'a [u8]>> {
         let symbols = dynamic.symbols;
-        let names = Names::new(dynamic.names, MOST_NAME, MORE_NAMES);
         let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
         calls.sort_by_key(|call| call.r_offset(self.endian).into());
         let chosen = self.chosen(&calls, symbols);
@@ -343,7 +310,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
                 0 => *chosen.get(&self.addend(call))?,
                 number => symbols.get(number as usize)?,
             };
-            let name = names.at(symbol.st_name(self.endian));
+            let name = name_at(dynamic.names, symbol.st_name(self.endian), MOST_NAME);
             name.filter(|name| !name.is_empty())
         });
         called.collect()
@@ -377,7 +344,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 }
 
-/// Whether a symbol says nothing: it has no name, or is a mark of ARM's between code and data.
+/// Whether a symbol names nothing: it has no name, or is an ARM mapping symbol.
 fn is_nameless<S: Sym>(symbol: &S, name: &[u8]) -> bool {
     let is_mark = || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', ..]);
     name.is_empty() || symbol.st_type() == elf::STT_NOTYPE && is_mark()

@@ -1,4 +1,4 @@
-//! The bytes of an ELF file, and the names in it. Whoever made the file chose how often, and how far, they are looked at.
+//! Reads bytes and names of an ELF file within limits, because the file may be hostile.
 
 use std::cell::Cell;
 use std::io::{Read, Seek};
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use object::read::{ReadCache, ReadRef};
 
-/// A file of which no more is read than there may be in memory.
+/// A file with a limit on the bytes that are read.
 pub(super) struct Bytes<R: Read + Seek> {
     cache: ReadCache<R>,
     left: Cell<u64>,
@@ -32,7 +32,7 @@ impl<'a, R: Read + Seek> ReadRef<'a> for &'a Bytes<R> {
         (&self.cache).len()
     }
 
-    /// What is read twice counts twice: the cache keeps what overlaps apart.
+    /// Bytes that are read twice count twice, because the cache holds overlapping reads separately.
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
         self.left.set(self.left.get().checked_sub(size).ok_or(())?);
         self.cache.read_bytes_at(offset, size)
@@ -44,50 +44,11 @@ impl<'a, R: Read + Seek> ReadRef<'a> for &'a Bytes<R> {
     }
 }
 
-/// A table of names, each up to a zero byte.
-pub(super) struct Names<'a> {
-    bytes: &'a [u8],
-    longest: usize,
-    /// How many bytes may yet be looked at.
-    left: Cell<usize>,
-}
-
-impl<'a> Names<'a> {
-    /// Of names that are longer the begin, one byte too much. All together are looked at for no longer than it takes
-    /// to read each once, and `more` bytes.
-    pub(super) fn new(bytes: &'a [u8], longest: usize, more: usize) -> Names<'a> {
-        Names {
-            bytes,
-            longest,
-            left: Cell::new(bytes.len().saturating_add(more)),
-        }
-    }
-
-    /// Whether no more may be looked at.
-    pub(super) fn are_exhausted(&self) -> bool {
-        self.left.get() == 0
-    }
-
-    /// The name at this place.
-    pub(super) fn at(&self, offset: u32) -> Option<&'a [u8]> {
-        let rest = self.bytes.get(offset as usize..)?;
-        let begin = &rest[..rest.len().min(self.longest + 1).min(self.left.get())];
-        let end = memchr::memchr(0, begin);
-        let looked = end.map_or(begin.len(), |end| end + 1);
-        self.left.set(self.left.get() - looked);
-        match end {
-            None if begin.len() <= self.longest => None,
-            None => Some(begin),
-            Some(end) => Some(&begin[..end]),
-        }
-    }
-
-    /// Whether the name at this place is this one.
-    pub(super) fn is_at(&self, offset: u32, name: &[u8]) -> bool {
-        let rest = self.bytes.get(offset as usize..);
-        let after = rest.and_then(|rest| rest.strip_prefix(name));
-        after.is_some_and(|after| after.first() == Some(&0))
-    }
+/// The name at this place in a table of names, each of which ends with a zero byte; none that is longer.
+pub(super) fn name_at(table: &[u8], place: u32, longest: usize) -> Option<&[u8]> {
+    let rest = table.get(place as usize..)?;
+    let end = memchr::memchr(0, &rest[..rest.len().min(longest + 1)])?;
+    Some(&rest[..end])
 }
 
 #[cfg(test)]
@@ -106,29 +67,16 @@ mod tests {
 
     #[test]
     fn names_end_at_zero_bytes() {
-        let names = Names::new(b"\0one\0four\0end", 3, 1000);
-        for (offset, name) in [
+        for (place, name) in [
             (0, Some(&b""[..])),
             (1, Some(b"one")),
             (2, Some(b"ne")),
-            (5, Some(b"four")),
+            (5, None),
+            (6, Some(b"our")),
             (10, None),
-            (13, None),
             (99, None),
         ] {
-            assert_eq!(names.at(offset), name, "{offset}");
+            assert_eq!(name_at(b"\0one\0four\0end", place, 3), name, "{place}");
         }
-        assert!(names.is_at(1, b"one") && names.is_at(2, b"ne"));
-        assert!(!names.is_at(1, b"on") && !names.is_at(10, b"end"));
-    }
-
-    /// A table of a single name without an end, to which as many refer as one likes.
-    #[test]
-    fn names_are_looked_at_about_once() {
-        let bytes = vec![b'A'; 1 << 20];
-        let names = Names::new(&bytes, 1000, 5000);
-        let found = (0..1 << 20).filter_map(|_| names.at(1));
-        assert_eq!(found.count(), ((1 << 20) + 5000) / 1001);
-        assert!(names.are_exhausted());
     }
 }

@@ -16,15 +16,15 @@ pub struct SymbolOptions {
     pub build_id_cache: Option<PathBuf>,
     /// The symbols of the running kernel: `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
-    /// The same, read by a caller who has the right to; stronger than `kallsyms`.
+    /// The text of `kallsyms`, read by a caller who is allowed to. It takes precedence.
     pub kallsyms_text: Option<Arc<[u8]>>,
-    /// How much memory symbols may take, in bytes; and so much of each file is read at most.
+    /// Most bytes of memory for symbols, and most bytes read of each file.
     pub memory: usize,
     /// Whether symbols are still wanted.
     pub go_on: GoOn,
 }
 
-/// Asked again and again during long work: whether to go on with it. Whoever answers may rest before.
+/// A callback that long work calls again and again to learn whether to continue. It may sleep to slow the work down.
 #[derive(Clone)]
 pub struct GoOn(Arc<dyn Fn() -> bool + Send + Sync>);
 

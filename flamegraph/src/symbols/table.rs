@@ -1,4 +1,4 @@
-//! A table of symbols, and which of them an address belongs to.
+//! A table of symbols, and the search for the symbol of an address.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::demangle::demangle;
 
-/// How strongly a symbol is bound; of two at one address perf prefers the stronger.
+/// How a symbol is bound. Of two at one address perf prefers the stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     Local,
@@ -63,49 +63,29 @@ pub(crate) struct Symbols {
     /// The best symbol of an address where several start, by the first of them.
     best: HashMap<SymbolId, SymbolId>,
     mangled: bool,
-    room: Room,
-    /// Symbols whose names there was no room for.
+    /// Most bytes that symbols may take. A file can refer to one name any number of times, and each of them is a
+    /// copy.
+    memory: usize,
+    /// Symbols that there was no room for.
     pub(crate) left_out: u64,
-}
-
-/// Most bytes of names, and of all that symbols take. A file can refer to one name any number of times, and each of them is a copy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub(crate) name: usize,
-    pub(crate) all_names: usize,
-    pub(crate) all: usize,
-}
-
-impl Default for Room {
-    /// For texts, where each name stands once: no more than a place can say.
-    fn default() -> Room {
-        let most = u32::MAX as usize;
-        Room {
-            name: most,
-            all_names: most,
-            all: usize::MAX,
-        }
-    }
 }
 
 impl Symbols {
     /// An empty table of names as they are.
     pub(crate) fn new() -> Symbols {
-        Symbols::default()
-    }
-
-    /// An empty table of compilers' names, which are demangled.
-    pub(crate) fn mangled(room: Room) -> Symbols {
         Symbols {
-            mangled: true,
-            room,
+            memory: usize::MAX,
             ..Symbols::default()
         }
     }
 
-    /// Room for so many more bytes of names.
-    pub(crate) fn widen(&mut self, bytes: usize) {
-        self.room.all_names = self.room.all_names.saturating_add(bytes);
+    /// An empty table of compilers' names, which are demangled.
+    pub(crate) fn mangled(memory: usize) -> Symbols {
+        Symbols {
+            mangled: true,
+            memory,
+            ..Symbols::default()
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -126,16 +106,14 @@ impl Symbols {
         }
     }
 
-    /// Adds a symbol; one whose name there is no room for is counted, no more.
+    /// Adds a symbol; one that there is no room for is counted, no more.
     pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8], binding: Binding) {
-        let left = self.room.all_names.saturating_sub(self.names.len());
         let place = u32::try_from(self.names.len());
         let (Ok(place), Ok(name_bytes)) = (place, u32::try_from(name.len())) else {
             self.left_out += 1;
             return;
         };
-        let all = self.bytes() + EACH + name.len();
-        if name.len() > left.min(self.room.name) || all > self.room.all {
+        if self.bytes() + EACH + name.len() > self.memory {
             self.left_out += 1;
             return;
         }

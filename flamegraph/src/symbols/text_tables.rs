@@ -1,4 +1,4 @@
-//! Symbols that are listed as text: what a JVM says of its compiled code, and the kernel of itself.
+//! Symbols listed as text: perf maps and `/proc/kallsyms`.
 
 use crate::symbols::table::{Binding, Ends, Symbols};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits};
-use flamegraph::svg::{FlameChart, Options, PaletteMap};
+use flamegraph::svg::{FlameChart, Options};
 use flamegraph::{read, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat};
 
 use crate::perf_data::{file, options, packed, piped, story};
@@ -142,7 +142,7 @@ fn maps_of_compiled_code() {
 }
 
 #[test]
-fn flame_charts_and_palette_maps() {
+fn flame_charts() {
     let limits = Limits {
         cells: 50_000,
         ..Limits::default()
@@ -151,7 +151,7 @@ fn flame_charts_and_palette_maps() {
         for reverse in [false, true] {
             if let Ok(chart) = FlameChart::read(bytes, reverse, &limits) {
                 // Nothing to draw is the only reason not to.
-                let drawn = chart.write_svg(io::sink(), &Options::default(), None);
+                let drawn = chart.write_svg(io::sink(), &Options::default());
                 assert_eq!(drawn.is_ok(), chart.total() > 0);
             }
         }
@@ -161,8 +161,6 @@ fn flame_charts_and_palette_maps() {
         chart,
     );
     chart(&b"a;".repeat(100_000));
-    let map = b"a->b->rgb(1,22,255)\n\xff_[j]->rgb(0, 0,0)\r\n";
-    damage(map, |bytes| drop(PaletteMap::read(bytes)));
 }
 
 #[test]

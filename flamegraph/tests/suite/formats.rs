@@ -30,7 +30,7 @@ fn sample() -> Profile {
 }
 
 #[test]
-fn text_that_begins_as_fields_do_is_text() {
+fn text_that_begins_like_pprof_is_text() {
     let text = b"recv;read;hive.exec;recv;read 749\norg.apache.spar\x1bk.Executor;Main.main;html.parse 1\n";
     assert_eq!(detected(text).unwrap().total(0).unwrap(), 750);
     // Two samples, and nothing else: neither a zero nor a value in front.
@@ -91,7 +91,7 @@ fn each_format_is_recognised_plain_and_compressed() {
 }
 
 #[test]
-fn the_caller_may_know_better() {
+fn a_named_format_is_not_detected() {
     let options = ReadOptions::of(Some(Format::Folded));
     let profile = read(b"java 1 2.5: 10 cycles: 3\n", &options).unwrap();
     assert_eq!(folded(&profile, 0), "java 1 2.5: 10 cycles: 3\n");
@@ -126,7 +126,6 @@ fn zstd_bombs_and_damage_are_errors() {
     for end in 4..whole.len() {
         let error = detected(&whole[..end]).err().unwrap();
         assert!(error.starts_with("zstd: "), "{end}: {error}");
-        assert!(error.contains(" at byte "), "{end}: {error}");
     }
     let huge_window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00];
     assert!(detected(&huge_window).err().unwrap().contains("window"));
@@ -148,7 +147,7 @@ fn a_profile_always_has_a_value() {
 }
 
 #[test]
-fn what_is_no_profile_is_told_what_would_be_one() {
+fn the_error_of_unknown_input_lists_the_formats() {
     let error = detected(b"<html>\n").err().unwrap().to_string();
     assert!(
         error.starts_with("folded text, line 1: not a stack and a count"),
@@ -161,22 +160,6 @@ fn what_is_no_profile_is_told_what_would_be_one() {
     let named = read(b"<html>\n", &ReadOptions::of(Some(Format::Folded)));
     let error = named.err().unwrap().to_string();
     assert!(!error.contains("formats"), "{error}");
-}
-
-#[test]
-fn what_stands_behind_compressed_data_is_a_warning() {
-    let mut profile = Profile::new(vec![ValueType::samples()]);
-    profile.add_stack(&["a"], &[1]).unwrap();
-    let plain = written(&profile, WriteFormat::Folded);
-    for (name, mut bytes) in [("gzip", gzip(&plain)), ("zstd", zst(&plain))] {
-        assert!(detected(&bytes).unwrap().warnings().is_empty());
-        bytes.extend_from_slice(b"-- signature --");
-        let read = detected(&bytes).unwrap();
-        assert_eq!(folded(&read, 0), "a 1\n");
-        let warning =
-            format!("{name}: 15 bytes behind the compressed data are no part of it: ignored");
-        assert_eq!(read.warnings(), [warning]);
-    }
 }
 
 #[test]

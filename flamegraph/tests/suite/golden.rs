@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flamegraph::svg::{Background, Font, MinWidth, Options, Palette, Shades};
+use flamegraph::svg::{Background, Font, MinWidth, Options, Palette};
 use flamegraph::{read_path, Profile, ReadOptions};
 
 type Render = fn(&Profile) -> Vec<u8>;
@@ -27,12 +27,12 @@ const OUTPUTS: &[(&str, Render)] = &[
     ("asked.svg", |profile| svg(profile, asked())),
 ];
 
-/// Everything other than usual.
+/// Every option with another value than its default.
 fn asked() -> Options {
     Options {
         palette: Some(Palette::Java),
         background: Some(Background::Flat(255, 255, 255)),
-        shades: Shades::Hash,
+        hash: true,
         frame_height: 24,
         min_width: MinWidth::Percent(2.0),
         font: Font {
@@ -43,8 +43,6 @@ fn asked() -> Options {
         count_name: Some("ticks".into()),
         name_type: Some("Method:".into()),
         reverse: true,
-        notes: "build 7 & 8".into(),
-        total: Some(1000),
         factor: 0.5,
         merge_tiers: false,
         ..Options::default()

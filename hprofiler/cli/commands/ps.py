@@ -45,7 +45,11 @@ def command(options: argparse.Namespace) -> int:
 
 def _print_table(found: Sequence[HostFound], inside: bool) -> None:
     """Processes on stdout, everything else on stderr; `inside`: hosts are containers."""
-    rows = [_cells(host.host.name, process) for host in found for process in host.processes]
+    rows = [
+        (host.host.name, str(one.pid), one.user, _version(one), one.label, one.command)
+        for host in found
+        for one in host.processes
+    ]
     if rows:
         print_table([("CONTAINER" if inside else "HOST", *_HEADS), *rows], right=[_PID], cut_last=True)
     for host in found:
@@ -62,9 +66,8 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
     print(f"{counted(len(rows), 'processes')} {where}", file=sys.stderr)
 
 
-def _cells(host: str, process: Process) -> tuple[str, ...]:
-    version = f"JDK {process.jvm_version}" if process.jvm_version else "-"
-    return host, str(process.pid), process.user, version, process.label, process.command
+def _version(process: Process) -> str:
+    return f"JDK {process.jvm_version}" if process.jvm_version else "-"
 
 
 def _record(host: HostFound) -> dict[str, object]:

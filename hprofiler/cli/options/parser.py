@@ -82,12 +82,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = message.replace("ignored explicit argument", "takes no value, but was given")
         if message.startswith("unrecognized arguments: "):
-            message += self._meant(message.split(": ", 1)[1].partition(" ")[0])
+            word = message.split(": ", 1)[1].partition(" ")[0]
+            near = _most_like(word.partition("=")[0], self._option_string_actions)
+            message += f" (did you mean {near}?)" if word.startswith("--") and near else ""
         self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
-
-    def _meant(self, word: str) -> str:
-        near = _most_like(word.partition("=")[0], self._option_string_actions)
-        return f" (did you mean {near}?)" if word.startswith("--") and near else ""
 
     def print_help(self, file: Any = None) -> None:
         # argparse would ignore an error of the write.
@@ -124,18 +122,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         general_parser().exit()
     verb = words.pop(0) if words[0] in VERBS else "run"
     if verb == "run" and words and not words[0].startswith("-"):
-        general_parser().error(_unknown_command(words[0]))
+        near = _most_like(words[0].lower(), VERBS)
+        job = f"to profile a job of that name: -j {shlex.quote(words[0])}"
+        meant = f"did you mean {near}?" if near else job
+        general_parser().error(f"unknown command {words[0]!r} ({meant}); commands are {', '.join(VERBS)}")
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
     options.command = importlib.import_module(f"hprofiler.cli.commands.{VERBS[verb][0]}").command
     return options
-
-
-def _unknown_command(word: str) -> str:
-    near = _most_like(word.lower(), VERBS)
-    meant = f"did you mean {near}?" if near else f"to profile a job of that name: -j {shlex.quote(word)}"
-    return f"unknown command {word!r} ({meant}); commands are {', '.join(VERBS)}"
 
 
 def _most_like(word: str, known: Iterable[str]) -> str:

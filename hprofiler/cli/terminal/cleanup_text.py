@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hprofiler.base.text import some
-from hprofiler.cli.terminal.lines import members
+from hprofiler.cli.terminal.lines import age, members
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hprofiler.agent import Leftover
     from hprofiler.collect import HostLeft
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _USERS = 3
+_OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "result")
 
 
 def print_list(found: Sequence[HostLeft]) -> None:
@@ -30,20 +30,16 @@ def print_list(found: Sequence[HostLeft]) -> None:
 def _described(one: Leftover) -> str:
     """`profiler in pid 7 (yarn): why`, `/tmp/x (root, 12 KiB, 3 h old): why`."""
     facts = [one.user]
-    if one.kind == "program":
-        facts.append(one.path)
     if one.kind in ("folder", "file") and one.bytes is not None:
         facts.append(size(one.bytes))
     if one.seconds is not None:
-        length, unit = next((pair for pair in _UNITS if one.seconds >= pair[0]), _UNITS[-1])
-        facts.append(f"{one.seconds // length} {unit} old")
+        facts.append(f"{age(one.seconds)} old")
     return f"{_name(one)} ({', '.join(facts)}): {one.reason}"
 
 
 def _name(one: Leftover) -> str:
     names = {
         "agent": f"agent {one.pid}",
-        "program": f"process {one.pid}",
         "profiler": f"profiler in pid {one.pid}",
     }
     return names.get(one.kind, one.path)
@@ -121,14 +117,12 @@ def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
     return [
         {
             "host": host.host.name,
-            "leftovers": [_leftover(one) for one in host.entries],
+            "leftovers": [
+                {**members(one, *_OF_LEFTOVER), "age_seconds": one.seconds, "left_over_in_seconds": None}
+                for one in host.entries
+            ],
             "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
             "failed": [members(line, "reason", "remedy") for line in _failed(host.outcomes)],
         }
         for host in found
     ]
-
-
-def _leftover(one: Leftover) -> dict[str, object]:
-    known = members(one, "kind", "path", "pid", "user", "bytes", "state", "reason", "result")
-    return {**known, "age_seconds": one.seconds, "left_over_in_seconds": None}

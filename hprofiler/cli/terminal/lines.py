@@ -12,6 +12,7 @@ from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 # Fewer columns are hard to read.
 _FEWEST = 20
 
@@ -48,6 +49,12 @@ def print_table(
     dull = not columns or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     for line in table_lines(rows, right, columns, cut_last, indent, {} if dull else styles or {}):
         print(line, file=out)
+
+
+def age(seconds: float) -> str:
+    """In the largest unit that fits: "3 d", "2 h"."""
+    length, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return f"{int(seconds) // length} {unit}"
 
 
 def print_json(value: object) -> None:

@@ -69,7 +69,11 @@ class PageServer(http.server.ThreadingHTTPServer):
     def tunnel(self) -> str:
         """The SSH command that makes the address work on another machine."""
         there = f"{_LOOPBACK}:{self.server_port}"
-        return f"ssh -N -L {self.server_port}:{there} {_user()}@{socket.gethostname()}"
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # a uid without a name, as in many containers
+            user = str(os.getuid())
+        return f"ssh -N -L {self.server_port}:{there} {user}@{socket.gethostname()}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore browsers that close the connection."""
@@ -78,14 +82,6 @@ class PageServer(http.server.ThreadingHTTPServer):
         """Answer until Ctrl-C."""
         with self, suppress(KeyboardInterrupt):
             self.serve_forever()
-
-
-def _user() -> str:
-    """The user name, or the uid if it has no name, as in many containers."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -26,7 +26,10 @@ def prepare() -> None:
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
             closed.add(number)
-            _lead_nowhere(number)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, encoding="utf-8")
     if sys.stderr is None:
@@ -90,13 +93,6 @@ def _enduring(stream: TextIO) -> TextIO:
         line_buffering=stream.line_buffering or stream.write_through,
         write_through=stream.write_through,
     )
-
-
-def _lead_nowhere(number: int) -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
 
 
 def is_terminal(stream: object) -> bool:

@@ -47,14 +47,6 @@ def containers(manager: ResourceManager, application: str) -> tuple[list[Contain
     return _running(answer, application), []
 
 
-def by_node(found: Iterable[Container]) -> dict[str, list[str]]:
-    """Container ids by node, sorted."""
-    nodes: dict[str, list[str]] = {}
-    for container in sorted(set(found), key=lambda one: (one.node, one.id)):
-        nodes.setdefault(container.node, []).append(container.id)
-    return nodes
-
-
 def _is_attempt(identity: str, application: str) -> bool:
     """Whether it is an attempt of the application, safe in a URL."""
     begin, _, count = identity.rpartition("_")

@@ -13,7 +13,7 @@ from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.options import Located, TooMany, YarnOptions, started
 from hprofiler.resolve.yarn.applications import Application, application, parse_filter, running
-from hprofiler.resolve.yarn.containers import Container, by_node, containers
+from hprofiler.resolve.yarn.containers import Container, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
@@ -40,7 +40,9 @@ def locate(asked: str, options: YarnOptions) -> Located:
     manager = _manager(options)
     asked = application_id(asked)
     chosen = _chosen(manager, asked, options.limit)
-    found = _with_drivers(_look_at_all(manager, chosen), options.host_map)
+    looked = _look_at_all(manager, chosen)
+    nodes = {container.node for one in looked for container in one.containers}
+    found = [_with_driver(one, nodes, options.host_map) for one in looked]
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
@@ -114,7 +116,9 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
             "app_attempt": attempt_of(container.id),
             "node": container.node,
             **facts.labels.get(container.id, {}),
-            **_vouched(app, container),
+            # These tell its processes from processes that only claim to belong to it.
+            RUN_FOR: app.user,
+            **({MANAGER_PORT: str(container.port)} if container.port else {}),
         }
         for container in found
     }
@@ -124,22 +128,11 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
     return _Found(found, labels, (*unknown, *facts.notes), facts)
 
 
-def _vouched(app: Application, container: Container) -> Labels:
-    """Labels that tell its processes from processes that only claim to belong to it."""
-    port = {MANAGER_PORT: str(container.port)} if container.port else {}
-    return {RUN_FOR: app.user, **port}
-
-
-def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list[_Found]:
+def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntry]) -> _Found:
     """Add a driver in client mode to the containers, if its host is visited anyway.
 
     A driver reports its own host and runs its user's code, so it must not decide which hosts are visited.
     """
-    nodes = {container.node for found in located for container in found.containers}
-    return [_with_driver(found, nodes, host_map) for found in located]
-
-
-def _with_driver(found: _Found, nodes: set[str], host_map: Mapping[str, HostEntry]) -> _Found:
     driver = found.spark.driver
     if driver is None:
         return found
@@ -163,8 +156,8 @@ def _is_same_host(one: str, other: str) -> bool:
 def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list[Host]:
     nodes: dict[str, dict[str, Labels]] = {}
     for found in located:
-        for node, ids in by_node(found.containers).items():
-            nodes.setdefault(node, {}).update((identity, found.labels[identity]) for identity in ids)
+        for container in found.containers:
+            nodes.setdefault(container.node, {})[container.id] = found.labels[container.id]
     if len(nodes) > MAX_HOSTS:
         raise YarnError(f"containers on more than {MAX_HOSTS} nodes", "name one application")
     hosts = []

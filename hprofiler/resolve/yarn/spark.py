@@ -42,9 +42,11 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
         executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
-        stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
+        active = _list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not list its executors: {error.reason}",))
+    numbers = sorted({number(stage, "stageId") for stage in active})
+    stages = ", ".join(map(str, numbers[:_STAGES_NAMED])) + (", …" if len(numbers) > _STAGES_NAMED else "")
     labels: dict[str, dict[str, str]] = {}
     driver = None
     notes = []
@@ -80,13 +82,6 @@ def _driver(address: str) -> Driver | None:
 
 def _list(found: object) -> list[dict[str, object]]:
     return objects({"list": found}, "list")
-
-
-def _active_stages(stages: list[dict[str, object]]) -> str:
-    """Numbers of the active stages, such as `12, 13`."""
-    numbers = sorted({number(stage, "stageId") for stage in stages})
-    more = ", …" if len(numbers) > _STAGES_NAMED else ""
-    return ", ".join(map(str, numbers[:_STAGES_NAMED])) + more
 
 
 def _container(executor: object) -> str | None:

@@ -8,7 +8,7 @@ import fnmatch
 import hmac
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -189,15 +189,13 @@ def read_revoked(file: Path) -> frozenset[bytes]:
         reason = f"the revoked host keys in {file} are a KRL (ssh-keygen -k), which hprofiler cannot read"
         remedy = "name a text file with one revoked public key per line in RevokedHostKeys; --ssh-config FILE"
         raise HostError("connect", reason, f"{remedy} leaves your own ssh_config as it is")
-    return frozenset(_revoked_keys(data.decode("utf-8", "replace"), file))
-
-
-def _revoked_keys(text: str, file: Path) -> Iterator[bytes]:
-    for number, line in enumerate(text.splitlines(), 1):
+    keys: set[bytes] = set()
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         try:
-            yield base64.b64decode(words[1], validate=True)
+            keys.add(base64.b64decode(words[1], validate=True))
         except (IndexError, binascii.Error, ValueError) as error:
             raise HostError("connect", f"{file}:{number} is not a public key", _REVOKED_REMEDY) from error
+    return frozenset(keys)

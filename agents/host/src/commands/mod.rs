@@ -1,4 +1,4 @@
-//! What a session does besides recording: check a host (`doctor`), remove leftovers (`clean`).
+//! What a session does besides recording: check a host (`doctor`) and remove leftovers (`clean`).
 
 pub mod clean;
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! Map and reduce tasks. They are all of one main class; the attempt among their arguments tells them apart.
+//! Map and reduce tasks. All have the same main class; the attempt among their arguments tells them apart.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::jvm::command_line::Launch;
 
 const TASK: &str = "org.apache.hadoop.mapred.YarnChild";
 
-/// What `attempt_1700000000000_0042_m_000001_0` says.
+/// The parts of `attempt_1700000000000_0042_m_000001_0`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Attempt {
     job: String,
@@ -15,7 +15,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Of a JVM that runs a task; None for any other.
+    /// None: the JVM does not run a task.
     pub fn of(launch: &Launch) -> Option<Self> {
         let mut arguments = launch
             .arguments
@@ -24,12 +24,12 @@ impl Attempt {
         arguments.find_map(|argument| parse(argument))
     }
 
-    /// Its process's short name, as the selector `mapreduce-task` gives it.
+    /// The short name of its process, as the selector `mapreduce-task` derives it.
     pub fn label(&self) -> String {
         format!("task {}_{}", self.task, self.number)
     }
 
-    /// Its process's labels, likewise.
+    /// The labels of its process, as that selector derives them.
     pub fn labels(self) -> BTreeMap<String, String> {
         let attempt = format!("{}_{}", self.task, self.number);
         let labels = [("attempt", attempt), ("job", self.job), ("task", self.task)];
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::jvm::command_line;
 
-    fn told(line: &str) -> Option<(String, Vec<String>)> {
+    fn parsed(line: &str) -> Option<(String, Vec<String>)> {
         let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let attempt = Attempt::of(&command_line::parse(&command, |_| None))?;
         let label = attempt.label();
@@ -69,7 +69,7 @@ mod tests {
     fn tasks_are_told_apart() {
         let child = "java -Xmx1g org.apache.hadoop.mapred.YarnChild 10.0.1.4 45261";
         let (label, labels) =
-            told(&format!("{child} attempt_1700000000000_0042_r_000019_1 3")).unwrap();
+            parsed(&format!("{child} attempt_1700000000000_0042_r_000019_1 3")).unwrap();
         assert_eq!(label, "task r_000019_1");
         assert_eq!(
             labels,
@@ -88,7 +88,7 @@ mod tests {
             format!("{child} attempt_1_1_m_1_{}", "9".repeat(99)),
             "java com.acme.Main attempt_1700000000000_0042_m_000001_0".to_owned(),
         ] {
-            assert_eq!(told(&other), None, "{other}");
+            assert_eq!(parsed(&other), None, "{other}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which container a process is in: by its environment, its control group, or its command line. A Spark driver that is
-//! in none is known by the port at which it listens.
+//! The container that a process is in, by its environment, its control group, or its command line. A Spark driver that
+//! is in no container is known by its port.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,21 +9,18 @@ use crate::os::proc::target::Target;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::Failure;
 
-/// The most ids of one request. A host runs hundreds of containers.
 const MOST: usize = 10_000;
 const LONGEST: usize = 128;
-/// What container runtimes write before the id where systemd keeps the control groups.
+/// What container runtimes put before the id, if systemd manages the control groups.
 const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
-/// Stands before the port of a Spark driver that is in no container.
 const DRIVER: &str = "spark_driver_";
 const SPARK: &str = "org.apache.spark.";
-/// The programs by which YARN starts a container.
+/// The programs with which YARN starts a container.
 const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid"];
 
-/// The ids of the containers that are meant.
 pub struct Containers {
     ids: HashSet<String>,
-    /// The ids, too, that stand for Spark drivers in no container, each with its port.
+    /// Those of the ids that stand for Spark drivers outside containers, with their ports.
     drivers: Vec<(u16, String)>,
 }
 
@@ -43,18 +40,17 @@ impl Containers {
         }
     }
 
-    /// The container that a process is in, where it is one of these.
+    /// The container of a process, if it is one of these.
     pub fn of(&self, process: &Seen) -> Option<Membership> {
         let path = format!("/proc/{}/cgroup", process.pid);
         let cgroup = read_text(path, 1 << 20).unwrap_or_default();
         let environment = environment(process);
-        let told = self.membership(&environment, &cgroup, &process.command);
-        told.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
+        let found = self.membership(&environment, &cgroup, &process.command);
+        found.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
     }
 
-    /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
-    /// believed: another program that listens there is not Spark's, and what says that it is in a container is another
-    /// application's.
+    /// The id of the driver that a process is. A port alone proves nothing: the listener must be Spark's, and must not
+    /// claim to be in another application's container.
     fn as_driver(&self, process: &Seen, environment: &BTreeMap<String, String>) -> Option<&str> {
         let is_spark = process.jvm.is_some() && process.launch.main_class().starts_with(SPARK);
         if !is_spark || environment.contains_key("CONTAINER_ID") {
@@ -66,8 +62,8 @@ impl Containers {
         Some(found.1.as_str())
     }
 
-    /// The kernel's word goes before the process's own, and its `CONTAINER_ID` before any mention of the id: a
-    /// process that says of itself that it belongs to another container may well mention these.
+    /// The kernel's word counts most, then `CONTAINER_ID`, then any mention of the id: a process of another container
+    /// may well mention these.
     pub fn membership(
         &self,
         environment: &BTreeMap<String, String>,
@@ -84,7 +80,7 @@ impl Containers {
         let own = environment.get("CONTAINER_ID");
         let known = own.and_then(|id| self.known(id));
         let known = known.or_else(|| self.in_control_groups(delegated));
-        // Masked: asked for enough ids, a mention could tell a secret.
+        // Masked: with enough ids, mentions could reveal a secret.
         let mention = || {
             let variables = environment.iter();
             let shown = variables.map(|(name, value)| mask::variable(name, value));
@@ -95,8 +91,8 @@ impl Containers {
         known.or_else(mention).map(Membership::own)
     }
 
-    /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. Where kubelet alone
-    /// leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
+    /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. If only kubelet
+    /// uses systemd, the last part is `kubepods-….slice:cri-containerd:HEX`.
     fn in_control_groups(&self, paths: Vec<&str>) -> Option<&str> {
         let mut parts = paths.into_iter().flat_map(|path| path.split('/'));
         parts.find_map(|part| {
@@ -112,7 +108,6 @@ impl Containers {
     }
 }
 
-/// The container of a process, and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
     pub id: String,
@@ -121,9 +116,9 @@ pub struct Membership {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// Only root puts a process into such a control group.
+    /// Only root can put a process into such a control group.
     Kernel,
-    /// The process's user could have said it.
+    /// The process's user could have claimed it.
     Own,
 }
 
@@ -141,7 +136,7 @@ fn groups(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.splitn(3, ':').nth(2))
 }
 
-/// Below it systemd lets a user make groups of any name.
+/// Below it systemd lets users make groups with any name.
 fn is_delegated(path: &&str) -> bool {
     path.split('/').any(|part| part == "user.slice")
 }
@@ -151,18 +146,16 @@ pub fn mentions(text: &str, id: &str) -> bool {
     words(text).any(|word| word == id)
 }
 
-/// What `spark_driver_PORT` stands for.
 fn driver(id: &str) -> Option<(u16, String)> {
     let port = id.strip_prefix(DRIVER)?.parse().ok()?;
     Some((port, id.to_owned()))
 }
 
-/// Whether it is one of the programs that start a container.
 pub fn is_wrapper(process: &Seen) -> bool {
     WRAPPERS.contains(&process.program.as_str())
 }
 
-/// Why a process of a container that is not a JVM is ignored. None for the programs that start every container.
+/// Why a process of a container that is not a JVM is ignored. None: every container is started by such a program.
 pub fn helper(process: &Seen, container: &str) -> Option<String> {
     if is_wrapper(process) {
         return None;
@@ -187,15 +180,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::command_line;
-    use crate::os::proc::stat;
-    use crate::wire::events::JvmFacts;
-    use std::net::TcpListener;
 
     const YARN: &str = "container_e17_1700000000000_0042_01_000003";
     const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
 
-    fn told(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
+    fn container_of(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
         let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
         let environment = environment.iter();
         let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -249,7 +238,7 @@ mod tests {
             ("0::/user.slice".to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(told(&[], &path, "java Main").as_deref(), want, "{path}");
+            assert_eq!(container_of(&[], &path, "java Main").as_deref(), want, "{path}");
         }
     }
 
@@ -307,46 +296,12 @@ mod tests {
             (vec![other], &format!("0::/{POD}"), "java Main", Some(POD)),
             (vec![], "", &format!("java {YARN}0"), None),
             (vec![], "", &format!("java x{YARN}"), None),
-            // What looks like a secret cannot be guessed by it.
+            // Secrets cannot be guessed by their mentions.
             (vec![], "", &format!("java Main --token {YARN}"), None),
             (vec![("DB_PASSWORD", YARN)], "", "java Main", None),
         ] {
-            let found = told(&environment, cgroup, command);
+            let found = container_of(&environment, cgroup, command);
             assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
-        }
-    }
-
-    #[test]
-    fn a_driver_is_in_no_container() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let id = format!("{DRIVER}{}", listener.local_addr().unwrap().port());
-        let containers = Containers::new(vec![id.clone()]).unwrap();
-        let process = |line: &str| {
-            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            Seen {
-                pid: std::process::id() as i32,
-                namespace_pid: 1,
-                ppid: 1,
-                start_time: stat::own().unwrap().start_time,
-                uid: 0,
-                user: String::new(),
-                program: "java".to_owned(),
-                launch: command_line::parse(&command, |_| None),
-                command,
-                jvm: Some(JvmFacts {
-                    version: String::new(),
-                }),
-            }
-        };
-        let shell = "java org.apache.spark.deploy.SparkSubmit";
-        let inside = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
-        for (line, environment, want) in [
-            (shell, &BTreeMap::new(), Some(id.as_str())),
-            (shell, &inside, None),
-            ("java com.acme.Main", &BTreeMap::new(), None),
-        ] {
-            let found = containers.as_driver(&process(line), environment);
-            assert_eq!(found, want, "{line} {environment:?}");
         }
     }
 

@@ -1,37 +1,34 @@
-//! Which of this host's processes a `find` means.
+//! Which processes of this host a `find` matches.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
-use crate::discovery::own_group::OwnGroup;
 use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{Overlooked, Scanned, Seen};
 use crate::discovery::selector::Selector;
-use crate::wire::events::{Event, Ignored, Process};
+use crate::wire::events::{split_off_excess, Event, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
 use crate::wire::requests::Query;
 
-/// Commands are cut at this many bytes.
 const COMMAND: usize = 4096;
-/// The coordinator does not believe that a host has more.
+/// The most processes that the coordinator accepts.
 const MOST: usize = 10_000;
-/// What processes may take in a line of the protocol, in bytes of JSON.
+/// The most bytes of JSON that processes take in a line of the protocol.
 const LONGEST: usize = 12 << 20;
-/// Of more processes that are left out nobody reads.
+/// The most processes that nearly matched, or could not be read, in an answer.
 const FEW: usize = 100;
 
-/// A `find`, ready to be asked of processes.
 pub struct Finding {
     selector: Option<Selector>,
-    /// Processes that were asked for by number.
+    /// Processes that were asked for by pid.
     asked: Vec<i32>,
     native: bool,
     containers: Option<Containers>,
-    /// The id of the agent's own container, where that is meant.
-    own: Option<(String, OwnGroup)>,
+    own: Option<String>,
     trusted: TrustedFacts,
 }
 
@@ -59,7 +56,7 @@ impl Finding {
             asked,
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
-            own: request.own.map(|id| (id, OwnGroup::read())),
+            own: request.own,
             trusted: TrustedFacts {
                 owners: request.owners,
                 manager_port: request.manager_port,
@@ -67,7 +64,7 @@ impl Finding {
         })
     }
 
-    /// Ask it of all processes that were seen; `excluded` are this session's own.
+    /// `excluded` are this session's own processes.
     pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Event {
         let Scanned { seen, overlooked } = scanned;
         let searched = seen.len();
@@ -76,32 +73,21 @@ impl Finding {
             true => may_be_meant(overlooked),
             false => self.not_looked_at(overlooked),
         });
-        let mut few = 0;
+        let mut near_misses = Vec::new();
         let mut processes = Vec::new();
         let memberships = self.memberships(&seen);
         for (process, membership) in seen.into_iter().zip(memberships) {
-            let (reason, doubtful) = match self.judge(&process, membership) {
-                Verdict::Meant(container) => {
-                    processes.push(self.tell(process, container));
-                    continue;
+            let pid = process.pid;
+            match self.judge(&process, membership) {
+                Ok(container) => processes.push(self.message(process, container)),
+                Err(Some((reason, doubtful))) => {
+                    near_misses.push(Ignored::new(pid, reason, doubtful));
                 }
-                Verdict::Ignored(reason) => (reason, false),
-                Verdict::Other(Some(reason)) if few < FEW => {
-                    few += 1;
-                    (reason, false)
-                }
-                Verdict::Doubtful(reason) if few < FEW => {
-                    few += 1;
-                    (reason, true)
-                }
-                Verdict::Other(_) | Verdict::Doubtful(_) => continue,
-            };
-            ignored.push(Ignored {
-                pid: process.pid,
-                reason,
-                doubtful,
-            });
+                Err(None) => {}
+            }
         }
+        near_misses.truncate(FEW);
+        ignored.extend(near_misses);
         let (processes, left_out) = fit_into_line(processes, MOST);
         ignored.extend(left_out);
         Event::Found {
@@ -111,25 +97,31 @@ impl Finding {
         }
     }
 
-    /// The container of each process; Err where its own word for that is not believed.
+    /// The container of each process. Err: its claim is not believed.
     fn memberships(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
         let Some(containers) = &self.containers else {
             return seen.iter().map(|_| None).collect();
         };
-        let membership = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
+        // Each container has mounts of its own, even if several share their processes.
+        let mounts = mount_namespace("self");
+        let is_own = |process: &Seen| {
+            mounts.is_none() || mount_namespace(&process.pid.to_string()) == mounts
+        };
+        let membership = |process: &Seen| match &self.own {
+            Some(own) if is_own(process) => Some(Membership {
+                id: own.clone(),
+                evidence: Evidence::Kernel,
+            }),
+            _ => containers.of(process),
+        };
         rivals::settle(seen, seen.iter().map(membership).collect(), &self.trusted)
     }
 
-    /// Those that were asked for, of which nothing is known.
     fn not_looked_at(&self, overlooked: Vec<Overlooked>) -> Vec<Ignored> {
         let asked = |process: &Overlooked| self.asked.contains(&process.pid);
         let asked = overlooked.into_iter().filter(asked);
         asked
-            .map(|process| Ignored {
-                pid: process.pid,
-                reason: process.why.to_string(),
-                doubtful: true,
-            })
+            .map(|process| Ignored::new(process.pid, process.why.to_string(), true))
             .collect()
     }
 
@@ -139,43 +131,52 @@ impl Finding {
         overlooked: &[Overlooked],
         excluded: &HashSet<i32>,
     ) -> Vec<Ignored> {
-        let is_seen = |pid: &&i32| {
-            let mut pids = seen.iter().map(|process| process.pid);
-            pids.any(|it| it == **pid) || overlooked.iter().any(|process| process.pid == **pid)
-        };
+        let pids = seen.iter().map(|process| process.pid);
+        let pids = pids.chain(overlooked.iter().map(|process| process.pid));
+        let there: HashSet<i32> = pids.collect();
         let reason = |pid: &i32| match excluded.contains(pid) {
             true => "part of this hprofiler session",
             false => "there is no such process",
         };
-        let missing = self.asked.iter().filter(|pid| !is_seen(pid));
+        let missing = self.asked.iter().filter(|pid| !there.contains(pid));
         missing
-            .map(|pid| Ignored {
-                pid: *pid,
-                reason: reason(pid).to_owned(),
-                doubtful: false,
-            })
+            .map(|pid| Ignored::new(*pid, reason(pid), false))
             .collect()
     }
 
-    fn judge(&self, process: &Seen, membership: Option<Result<String, String>>) -> Verdict {
+    /// The container of a process that is meant, if containers were asked for. Err: it is not meant, with a reason if it
+    /// nearly was, and whether it may be meant after all.
+    fn judge(
+        &self,
+        process: &Seen,
+        membership: Option<Result<String, String>>,
+    ) -> Result<Option<String>, Option<(String, bool)>> {
+        let certain = |reason: String| Some((reason, false));
         let container = match membership {
-            None if self.containers.is_some() => return Verdict::Other(None),
+            None if self.containers.is_some() => return Err(None),
             None => None,
             Some(Ok(id)) => Some(id),
+            Some(Err(_)) if !self.is_wanted(process) => return Err(None),
             Some(Err(id)) => {
-                return Verdict::Other(self.is_wanted(process).then(|| not_believed(&id)))
+                return Err(certain(format!(
+                    "it claims to be in container {id}, which has processes of another user"
+                )))
             }
         };
-        if process.jvm.is_none() && !self.native && self.asked.contains(&process.pid) {
-            return Verdict::Ignored(format!("not a JVM ({})", process.plain_label()));
+        let is_jvm = process.jvm.is_some();
+        if !is_jvm && !self.native && self.asked.contains(&process.pid) {
+            return Err(certain(format!("not a JVM ({})", process.plain_label())));
         }
         match container {
-            container if self.is_wanted(process) => Verdict::Meant(container),
-            Some(id) if process.jvm.is_none() => Verdict::Other(helper(process, &id)),
-            _ if process.jvm.is_some() || self.native => {
-                not_known(process).map_or(Verdict::Other(None), Verdict::Doubtful)
+            container if self.is_wanted(process) => Ok(container),
+            Some(id) if !is_jvm => Err(helper(process, &id).and_then(certain)),
+            _ if is_jvm || self.native => {
+                // If the agent cannot become its user, it could not be recorded anyway.
+                let missing = process.launch.missing;
+                let missing = missing.filter(|_| is_within_reach(process.uid));
+                Err(missing.map(|why| (format!("{why}: it may match"), true)))
             }
-            _ => Verdict::Other(None),
+            _ => Err(None),
         }
     }
 
@@ -187,79 +188,42 @@ impl Finding {
         }
     }
 
-    fn own_of(&self, process: &Seen) -> Option<Membership> {
-        let (id, group) = self.own.as_ref()?;
-        group.holds(process.pid).then(|| Membership {
-            id: id.clone(),
-            evidence: Evidence::Kernel,
-        })
-    }
-
-    fn tell(&self, process: Seen, container: Option<String>) -> Process {
+    fn message(&self, process: Seen, container: Option<String>) -> Process {
         let (label, mut labels) = match &self.selector {
             Some(selector) => selector.label(&process),
             None => (process.plain_label(), process.plain_labels()),
         };
         labels.extend(container.map(|id| ("container".to_owned(), id)));
-        process.tell(label, labels, COMMAND)
+        process.into_message(label, labels, COMMAND)
     }
 }
 
-fn not_believed(container: &str) -> String {
-    format!("it claims to be in container {container}, which has processes of another user")
+/// The device and number of a process's mount namespace. None: the agent may not see it.
+fn mount_namespace(process: &str) -> Option<(u64, u64)> {
+    let there = std::fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?;
+    Some((there.dev(), there.ino()))
 }
 
-/// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.
-fn not_known(process: &Seen) -> Option<String> {
-    let missing = process.launch.missing?;
-    is_within_reach(process.uid).then(|| format!("{missing}: it may match"))
-}
-
-/// The first processes, `most` at most and as many as fit into a line, and a word about the others.
+/// The first processes, `most` at most and as many as fit into a line, and a note about the others.
 pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
-    let size = |process: &Process| serde_json::to_string(process).map_or(0, |text| text.len() + 1);
-    let mut room = LONGEST;
-    let fit = processes.iter().take(most).take_while(|process| {
-        let left = room.checked_sub(size(process));
-        room = left.unwrap_or(0);
-        left.is_some()
-    });
-    let others = processes.split_off(fit.count());
-    let left_out = others.first().map(|first| Ignored {
-        pid: first.pid,
-        reason: format!("{} processes are more than can be listed", others.len()),
-        doubtful: false,
-    });
+    let others = split_off_excess(&mut processes, most, LONGEST);
+    let reason = format!("{} processes are more than can be listed", others.len());
+    let left_out = others.first();
+    let left_out = left_out.map(|first| Ignored::new(first.pid, reason, false));
     (processes, left_out)
 }
 
-/// Processes of which nothing is known.
 pub fn may_be_meant(overlooked: Vec<Overlooked>) -> Vec<Ignored> {
     let within_reach = overlooked.iter().filter(|it| is_within_reach(it.uid));
     within_reach
         .take(FEW)
-        .map(|process| Ignored {
-            pid: process.pid,
-            reason: format!("{}: it may match", process.why),
-            doubtful: true,
-        })
+        .map(|it| Ignored::new(it.pid, format!("{}: it may match", it.why), true))
         .collect()
 }
 
 fn is_within_reach(uid: u32) -> bool {
     let own = geteuid().as_raw();
     own == 0 || own == uid
-}
-
-/// What a process is to a `find`.
-enum Verdict {
-    /// Of this container, where containers were asked for.
-    Meant(Option<String>),
-    Ignored(String),
-    /// Not meant, with a reason where it nearly was.
-    Other(Option<String>),
-    /// It may be one that is meant.
-    Doubtful(String),
 }
 
 #[cfg(test)]
@@ -282,17 +246,17 @@ mod tests {
             jvm: None,
         };
         let short = || (1..=9).map(|pid| process(pid, "")).collect();
-        let (told, left_out) = fit_into_line(short(), 9);
-        assert!(told.len() == 9 && left_out.is_none());
-        let (told, left_out) = fit_into_line(short(), 6);
-        assert_eq!((told.len(), left_out.unwrap().pid), (6, 7));
+        let (listed, left_out) = fit_into_line(short(), 9);
+        assert!(listed.len() == 9 && left_out.is_none());
+        let (listed, left_out) = fit_into_line(short(), 6);
+        assert_eq!((listed.len(), left_out.unwrap().pid), (6, 7));
         let long = "\u{1}".repeat(4096);
         let long = (1..=2000).map(|pid| process(pid, &long)).collect();
-        let (told, left_out) = fit_into_line(long, 10_000);
-        assert!(serde_json::to_string(&told).unwrap().len() < 16 << 20);
+        let (listed, left_out) = fit_into_line(long, 10_000);
+        assert!(serde_json::to_string(&listed).unwrap().len() < 16 << 20);
         let words = format!(
             "{} processes are more than can be listed",
-            2000 - told.len()
+            2000 - listed.len()
         );
         assert_eq!(left_out.unwrap().reason, words);
     }

@@ -1,10 +1,9 @@
-//! Which processes are meant: a scan of the host, selectors, containers, and claims that processes make of themselves.
+//! Which processes match: a scan of the host, selectors, containers, and the claims of processes.
 
 pub mod attempt;
 pub mod containers;
 pub mod find;
 pub mod listening;
-pub mod own_group;
 pub mod rivals;
 pub mod scan;
 pub mod selector;

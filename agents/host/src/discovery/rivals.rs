@@ -1,5 +1,6 @@
-//! Decides whom to believe when processes of several users claim the same container. Any user can put an id into an
-//! environment or an argument. Only root controls control groups, what root runs, and what the cluster says of users.
+//! Decides which users to believe if processes of several users claim the same container. Any user can put an id into
+//! an environment or an argument. Only root controls control groups, what root runs, and what the cluster says about
+//! users.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -8,21 +9,21 @@ use crate::discovery::containers::{mentions, Evidence, Membership};
 use crate::discovery::listening;
 use crate::discovery::scan::Seen;
 
-/// The program by which root starts YARN containers as their application.s user.
+/// The program with which root starts YARN containers as their application's user.
 const EXECUTOR: &str = "container-executor";
 /// No process that YARN starts has more ancestors.
 const DEEPEST: usize = 64;
 
-/// What the coordinator knows of who runs containers.
+/// What the coordinator knows about the users of containers.
 #[derive(Default)]
 pub struct TrustedFacts {
-    /// The user of each container's application, by the container's id.
+    /// The user of each container's application, by container id.
     pub owners: BTreeMap<String, String>,
-    /// Where the node's manager listens, whose own user may run all containers.
+    /// The NodeManager's port. Its user may run all containers.
     pub manager_port: Option<u16>,
 }
 
-/// Which container each process is in; Err with the id where it only says so. `memberships` are those of `seen`.
+/// The container of each process; Err if its claim is not believed. `memberships` are those of `seen`.
 pub fn settle(
     seen: &[Seen],
     memberships: Vec<Option<Membership>>,
@@ -39,7 +40,7 @@ pub fn settle(
         }
     }
     let family = Family::of(seen);
-    // Asked once, and only where it matters: hosts have many sockets.
+    // Read only if needed: hosts have many sockets.
     let managers = LazyCell::new(|| {
         let port = trusted.manager_port;
         port.map(listening::users_at).unwrap_or_default()
@@ -48,14 +49,15 @@ pub fn settle(
         .into_iter()
         .flat_map(|(id, claims)| doubted(id, claims, trusted, &managers, &family))
         .collect();
-    let told = seen.iter().zip(memberships);
-    told.map(|(process, membership)| {
-        membership.map(|membership| match doubted.contains(&process.pid) {
-            true => Err(membership.id),
-            false => Ok(membership.id),
+    let pairs = seen.iter().zip(memberships);
+    pairs
+        .map(|(process, membership)| {
+            membership.map(|membership| match doubted.contains(&process.pid) {
+                true => Err(membership.id),
+                false => Ok(membership.id),
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 struct Claim<'a> {
@@ -79,7 +81,7 @@ fn doubted(
     if users.len() < 2 {
         return Vec::new();
     }
-    // A helper of root's own, such as Docker's client, does not tell whose container it is.
+    // A helper of root's own, such as Docker's client, does not show whose container it is.
     let started =
         |claim: &&Claim| claim.process.uid != 0 && family.started_by_root(claim.process, id);
     let mut believed = uids(claims.iter().filter(started));
@@ -104,7 +106,6 @@ fn pids(claims: Vec<Claim>, which: impl Fn(&Claim) -> bool) -> Vec<i32> {
     those.map(|claim| claim.process.pid).collect()
 }
 
-/// The parent of each process.
 struct Family<'a>(HashMap<i32, &'a Seen>);
 
 impl<'a> Family<'a> {

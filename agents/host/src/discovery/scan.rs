@@ -1,19 +1,15 @@
-//! Every process of this host, and which of them are JVMs.
-
-use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
-use crate::os::identity::{as_its_user, Unread};
+use crate::os::identity::become_user_of;
 use crate::os::proc::maps::{self, file_name, Mapped};
-use crate::os::proc::named::Named;
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -21,23 +17,19 @@ use crate::os::proc::{first_words, mask, read_bounded, read_text, split_zero, st
 use crate::os::worker_pool::{self, NoResult};
 use crate::wire::events::{JvmFacts, Process};
 
-/// A command line, or an environment, is never longer than this in practice; what is over is left out.
+/// The longest command line, or environment, that is read. The rest is left out.
 const MAX_COMMAND: usize = 1 << 20;
-/// What all command lines of one scan may take, in bytes, and what each may take where the others have taken that: any
-/// user can start many processes with very many words.
+/// The bytes for all command lines of a scan, and for each one after these are used up: any user can start many
+/// processes with very long command lines.
 const ALL_COMMANDS: usize = 64 << 20;
 const LEAST_COMMAND: usize = 2 << 10;
-/// No file has a longer name.
 const MAX_NAME: usize = 255;
-/// How long a scan waits for the memory of one process.
+/// How long reading the memory of one process may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits for the files of one JVM, on which nothing depends but names and versions, and for all such files
-/// together. After that each gets no more than a moment.
-const FILE_PATIENCE: Duration = Duration::from_secs(1);
-const ALL_FILES_PATIENCE: Duration = Duration::from_secs(3);
-const MOMENT: Duration = Duration::from_millis(20);
+/// How long reading the files of all JVMs may take (they add names and versions), and how many are read at a time.
+const FILE_PATIENCE: Duration = Duration::from_secs(3);
+const AT_ONCE: usize = 8;
 
-/// A process as it was seen.
 pub struct Seen {
     pub pid: i32,
     pub namespace_pid: i32,
@@ -45,31 +37,29 @@ pub struct Seen {
     pub start_time: u64,
     pub uid: u32,
     pub user: String,
-    /// The file name of its executable.
     pub program: String,
     pub command: Vec<String>,
     pub launch: Launch,
     pub jvm: Option<JvmFacts>,
 }
 
-/// A process whose memory could not be read: the kernel takes a lock for that, which the process's threads hold while
-/// they wait for a page of a file system that hangs.
+/// A process whose memory could not be read: its threads hold the kernel's lock for that while they wait for a page of
+/// a file system that hangs.
 pub struct Overlooked {
     pub pid: i32,
     pub uid: u32,
-    /// The file name of its executable; empty where that is not ours to see.
+    /// The file name of its executable; empty if the agent may not see it.
     pub program: String,
     pub why: NoResult,
 }
 
-/// What a scan saw.
 #[derive(Default)]
 pub struct Scanned {
     pub seen: Vec<Seen>,
     pub overlooked: Vec<Overlooked>,
 }
 
-/// Every process but the excluded ones. Kernel threads and zombies, which have no command line, are none.
+/// Every process except the excluded ones. Kernel threads and zombies have no command line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut scanned = Scanned::default();
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -83,102 +73,94 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     pids.retain(|pid| !excluded.contains(pid));
     let room = AtomicUsize::new(ALL_COMMANDS);
     let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
-    let scan = Scan {
-        users: Users::read(),
-        patience: Cell::new(ALL_FILES_PATIENCE),
-    };
+    let mut memories_read = Vec::new();
     for (pid, memory) in pids.into_iter().zip(memories) {
         match memory {
-            Ok(memory) => scanned
-                .seen
-                .extend(memory.and_then(|it| scan.process(pid, it))),
+            Ok(memory) => memories_read.extend(memory),
             Err(why) => scanned.overlooked.extend(overlooked(pid, why)),
         }
+    }
+    let mut descriptions = describe_jvms(&mut memories_read);
+    let users = Users::read();
+    for memory in memories_read {
+        let description = descriptions.remove(&memory.pid);
+        scanned.seen.extend(seen(memory, description, &users));
     }
     scanned
 }
 
-/// What is the same for all processes of one scan.
-struct Scan {
-    users: Users,
-    /// How long files that hang are still waited for.
-    patience: Cell<Duration>,
+/// What the files of JVMs say, by pid; None: they could not be read in time. They are read with their users' rights, and
+/// may be on a file system that hangs.
+fn describe_jvms(memories: &mut [Memory]) -> HashMap<i32, Option<JvmDescription>> {
+    let jvms = memories.iter_mut().filter_map(|it| {
+        let signs = it.signs.take()?;
+        Some((it.pid, it.stat.start_time, it.command.clone(), signs))
+    });
+    let jvms: Vec<_> = jvms.collect();
+    let pids: Vec<i32> = jvms.iter().map(|jvm| jvm.0).collect();
+    let described = worker_pool::run_all(jvms, AT_ONCE, FILE_PATIENCE, |jvm| {
+        let (pid, start_time, command, signs) = jvm;
+        JvmDescription::from_files(pid, start_time, &command, &signs)
+            .unwrap_or_else(|| JvmDescription::without_files(&command))
+    });
+    let described = described.into_iter().map(Result::ok);
+    pids.into_iter().zip(described).collect()
 }
 
-impl Scan {
-    fn process(&self, pid: i32, memory: Memory) -> Option<Seen> {
-        let dir = format!("/proc/{pid}");
-        let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-        let Memory {
-            stat: before,
-            command,
-            whole,
-            signs,
-        } = memory;
-        let told = signs.map(|signs| self.describe_jvm(pid, before.start_time, &command, signs));
-        // A pid that was reused while it was read would mix two processes.
-        let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
-        let jvm = told.as_ref().map(|told| JvmFacts {
-            version: told.version.clone(),
-        });
-        let mut launch = told.map(|told| told.launch).unwrap_or_default();
-        if !whole {
-            launch.missing = Some("its command line is too long");
-        }
-        (before.start_time == after.start_time).then(|| Seen {
-            pid,
-            namespace_pid: status.namespace_pid,
-            ppid: before.ppid,
-            start_time: before.start_time,
-            uid: status.uid,
-            user: self.users.name(status.uid),
-            program: program(&dir, &command),
-            command,
-            launch,
-            jvm,
+/// `description`: of a JVM, as `describe_jvms` returns it.
+fn seen(
+    memory: Memory,
+    description: Option<Option<JvmDescription>>,
+    users: &Users,
+) -> Option<Seen> {
+    let description = description.map(|it| {
+        it.unwrap_or_else(|| {
+            let mut description = JvmDescription::without_files(&memory.command);
+            // Most command lines name no file of arguments. Then nothing is missing.
+            let missing = &mut description.launch.missing;
+            *missing = missing.and(Some("a file with its arguments could not be read in time"));
+            description
         })
+    });
+    let pid = memory.pid;
+    let dir = format!("/proc/{pid}");
+    let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
+    let (mut launch, jvm) = description.map_or_else(Default::default, |it| {
+        let version = it.version;
+        (it.launch, Some(JvmFacts { version }))
+    });
+    if !memory.whole {
+        launch.missing = Some("its command line is too long");
     }
-
-    /// What a JVM's command line and files say, the files read with its user's rights.
-    fn describe_jvm(
-        &self,
-        pid: i32,
-        start_time: u64,
-        command: &[String],
-        signs: Signs,
-    ) -> JvmDescription {
-        let words = command.to_vec();
-        let left = self.patience.get();
-        let patience = left.clamp(MOMENT, FILE_PATIENCE);
-        let begin = Instant::now();
-        let files = Target::open(pid, start_time).ok().and_then(|target| {
-            let named = target.named().ok()?;
-            Some((target, named))
-        });
-        let told = match files {
-            Some((target, named)) => as_its_user(target, patience, move || {
-                JvmDescription::from_files(&words, &signs, &named)
-            }),
-            None => Err(Unread::NotAllowed),
-        };
-        self.patience.set(left.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|why| JvmDescription::without_files(command, why))
-    }
+    let seen = Seen {
+        pid,
+        namespace_pid: status.namespace_pid,
+        ppid: memory.stat.ppid,
+        start_time: memory.stat.start_time,
+        uid: status.uid,
+        user: users.name(status.uid),
+        program: program(&dir, &memory.command),
+        command: memory.command,
+        launch,
+        jvm,
+    };
+    // The pid may belong to another process by now.
+    let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+    (seen.start_time == after.start_time).then_some(seen)
 }
 
-/// What is in a process's memory.
 struct Memory {
-    /// From before it was read.
+    pid: i32,
     stat: Stat,
     command: Vec<String>,
-    /// Whether that is all of the command line.
+    /// Whether the command line is complete.
     whole: bool,
-    /// By what it is a JVM.
+    /// Why it is a JVM.
     signs: Option<Signs>,
 }
 
 impl Memory {
-    /// None of a process without a command line, as threads of the kernel. `room`: how many bytes command lines may take.
+    /// None: it has no command line, like a kernel thread. `room`: the bytes left for command lines.
     fn read(pid: i32, room: &AtomicUsize) -> Option<Self> {
         let dir = format!("/proc/{pid}");
         let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
@@ -188,16 +170,17 @@ impl Memory {
         let (mut command, all_words) = first_words(&bytes);
         let cut = bytes.len() > limit;
         if cut {
-            // Part of a secret would not look like one.
+            // A part of a secret would not look like a secret.
             command.pop();
         }
         if command.is_empty() {
             return None;
         }
-        // Each word takes some more for its place in a list, and what the allocator needs.
+        // A word also takes a place in a list, and the allocator's overhead.
         let size: usize = command.iter().map(|word| word.len() + 56).sum();
         room.store(left.saturating_sub(size), Ordering::Relaxed);
         Some(Self {
+            pid,
             stat,
             signs: Signs::of(&dir, &command),
             command,
@@ -206,7 +189,7 @@ impl Memory {
     }
 }
 
-/// A process whose memory could not be read; None of one that is gone or has no program, as threads of the kernel.
+/// None: the process is gone, or has no program, like a kernel thread.
 fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
     let dir = format!("/proc/{pid}");
     let link = fs::read_link(format!("{dir}/exe"));
@@ -220,15 +203,14 @@ fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
     })
 }
 
-/// By what a process is known as a JVM.
+/// What shows that a process is a JVM.
 struct Signs {
-    /// The path of its `libjvm.so`.
     library: Option<String>,
     performance_data: Vec<Mapped>,
 }
 
 impl Signs {
-    /// Of a process that maps `libjvm.so`; where the map is not ours to read, of one whose program is called `java`.
+    /// A JVM maps `libjvm.so`. If the agent may not read the map, a program named `java` counts as one.
     fn of(dir: &str, command: &[String]) -> Option<Self> {
         let is_library = |path: &str| file_name(path) == "libjvm.so";
         let map = File::open(format!("{dir}/maps")).ok();
@@ -251,7 +233,7 @@ impl Signs {
     }
 }
 
-/// The file name of a process's executable; where that is not ours to see, as its command line says.
+/// The file name of a process's executable. If the agent may not see it, the command line names it.
 fn program(dir: &str, command: &[String]) -> String {
     let link = fs::read_link(format!("{dir}/exe")).ok();
     let path = link.as_deref().and_then(Path::to_str);
@@ -261,37 +243,34 @@ fn program(dir: &str, command: &[String]) -> String {
     name.chars().take(MAX_NAME).collect()
 }
 
-/// What a JVM's user says of it.
 struct JvmDescription {
     launch: Launch,
     version: String,
 }
 
 impl JvmDescription {
-    fn from_files(command: &[String], signs: &Signs, named: &Named) -> Self {
-        let version = hsperf::jvm_version(named, signs.library.as_deref(), &signs.performance_data);
-        Self {
+    /// The calling thread has no more rights than the JVM's user afterwards. None: the agent cannot become that user.
+    fn from_files(pid: i32, start_time: u64, command: &[String], signs: &Signs) -> Option<Self> {
+        let target = Target::open(pid, start_time).ok()?;
+        let named = target.named().ok()?;
+        become_user_of(&target).ok()?;
+        let version =
+            hsperf::jvm_version(&named, signs.library.as_deref(), &signs.performance_data);
+        Some(Self {
             launch: command_line::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),
-        }
+        })
     }
 
-    /// By the command line alone. Most name no file of arguments, and then all of the launch is known.
-    fn without_files(command: &[String], why: Unread) -> Self {
-        let mut launch = command_line::parse(command, |_| None);
-        if why == Unread::NotSoon {
-            launch.missing = launch
-                .missing
-                .and(Some("a file with its arguments could not be read in time"));
-        }
+    fn without_files(command: &[String]) -> Self {
         Self {
-            launch,
+            launch: command_line::parse(command, |_| None),
             version: String::new(),
         }
     }
 }
 
-/// The environment of a process, empty where it is not ours to read.
+/// The environment of a process, empty if the agent may not read it.
 pub fn environment(process: &Seen) -> BTreeMap<String, String> {
     let path = format!("/proc/{}/environ", process.pid);
     let bytes = worker_pool::run(PATIENCE, move || read_bounded(path, MAX_COMMAND as u64));
@@ -304,7 +283,7 @@ pub fn environment(process: &Seen) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// This process and those it descends from: the session it came in by.
+/// This process and its ancestors.
 pub fn own_ancestry() -> HashSet<i32> {
     let mut pids = HashSet::new();
     let mut pid = std::process::id() as i32;
@@ -317,9 +296,34 @@ pub fn own_ancestry() -> HashSet<i32> {
     pids
 }
 
+#[cfg(any(test, feature = "fuzz"))]
 impl Seen {
-    /// As the coordinator sees it; `limit` is the command's longest length in bytes.
-    pub fn tell(self, label: String, labels: BTreeMap<String, String>, limit: usize) -> Process {
+    /// A process with this command line, words separated by blanks.
+    pub fn of(pid: i32, line: &str) -> Self {
+        let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Self {
+            pid,
+            namespace_pid: pid,
+            ppid: 1,
+            start_time: 1,
+            uid: 9,
+            user: "yarn".to_owned(),
+            program: file_name(&command[0]).to_owned(),
+            launch: command_line::parse(&command, |_| None),
+            command,
+            jvm: None,
+        }
+    }
+}
+
+impl Seen {
+    /// `limit`: the longest command in bytes.
+    pub fn into_message(
+        self,
+        label: String,
+        labels: BTreeMap<String, String>,
+        limit: usize,
+    ) -> Process {
         Process {
             pid: self.pid,
             namespace_pid: self.namespace_pid,
@@ -341,7 +345,7 @@ impl Seen {
         }
     }
 
-    /// The label of a process of which nothing better is known: its task's attempt, its main class, else its program.
+    /// The label of a process without a better one: its task's attempt, its main class, or its program.
     pub fn plain_label(&self) -> String {
         let launch = self.launch.masked();
         if let Some(attempt) = Attempt::of(&launch) {
@@ -354,7 +358,7 @@ impl Seen {
         name.chars().take(200).collect()
     }
 
-    /// What else is known of it without a selector that derives labels.
+    /// Its labels if no selector derives any.
     pub fn plain_labels(&self) -> BTreeMap<String, String> {
         let attempt = Attempt::of(&self.launch.masked());
         attempt.map(Attempt::labels).unwrap_or_default()

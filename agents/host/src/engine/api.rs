@@ -17,7 +17,6 @@ use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::wire::outcome::{Code, Failure, Parameters};
 use crate::wire::requests::Chosen;
-use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 
 /// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
@@ -177,7 +176,6 @@ pub struct EventProfile {
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.
 pub struct Raw {
-    pub name: String,
     pub file: File,
     pub size: u64,
 }
@@ -202,18 +200,18 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Profiles keep within these limits.
-    pub fn within(asked: &AgentLimits, processes: usize) -> Self {
+    /// `cores`: the processors that the agent may use.
+    pub fn within(cores: f64, processes: usize) -> Self {
         let attaches = (processors() / ATTACH_PROCESSORS).clamp(AT_ONCE.0, AT_ONCE.1);
         Self {
             processes,
             perf: perf::PerfShared::of_host(),
-            limits: Limits::set(asked, processes),
+            limits: Limits::set(cores, processes),
             attaches: Turns::new(attaches as usize, ATTACH),
         }
     }
 
-    /// Wait for a turn at attaching. Err once nobody is to be attached to any more.
+    /// Wait for a turn at attaching. Err: nobody is attached to any more.
     pub fn attach_turn(&self) -> Result<Turn<'_>, Failure> {
         let ended =
             || Failure::plain("ended before it was this process's turn").coded(Code::ProcessEnded);
@@ -243,7 +241,6 @@ pub struct Job {
     pub libraries: Libraries,
     pub session: String,
     pub host: String,
-    /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
     /// Check whether the recording would succeed, and touch nothing.

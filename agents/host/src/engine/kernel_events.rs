@@ -1,4 +1,4 @@
-//! Events of the kernel: their names, and whether this host has them. It is asked before anything is recorded.
+//! The kernel's events: their names, and whether this host has them.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +10,7 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 const RAW: u32 = 4;
-/// Counters of processors that both engines know, with the kernel's type and number. The number of a cache event has
+/// Processor counters that both engines know, with the kernel's type and number. The number of a cache event contains
 /// the cache, the operation in its second byte (0 is load), and the result in its third (1 is miss).
 const COUNTERS: [(&str, u32, u64); 11] = [
     ("cycles", HARDWARE, 0),
@@ -25,17 +25,15 @@ const COUNTERS: [(&str, u32, u64); 11] = [
     ("LLC-load-misses", CACHE, 1 << 16 | 2),
     ("dTLB-load-misses", CACHE, 1 << 16 | 3),
 ];
-/// The devices that count (PMUs), each with a folder of its named events.
+/// The devices that count (PMUs), each with a folder of named events.
 const DEVICES: &str = "/sys/bus/event_source/devices";
-/// Where tracepoints are, readable by root alone. systemd mounts the first at boot, the kernel the second in its
-/// debugfs.
+/// Where only root can read tracepoints. systemd mounts the first at boot, the kernel the second in its debugfs.
 const TRACEPOINTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];
-/// Words before a colon that are no groups of tracepoints: addresses, and async-profiler's names for kernel functions.
+/// Words before a colon that are not groups of tracepoints: addresses, and async-profiler's names for kernel functions.
 const NO_GROUPS: [&str; 4] = ["mem", "kprobe", "kretprobe", "trace"];
-/// Why an event that is in no list is refused, and what there is instead.
 pub const CHOICE: &str = "choose one of docs/events.md, a tracepoint, or an event of /sys/bus/event_source/devices (see perf list)";
 
-/// Refuse an event that this host does not have. If the kernel does not say, the event is taken to be there.
+/// Refuse an event that this host does not have. If the kernel does not tell, the event is accepted.
 pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     if is_tracepoint(event) {
         return refuse_missing_tracepoint(event);
@@ -54,7 +52,7 @@ fn has_device(name: &str) -> bool {
     !name.starts_with('.') && Path::new(DEVICES).join(name).exists()
 }
 
-/// Whether the kernel lists an event of a device, `cpu/mem-loads/`. Both are plain words.
+/// Whether the kernel lists an event of a device, such as `cpu/mem-loads/`. Both must be plain words.
 pub fn is_device_event(event: &str) -> bool {
     let parts: Vec<&str> = event.split('/').collect();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
@@ -67,7 +65,7 @@ pub fn is_device_event(event: &str) -> bool {
     }
 }
 
-/// `group:name`, a place in the kernel.
+/// `group:name`.
 pub fn is_tracepoint(event: &str) -> bool {
     let word = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -79,9 +77,10 @@ pub fn is_tracepoint(event: &str) -> bool {
     })
 }
 
-/// perf as root would mount tracefs, and leave it so: that is the administrator's to decide.
+/// perf as root would mount tracefs and leave it mounted, which is the administrator's decision.
 fn refuse_missing_tracepoint(event: &str) -> Result<(), Failure> {
-    // The path is not followed: that alone would have debugfs mount it. What may not be looked at is there.
+    // The path is not followed: that alone would have debugfs mount it. What the agent may not see is taken to be
+    // there.
     let is_missing = |path: &str| {
         let looked = Path::new(path).symlink_metadata();
         looked.is_err_and(|error| error.kind() == ErrorKind::NotFound)
@@ -104,7 +103,6 @@ fn refuse_missing_tracepoint(event: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether it is the name of a processor's counter that both engines know.
 pub fn is_counter(event: &str) -> bool {
     COUNTERS.iter().any(|(name, ..)| *name == event)
 }
@@ -117,7 +115,7 @@ pub fn no_counter(event: &str) -> Failure {
     .coded(Code::CounterMissing)
 }
 
-/// The kernel's type and number of a counter, known by its name or as in `r1a8`.
+/// The kernel's type and number of a counter, by its name or as in `r1a8`.
 fn number(event: &str) -> Option<(u32, u64)> {
     let named = COUNTERS.iter().find(|(name, ..)| *name == event);
     let raw = || u64::from_str_radix(event.strip_prefix('r')?, 16).ok();
@@ -126,7 +124,7 @@ fn number(event: &str) -> Option<(u32, u64)> {
         .or_else(|| Some((RAW, raw()?)))
 }
 
-/// `struct perf_event_attr` in its first version.
+/// The first version of `struct perf_event_attr`.
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -141,7 +139,7 @@ struct Attributes {
     address: u64,
 }
 
-/// Whether the kernel says that there is no such counter, or none that can be sampled by.
+/// Whether the kernel says that there is no such counter, or that it cannot be sampled.
 fn is_missing(kind: u32, config: u64) -> bool {
     matches!(
         open(kind, config),
@@ -157,7 +155,7 @@ pub fn may_sample_itself() -> bool {
 
 /// Open a counter of the calling thread for a moment. Err has the kernel's error number.
 fn open(kind: u32, config: u64) -> Result<(), i32> {
-    // Disabled, without kernel and hypervisor: on most hosts that takes no rights.
+    // Disabled, without kernel and hypervisor: on most hosts that needs no rights.
     const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
     const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
     let attributes = Attributes {
@@ -234,7 +232,7 @@ mod tests {
     #[test]
     fn what_the_machine_lacks_is_refused() {
         let processor = ["cpu", "cpu_core", "armv8_pmuv3_0"].map(has_device);
-        // A machine that shows no counters has none; one that shows them may still keep them from us.
+        // A machine that shows no counters has none. One that shows them may still refuse to count.
         assert!(processor.contains(&true) || refuse_missing("cycles").is_err());
         let missing = refuse_missing("nosuch/cache-misses/").unwrap_err();
         assert!(missing.remedy.contains("page-faults"));

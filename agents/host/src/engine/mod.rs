@@ -1,4 +1,4 @@
-//! What records. `api` says what an engine does; this list has all engines, and the order in which they are tried.
+//! The engines. `api` defines the interface; this list has all of them.
 
 pub mod api;
 pub mod async_profiler;

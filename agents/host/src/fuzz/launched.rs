@@ -1,4 +1,4 @@
-//! How a process was started, by its own word.
+//! How a process says that it was started.
 
 use crate::discovery::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
@@ -8,7 +8,7 @@ use crate::os::proc::split_zero;
 
 const SECRET: &str = "hunter2";
 
-/// A command line, and behind bytes of 255 the files that it may name.
+/// A command line, and after bytes of 255 the files that it may name.
 pub fn command_line(bytes: &[u8]) {
     let mut parts = bytes.split(|&byte| byte == 255);
     let command = split_zero(parts.next().unwrap_or_default());
@@ -34,7 +34,7 @@ fn looked_at(launch: &Launch) {
     }
 }
 
-/// Whatever stands before a password, it is not told.
+/// A password is hidden, whatever comes before it.
 fn hidden(command: &[String]) {
     let shown = mask::command(command, 100);
     assert!(shown.len() <= 100);

@@ -1,5 +1,5 @@
-//! The readers of foreign bytes, one function a fuzz target (`agents/fuzz`). Whatever the bytes are, each comes to an end
-//! soon, takes little memory, and keeps what it promises.
+//! The readers of foreign bytes, one function per fuzz target (`agents/fuzz`). Whatever the bytes are, each ends soon,
+//! takes little memory, and keeps its promises.
 
 #[cfg(test)]
 #[path = "../../../../flamegraph/fuzz/src/kept.rs"]
@@ -9,7 +9,6 @@ mod recorded;
 mod requested;
 mod told;
 
-/// What a target does with an input.
 type Target = fn(&[u8]);
 
 /// The targets by name.
@@ -22,7 +21,7 @@ pub const TARGETS: [(&str, Target); 6] = [
     ("hsperf", told::hsperf),
 ];
 
-/// Does what a target does with an input.
+/// Run a target with an input.
 pub fn run(target: &str, bytes: &[u8]) {
     let found = TARGETS.iter().find(|(name, _)| *name == target);
     found.expect("a target of this list").1(bytes);

@@ -17,19 +17,16 @@ const EVENTS: [&str; 8] = [
     "nativemem",
     "page-faults",
 ];
-/// As async-profiler is told to sample.
 const INTERVALS: Intervals = Intervals {
     cpu: 3_333_333,
     alloc: 512 << 10,
     lock: 10_000,
     wall: 10_000_000,
 };
-/// How long the profiler sampled.
 const SECONDS: f64 = 5.0;
-/// Of a timeline.
 const MOST_SECONDS: usize = 86_460;
 
-/// A recording of async-profiler's, and the profiles that are sent of it.
+/// A recording of async-profiler, and the profiles that are sent.
 pub fn recording(bytes: &[u8]) {
     let limits = Limits {
         cells: 1 << 18,
@@ -51,7 +48,7 @@ pub fn recording(bytes: &[u8]) {
     }
 }
 
-/// Its numbers fit one another, and what the coordinator reads is what was written.
+/// Its numbers agree, and the coordinator reads what was written.
 fn can_be_sent(sent: &EventProfile) {
     assert!(sent.timeline.len() <= MOST_SECONDS);
     assert_eq!(sent.taken, sent.timeline.iter().sum::<u64>());

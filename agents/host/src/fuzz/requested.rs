@@ -4,13 +4,12 @@ use crate::discovery::containers::Containers;
 use crate::discovery::scan::Seen;
 use crate::discovery::selector::Selector;
 use crate::engine::perf::events::{arguments, Event};
-use crate::jvm::command_line;
 use crate::session::inbox::{read_input, Input};
 use crate::wire::events::JvmFacts;
 use crate::wire::requests::{Find, Request};
 use crate::wire::sampling::Sampling;
 
-/// Requests one after the other, as they come out of stdin.
+/// Requests one after the other, as on stdin.
 pub fn request(mut bytes: &[u8]) {
     while let Input::Request(request, payload) = read_input(&mut bytes) {
         match request {
@@ -24,24 +23,13 @@ pub fn request(mut bytes: &[u8]) {
     }
 }
 
-/// Of a process that is gone: its files in `/proc` cannot be read.
+/// The process is gone: its files in `/proc` cannot be read.
 fn found(find: Find) {
     let line = "/usr/bin/java -Xmx1g -Dspark.driver=7 org.example.Main --name a attempt_1_2_m_3_4";
-    let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let process = Seen {
-        pid: -1,
-        namespace_pid: 1,
-        ppid: 1,
-        start_time: 1,
-        uid: 0,
-        user: "yarn".to_owned(),
-        program: "java".to_owned(),
-        launch: command_line::parse(&command, |_| None),
-        command,
-        jvm: Some(JvmFacts {
-            version: "17.0.9".to_owned(),
-        }),
-    };
+    let mut process = Seen::of(-1, line);
+    process.jvm = Some(JvmFacts {
+        version: "17.0.9".to_owned(),
+    });
     let containers = find.containers.map(Containers::new);
     if let Some(Ok(containers)) = containers {
         containers.of(&process);
@@ -55,7 +43,7 @@ fn found(find: Find) {
     }
 }
 
-/// What passes the checks is no more than a name to perf.
+/// Whatever passes the checks is only a name to perf.
 fn recorded(sampling: &Sampling) {
     if sampling.check().is_err() {
         return;

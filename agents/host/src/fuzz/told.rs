@@ -1,36 +1,34 @@
-//! What the kernel, JVMs and programs tell.
+//! What the kernel, JVMs and programs say.
 
 use crate::discovery::containers::Containers;
 use crate::discovery::listening;
-use crate::discovery::own_group::OwnGroup;
 use crate::engine::async_profiler::plan;
 use crate::engine::perf::{notes, program, recording};
 use crate::jvm::attach;
 use crate::jvm::hsperf as data;
-use crate::jvm::sampled;
+use crate::jvm::preflight;
 use crate::os::proc::{maps, stat, status, users};
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
 const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
 
-/// Files of `/proc`, in which names stand that processes gave themselves.
+/// Files of `/proc`, with names that processes chose.
 pub fn proc_texts(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     stat::parse(&text);
     status::parse(1, &text);
     users::parse(&text);
-    sampled::has_profilers_timer(&text);
+    preflight::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
     let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
     assert!(files.is_some_and(|files| files.len() <= 1000));
-    OwnGroup::of(&text, false, None).has(&text);
     let known = Containers::new(vec![ID.to_owned(), POD.to_owned()]);
     let told = known.as_ref().ok();
     let told = told.and_then(|known| known.membership(&Default::default(), &text, &[]));
     assert!(told.is_none_or(|home| text.contains(&home.id)));
 }
 
-/// A JVM's answer, and what async-profiler and perf say.
+/// A JVM's answer, and the words of async-profiler and perf.
 pub fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     attach::parse_reply(&text);
@@ -47,7 +45,6 @@ pub fn answers(bytes: &[u8]) {
     assert!(followed(3) == followed(bytes.len().max(1)));
 }
 
-/// The file that a JVM publishes.
 pub fn hsperf(bytes: &[u8]) {
     for name in ["java.rt.vmArgs", "java.property.java.version", "", "a"] {
         let text = data::text_entry(bytes, name);

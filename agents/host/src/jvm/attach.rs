@@ -1,7 +1,7 @@
-//! HotSpot's dynamic attach: the JVM opens a socket when asked to, and runs commands that come by it.
+//! HotSpot's dynamic attach: on request the JVM opens a socket, and runs the commands that arrive there.
 //!
-//! The JVM is asked by a trigger file and SIGQUIT. To a process without a handler that signal is deadly, and a JVM
-//! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
+//! The request is a trigger file and SIGQUIT. The signal kills a process without a handler, and a JVM that does not
+//! allow an attach answers with a thread dump on the application's output: so both are checked first.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,9 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, Mode, OFlags, CWD};
+use rustix::fs::{openat, stat, statat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::net::SocketAddrUnix;
 use rustix::process::Signal;
 
 use crate::os::audit;
@@ -24,7 +25,6 @@ use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
 
 mod reply;
-mod socket;
 mod trigger;
 mod unread;
 
@@ -36,23 +36,22 @@ pub use self::unread::{left, see_off};
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The shortest time-out: none at all would mean for ever.
+/// The shortest time-out: zero would mean forever.
 const MOMENT: Duration = Duration::from_millis(1);
-/// With less time left a JVM is not asked: the trigger would be gone when it looks, and SIGQUIT then dumps its threads.
+/// With less time a JVM is not asked: its trigger would be gone when it looks, and it would dump its threads.
 const LEAST: Duration = Duration::from_secs(1);
-/// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
+/// How long to wait for a stopped JVM to continue, and how often to look.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
-/// A folder (device and inode) and a number in it. JVMs of the same number in one `/tmp` are asked one after the other:
-/// see `open_listener`.
+/// A folder (device and inode) and a pid. JVMs with the same pid in one `/tmp` are asked one after the other: see
+/// `open_listener`.
 type Place = (u64, u64, i32);
 static OPENING: Mutex<BTreeMap<Place, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
-/// A JVM and the right to talk to it.
 pub struct Attach<'a> {
     target: &'a Target,
     namespaces: &'a Namespaces,
-    /// When nothing is waited for any more; each step has its own limit besides.
+    /// When all waiting ends. Each step has its own limit too.
     until: Option<Instant>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// The same; from now on all that is asked takes no longer than this together.
+    /// From now on all requests together take no longer than this.
     pub fn within(self, all: Duration) -> Self {
         Self {
             until: Some(Instant::now() + all),
@@ -73,7 +72,6 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// Whether that time is over.
     pub fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
@@ -92,7 +90,7 @@ impl<'a> Attach<'a> {
         parse_reply(&reply).ok_or_else(|| self.closed())
     }
 
-    /// Have the JVM run a diagnostic command. What it printed, and whether it could run it.
+    /// Have the JVM run a diagnostic command. Whether it could, and what it printed.
     pub fn command(&self, command: &str, timeout: Duration) -> Result<(bool, String), Failure> {
         let reply = self.ask(&format!("1\0jcmd\0{command}\0\0\0"), timeout)?;
         let (verdict, text) = reply.split_once('\n').unwrap_or((&reply, ""));
@@ -100,18 +98,18 @@ impl<'a> Attach<'a> {
         Ok((verdict == 0, text.trim().to_owned()))
     }
 
-    /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
+    /// Why it would not answer, as far as that shows from outside: nothing is sent, signalled or written.
     pub fn foresee(&self) -> Result<(), Failure> {
         self.refuse_stopped()?;
         let path = self.namespaces.path(&self.socket_path());
-        match socket::look(&path, self.target.status.uid) {
+        match look(&path, self.target.status.uid) {
             Ok(()) => Ok(()),
             Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
             Err(error) => Err(self.cannot_connect(error)),
         }
     }
 
-    /// The JVM opens its socket there and nowhere else. One of root may have rights that this thread has not.
+    /// The JVM opens its socket only there. A JVM of root may have rights that this thread does not have.
     fn refuse_closed_tmp(&self) -> Result<(), Failure> {
         match could_make_files(&self.namespaces.path("/tmp")) {
             Err(error) if error == Errno::ROFS || self.target.status.uid != 0 => Err(Failure::new(
@@ -127,7 +125,7 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// The whole answer to a request, or the first of it.
+    /// The answer to a request; only the beginning of a long one.
     fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
         let socket = self.connection()?;
         let timeout = self.limit(timeout);
@@ -160,7 +158,6 @@ impl<'a> Attach<'a> {
         ).coded(Code::AttachTimeout)
     }
 
-    /// A connection to the JVM's socket, which is opened first where there is none.
     fn connection(&self) -> Result<OwnedFd, Failure> {
         self.refuse_stopped()?;
         match self.own_socket()? {
@@ -169,18 +166,18 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// A connection to the socket, if there is one and it is this JVM's own. Its name is no proof: JVMs of several pid
-    /// namespaces may have the same number and share a `/tmp`. (All HotSpot JVMs listen in their own process.)
+    /// A connection to this JVM's own socket, if there is one. Its name proves nothing: JVMs in several pid namespaces
+    /// may have the same pid and share a `/tmp`. (All HotSpot JVMs listen in their own process.)
     fn own_socket(&self) -> Result<Option<OwnedFd>, Failure> {
         let socket = match self.connect() {
             Ok(socket) => socket,
-            // Refused: the socket of an earlier process with this number. The JVM will replace it.
+            // Refused: the socket of an earlier process with this pid. The JVM will replace it.
             Err(Errno::NOENT | Errno::CONNREFUSED) => return Ok(None),
             Err(error) => return Err(self.cannot_connect(error)),
         };
         let listener = peer::listener(&socket).map_err(|error| self.cannot_connect(error))?;
-        // Looked at last: while the process lives nobody else has its number. One that has no number in the agent's own
-        // pid namespace is not the JVM either, which has one.
+        // Checked last: while the process lives nobody else has its pid. A listener without a pid in the agent's own
+        // namespace is not the JVM either.
         if listener == Some(self.target.pid) && self.target.stat().is_some() {
             unread::let_go(self.target);
             return Ok(Some(socket));
@@ -201,7 +198,7 @@ impl<'a> Attach<'a> {
         ).coded(Code::AttachSocketTaken)
     }
 
-    /// Wait a moment where the JVM is stopped: it may go on. For the end of a recording, which is lost without it.
+    /// Wait a moment for a stopped JVM to continue. A recording would be lost at its end without it.
     pub fn await_motion(&self) {
         let until = Instant::now() + STANDSTILL;
         let stands = || self.target.stat().is_some_and(|stat| stat.is_stopped());
@@ -246,11 +243,11 @@ impl<'a> Attach<'a> {
 
     fn connect(&self) -> Result<OwnedFd, Errno> {
         let path = self.namespaces.path(&self.socket_path());
-        socket::connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
+        connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
     }
 
-    /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
-    /// take that away, or (the trigger being removed) dump its threads. So whoever comes second looks again.
+    /// If several JVMs have this pid and this `/tmp`, asking one while another opens its socket would replace that
+    /// socket, or (without the trigger) dump its threads. So the second one looks again.
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
         let tmp = stat(self.namespaces.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
         let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
@@ -278,7 +275,7 @@ impl<'a> Attach<'a> {
             return self.wait_for_socket(start, limit);
         }
         let trigger = self.trigger()?;
-        // Looked at last: another tool may have had it opened just now.
+        // Checked last: another tool may have had it opened just now.
         if let Some(socket) = self.own_socket()? {
             return Ok(socket);
         }
@@ -299,8 +296,8 @@ impl<'a> Attach<'a> {
         openat(CWD, self.namespaces.path("/tmp"), FOLDER, Mode::empty())
     }
 
-    /// Another JVM of the same number may see it too, and looks at it only when it gets a SIGQUIT itself. In `/tmp`, else
-    /// in the JVM's working directory: there applications keep their own files.
+    /// Another JVM with the same pid may see it too, but reads it only after a SIGQUIT of its own. In `/tmp`, else in
+    /// the JVM's working directory, where applications keep their own files.
     fn trigger(&self) -> Result<Trigger, Failure> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
         let cwd = self.namespaces.cwd.as_ref().ok_or(Errno::NOENT);
@@ -338,7 +335,7 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
+    /// The JVM does not say when the socket is there, so the agent polls, ever less often.
     fn wait_for_socket(&self, start: Instant, limit: Duration) -> Result<OwnedFd, Failure> {
         let mut pause = Duration::from_millis(5);
         loop {
@@ -360,5 +357,23 @@ impl<'a> Attach<'a> {
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));
         }
+    }
+}
+
+/// The JVM asks the kernel for the user who connects.
+fn connect(path: &str, uid: u32, limit: Duration) -> Result<OwnedFd, Errno> {
+    look(path, uid)?;
+    peer::connect(&SocketAddrUnix::new(path)?, limit)
+}
+
+/// Err: there is no socket of the JVM's user.
+fn look(path: &str, uid: u32) -> Result<(), Errno> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(Errno::NOTSOCK);
+    }
+    match stat.st_uid == uid {
+        true => Ok(()),
+        false => Err(Errno::PERM),
     }
 }

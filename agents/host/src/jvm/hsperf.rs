@@ -1,6 +1,6 @@
-//! What a HotSpot JVM publishes of itself in `hsperfdata`, read without touching it.
+//! What a HotSpot JVM publishes in `hsperfdata`, read without touching it.
 //!
-//! The file belongs to the JVM's user and may hold anything: every offset is checked.
+//! The file belongs to the JVM's user and may contain anything: every offset is checked.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,6 @@ const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LIMIT: u64 = 4 << 20;
 const MAX_ENTRIES: u32 = 20_000;
 
-/// Whether a path is that of such a file.
 pub fn is_data(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     parts.next().is_some_and(|name| name.parse::<u32>().is_ok())
@@ -21,12 +20,12 @@ pub fn is_data(path: &str) -> bool {
             .is_some_and(|folder| folder.starts_with("hsperfdata_"))
 }
 
-/// The options and flags the JVM says it was started with, from wherever they came; empty where it publishes nothing.
+/// The options and flags that the JVM says it was started with. Empty: it publishes nothing.
 pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
     let Some(bytes) = find(named, mapped) else {
         return Vec::new();
     };
-    // What came from a file of flags stands there as in that file, without what begins an option.
+    // Flags from a file are there as in that file, without the `-XX:`.
     let flags = text_entry(&bytes, "java.rt.vmFlags").unwrap_or_default();
     let flags = flags
         .split_ascii_whitespace()
@@ -37,8 +36,8 @@ pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
         .collect()
 }
 
-/// The version of a JVM with this `libjvm.so`, where it can be told from outside: by its JDK's file `release`, which not
-/// every JDK 8 has, or by what it publishes.
+/// The version of a JVM with this `libjvm.so`, from its JDK's file `release`, which not every JDK 8 has, or from what
+/// it publishes.
 pub fn jvm_version(named: &Named, library: Option<&str>, mapped: &[Mapped]) -> Option<String> {
     let released = library.and_then(|library| {
         let (home, _) = library.rsplit_once("/lib/")?;
@@ -48,23 +47,18 @@ pub fn jvm_version(named: &Named, library: Option<&str>, mapped: &[Mapped]) -> O
         let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
         Some(version.trim_matches('"').to_owned())
     });
-    released.or_else(|| version(named, mapped))
+    released.or_else(|| text_entry(&find(named, mapped)?, "java.property.java.version"))
 }
 
-/// The version the JVM says it is.
-fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
-    text_entry(&find(named, mapped)?, "java.property.java.version")
-}
-
-/// The name that the JVM gives itself, and that of who made it.
+/// The names of the JVM and of its vendor.
 pub fn maker(named: &Named, mapped: &[Mapped]) -> Option<(String, String)> {
     let bytes = find(named, mapped)?;
     let text = |name: &str| text_entry(&bytes, &format!("java.property.java.vm.{name}"));
     Some((text("name")?, text("vendor")?))
 }
 
-/// The file that the JVM maps. A file of the right name may be another JVM's, which has the same number in another pid
-/// namespace and shares the folder. (The device is not compared: maps and stat name different ones on overlays.)
+/// The file that the JVM maps. A file with that name may belong to a JVM with the same pid in another pid namespace
+/// that shares the folder. (Devices are not compared: maps and stat show different ones on overlays.)
 fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
     mapped.iter().find_map(|mapped| {
         let file = named.open(&mapped.path)?;
@@ -77,7 +71,7 @@ fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
     })
 }
 
-/// The values of these counters as they are now. None where one is not there, or below zero.
+/// The values of these counters. None: one is missing or negative.
 pub fn numbers<const N: usize>(
     named: &Named,
     mapped: &[Mapped],
@@ -91,19 +85,17 @@ pub fn numbers<const N: usize>(
         .then(|| values.map(Option::unwrap_or_default))
 }
 
-/// The value of a text entry.
 pub fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
     let value = until_zero(value(bytes, name)?);
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// The value of an entry of one number.
 pub fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
     let eight = value(bytes, name)?.get(..8)?;
     u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
 }
 
-/// What an entry holds, and what follows in it. Only the byte order of the machine is read: the JVM runs on it.
+/// The value of an entry, and what follows it. Only the machine's byte order is read.
 fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     if bytes.get(..4)? != MAGIC {
         return None;
@@ -160,27 +152,6 @@ mod tests {
         ] {
             assert_eq!(is_data(path), is, "{path}");
         }
-    }
-
-    #[test]
-    fn only_the_file_that_is_mapped() {
-        let folder = std::env::temp_dir().join(format!("hsperfdata_test-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("7");
-        let bytes = file(&[("java.property.java.version", "1.8.0")]);
-        std::fs::write(&path, bytes).unwrap();
-        let inode = std::fs::metadata(&path).unwrap().ino();
-        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
-        let path = path.to_str().unwrap().to_owned();
-        for (inode, want) in [(inode, Some("1.8.0")), (inode + 1, None)] {
-            let mapped = Mapped {
-                path: path.clone(),
-                device: String::new(),
-                inode,
-            };
-            assert_eq!(version(&named, &[mapped]).as_deref(), want);
-        }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! What a JVM has loaded, and which of it may be named to that JVM once more.
+//! What a JVM has loaded, and which of it may be named to that JVM again.
 //!
-//! To ask a library that is loaded is to have the JVM load it again. musl then opens the path and knows the library by
-//! its file: where that is gone, and its folder in `/tmp` with it, anybody can put another one there, and the JVM would
-//! run its code.
+//! To ask a library, the JVM loads it again. musl then opens the path and recognises the library by its file. If the
+//! file and its folder in `/tmp` are gone, anybody can put another one there, and the JVM would run its code.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,22 +16,19 @@ use crate::os::identity::Namespaces;
 use crate::os::proc::maps::{self, file_name, Mapped};
 use crate::os::proc::target::Target;
 
-/// Enough to see what the kernel calls a file that is mapped; none of it is read.
+/// Enough to see the kernel's numbers for a mapped file. Nothing is read.
 const MAPPED: usize = 1;
 
-/// The files whose code a JVM may run.
 #[derive(Default)]
 pub struct Loaded {
     files: Vec<Mapped>,
-    /// Whether its C library is musl.
     pub musl: bool,
-    /// The agent's own `/proc`, which is not there among the files of another.
+    /// The agent's own `/proc`, which another mount namespace does not have.
     own: Option<OwnedFd>,
 }
 
 impl Loaded {
-    /// None where the map is not ours to read. To be called before the thread takes the process's user, and sees its
-    /// files.
+    /// None: the agent may not read the map. To be called before the thread takes the process's user and files.
     pub fn of(target: &Target) -> Option<Self> {
         let files = target.programs()?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -43,20 +39,18 @@ impl Loaded {
         })
     }
 
-    /// Their paths, each once.
     pub fn paths(&self) -> Vec<String> {
         let mut seen = HashSet::new();
         let paths = self.files.iter().map(|file| &file.path);
         paths.filter(|path| seen.insert(*path)).cloned().collect()
     }
 
-    /// Whether the JVM may be told to load this path, which it has loaded already, without being given the code of
-    /// somebody else.
+    /// Whether the JVM may be told to load this path again without running somebody else's code.
     pub fn may_be_named(&self, namespaces: &Namespaces, path: &str) -> bool {
         self.is_at(namespaces, path) || !self.musl && is_closed_to_others(namespaces, path)
     }
 
-    /// Whether what lies there is what is mapped.
+    /// Whether the file there is the mapped one.
     fn is_at(&self, namespaces: &Namespaces, path: &str) -> bool {
         let there = namespaces.named.open(path);
         let Some(there) = there.and_then(|file| self.as_mapped(&file)) else {
@@ -67,11 +61,11 @@ impl Loaded {
         mapped.any(is_same)
     }
 
-    /// What the kernel tells of a file once it is mapped: by other numbers than `stat`, where file systems lie on others.
+    /// The kernel's numbers for a mapped file. On stacked file systems `stat` shows others.
     fn as_mapped(&self, file: &File) -> Option<Mapped> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let own = self.own.as_ref()?;
-        // SAFETY: the kernel chooses a place where nothing is, and nothing is read or written there.
+        // SAFETY: the kernel chooses a free place, and nothing is read or written there.
         let at = unsafe {
             mmap(
                 null_mut(),
@@ -87,15 +81,15 @@ impl Loaded {
         let there = map
             .ok()
             .and_then(|map| maps::file_at(File::from(map), at as u64));
-        // SAFETY: that is what was mapped above, and nobody else was told of it.
+        // SAFETY: this was mapped above, and nobody else knows it.
         let _ = unsafe { munmap(at, MAPPED) };
         there
     }
 }
 
-/// glibc finds a library by the name it was loaded by, whatever became of the file; but it may have been by another name
-/// (a link's), and then it opens what is there. What lies in a folder that only the JVM's user or root can change is
-/// theirs; where there is none, the JVM finds the library by its name or not at all.
+/// glibc finds a library by its name, whatever happened to the file. If it was loaded by another name (a link's), glibc
+/// opens what is there now. In a folder that only the JVM's user or root can change, that is theirs. Without the folder
+/// the JVM finds the library by its name or not at all.
 fn is_closed_to_others(namespaces: &Namespaces, path: &str) -> bool {
     let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
     match statat(CWD, namespaces.path(folder), AtFlags::SYMLINK_NOFOLLOW) {
@@ -108,58 +102,7 @@ fn is_closed_to_others(namespaces: &Namespaces, path: &str) -> bool {
     }
 }
 
-/// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
-/// library of glibc has a version at its end.)
+/// Whether this is musl's library, by its own name or that of the link's target. (glibc's has a version at its end.)
 pub fn is_musl(name: &str) -> bool {
     name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustix::process::{getegid, geteuid};
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    /// A JVM of ours that has mapped a file, as its own map tells.
-    fn loaded(path: &str, musl: bool) -> Loaded {
-        let own = OwnedFd::from(File::open("/proc/self").unwrap());
-        let mut loaded = Loaded {
-            files: Vec::new(),
-            musl,
-            own: Some(own),
-        };
-        let mapped = loaded.as_mapped(&File::open(path).unwrap()).unwrap();
-        loaded.files.push(Mapped {
-            path: path.to_owned(),
-            ..mapped
-        });
-        loaded
-    }
-
-    #[test]
-    fn only_the_file_that_is_loaded_is_named() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-loaded-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        let mode = |mode| fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
-        let path = folder.join("lib.so").to_str().unwrap().to_owned();
-        fs::write(&path, "code").unwrap();
-        let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
-        let (musl, glibc) = (loaded(&path, true), loaded(&path, false));
-        let named = || {
-            (
-                musl.may_be_named(&namespaces, &path),
-                glibc.may_be_named(&namespaces, &path),
-            )
-        };
-        mode(0o777);
-        assert_eq!(named(), (true, true), "it is the same");
-        fs::rename(&path, folder.join("kept")).unwrap();
-        fs::write(&path, "other code").unwrap();
-        assert_eq!(named(), (false, false), "anybody's");
-        mode(0o755);
-        assert_eq!(named(), (false, true), "the user's");
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(named(), (false, true), "nobody's");
-    }
 }

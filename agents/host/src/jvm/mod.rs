@@ -1,8 +1,7 @@
-//! HotSpot from outside: attaching, performance data, command lines, loaded libraries, crash files.
+//! HotSpot from outside: attaching, performance data, command lines, loaded libraries.
 
 pub mod attach;
 pub mod command_line;
 pub mod hsperf;
 pub mod loaded;
 pub mod preflight;
-pub mod sampled;

@@ -1,23 +1,22 @@
-//! What speaks against profiling a JVM, seen before it is touched.
+//! What speaks against profiling a JVM, before it is touched.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::jvm::command_line;
 use crate::jvm::hsperf;
-use crate::jvm::loaded::{is_musl, Loaded};
-use crate::jvm::sampled::is_sampled;
+use crate::jvm::loaded::Loaded;
 use crate::os::free_space::Memory;
+use crate::os::host::kernel_setting;
 use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::named::Named;
-use crate::os::proc::read_text;
 use crate::os::proc::split_zero;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{is_ours, RECORDING, RUN_FOLDER};
 use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: &str = "libasyncProfiler";
-/// Agents that sample as well: two of them in one JVM have crashed it.
+/// Agents that sample too: two in one JVM have crashed it.
 const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libyjpagent", "YourKit"),
     ("libjprofilerti", "JProfiler"),
@@ -26,60 +25,50 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libgp-collector", "Oracle Developer Studio"),
 ];
 
-/// What was seen of a process.
 pub struct Findings {
-    /// Whether it is a HotSpot JVM, or may be: where its map is not ours to read.
+    /// Whether it is a HotSpot JVM, or may be one, if the agent may not read its map.
     pub is_jvm: bool,
-    /// The path of its `libjvm.so`.
     pub library: Option<String>,
-    /// Why no profiler is to be loaded into it.
+    /// Why no profiler may be loaded into it.
     pub refusal: Option<Failure>,
-    /// How it was started.
-    pub launched: Launched,
-    /// What it has loaded.
+    launched: Launched,
     pub loaded: Loaded,
-    /// What it publishes of itself.
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
-    /// Whether one of these has its recording open. None: that cannot be seen, or there are none.
+    /// Whether one of these has its recording open. None: the agent cannot see that, or there are none.
     pub writes_recording: Option<bool>,
     /// Paths of async-profiler libraries that somebody else loaded.
     pub foreign: Vec<String>,
-    /// Whether a profiler samples it, whose-ever.
+    /// Whether any profiler samples it.
     pub sampled: bool,
-    /// Whether it has the rights to use all of perf events, whatever users may.
+    /// Whether it may use all perf events, whatever the settings are.
     pub privileged: bool,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
-    /// What memory is left to it.
     pub memory: Arc<Memory>,
 }
 
-/// How a JVM was started.
-pub struct Launched {
+struct Launched {
     environment: String,
     command: Vec<String>,
 }
 
-/// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
-/// root's to read.
+/// To be called before the thread takes the process's user: some of this only root may read.
 pub fn look(target: &Target) -> Findings {
     let seen = Loaded::of(target);
     let readable = seen.is_some();
     let loaded = seen.unwrap_or_default();
-    let mut libraries = loaded.paths();
-    libraries.retain(|path| is_of_interest(file_name(path)));
+    let libraries = loaded.paths();
     let library = libraries
         .iter()
         .find(|path| file_name(path) == "libjvm.so")
         .cloned();
-    let refusal = refuse_other_jvm(target, &libraries)
-        .and_then(|()| refuse_other_profiler(target, &libraries));
+    let refusal = refuse_libraries(target.pid, &libraries);
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
-    // Capabilities in a user namespace are none to the kernel itself.
+    // The kernel ignores capabilities in a user namespace here.
     let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
     let (ours, foreign): (Vec<String>, Vec<String>) =
         async_profilers.partition(|path| is_ours(path));
@@ -97,57 +86,40 @@ pub fn look(target: &Target) -> Findings {
         foreign,
         sampled: is_sampled(target),
         privileged,
-        kernel: privileged || users_may_sample_kernel(),
+        kernel: privileged || kernel_setting("perf_event_paranoid").is_some_and(|level| level <= 1),
         memory: Arc::new(Memory::of(target)),
     }
 }
 
-fn users_may_sample_kernel() -> bool {
-    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
-        .and_then(|text| text.trim().parse::<i32>().ok());
-    paranoid.is_some_and(|level| level <= 1)
-}
-
-fn is_of_interest(name: &str) -> bool {
-    name == "libjvm.so"
-        || name.starts_with("libj9vm")
-        || name.starts_with(ASYNC_PROFILER)
-        || is_musl(name)
-        || OTHER_PROFILERS
-            .iter()
-            .any(|(prefix, _)| name.starts_with(prefix))
-}
-
-fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure> {
-    if libraries
-        .iter()
-        .any(|path| file_name(path).starts_with("libj9vm"))
-    {
-        return Err(Failure::new(
-            format!(
-                "process {} is an OpenJ9 JVM, which async-profiler cannot profile",
-                target.pid
-            ),
-            "run the application on a HotSpot JVM",
-        )
-        .coded(Code::Openj9));
-    }
-    Ok(())
-}
-
-fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+fn refuse_libraries(pid: i32, libraries: &[String]) -> Result<(), Failure> {
     for path in libraries {
-        if let Some((_, name)) = OTHER_PROFILERS
-            .iter()
-            .find(|(prefix, _)| file_name(path).starts_with(prefix))
-        {
+        let name = file_name(path);
+        if name.starts_with("libj9vm") {
+            let reason =
+                format!("process {pid} is an OpenJ9 JVM, which async-profiler cannot profile");
+            let remedy = "run the application on a HotSpot JVM";
+            return Err(Failure::new(reason, remedy).coded(Code::Openj9));
+        }
+        let mut others = OTHER_PROFILERS.iter();
+        if let Some((_, other)) = others.find(|(prefix, _)| name.starts_with(prefix)) {
             return Err(Failure::new(
-                format!("{name} ({path}) is loaded in process {}: two profilers in one JVM can crash it", target.pid),
-                format!("restart the JVM without {name}"),
-            ).coded(Code::OtherProfiler));
+                format!("{other} ({path}) is loaded in process {pid}: two profilers in one JVM can crash it"),
+                format!("restart the JVM without {other}"),
+            )
+            .coded(Code::OtherProfiler));
         }
     }
     Ok(())
+}
+
+impl Findings {
+    /// The options in the JVM's order: a later one overrides. The values in force, which it publishes, come last. The
+    /// calling thread must have no more rights than the JVM's user, since files of arguments are read.
+    pub fn options(&self, named: &Named) -> Vec<String> {
+        let mut options = self.launched.options(named);
+        options.extend(hsperf::options(named, &self.performance_data));
+        options
+    }
 }
 
 impl Launched {
@@ -159,9 +131,7 @@ impl Launched {
         }
     }
 
-    /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
-    /// no more rights than the JVM's user, since its files of arguments are read.
-    pub fn options(&self, named: &Named) -> Vec<String> {
+    fn options(&self, named: &Named) -> Vec<String> {
         let launch = command_line::parse(&self.command, |name| named.text(name));
         [
             self.variable("JAVA_TOOL_OPTIONS"),
@@ -180,7 +150,7 @@ impl Launched {
     }
 }
 
-/// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.
+/// Refuse a JVM whose options forbid attaching: it would dump its threads.
 pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     let refusal = |option: &str| {
         Err(Failure::new(
@@ -198,7 +168,6 @@ pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the options set a flag to; the last one counts.
 pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     options.iter().rev().find_map(|option| {
         match option.strip_prefix("-XX:")?.split_at_checked(1)? {
@@ -209,11 +178,10 @@ pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     })
 }
 
-/// What the kernel puts behind the name of a file that is gone.
 const DELETED: &str = " (deleted)";
 
-/// async-profiler has its recording open for as long as it records. None: that cannot be seen. To be called before the
-/// thread takes the process's user, and sees its files.
+/// async-profiler has its recording open while it records. None: the agent cannot see that. To be called before the
+/// thread takes the process's user and files.
 pub fn writes_recording(target: &Target) -> Option<bool> {
     for file in target.open_files()? {
         if is_recording(&file.ok()?) {
@@ -228,6 +196,33 @@ fn is_recording(link: &str) -> bool {
     let folder = path.parent().and_then(Path::file_name);
     let of_session = folder.is_some_and(|name| name.to_string_lossy().starts_with(RUN_FOLDER));
     of_session && path.extension().is_some_and(|kind| kind == RECORDING)
+}
+
+const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
+/// How a timer reads that signals a thread by its CPU time. async-profiler uses these where it has no perf events;
+/// applications' own timers go by the time of day.
+const OF_THREAD: &str = "notify: signal/tid.";
+const BY_CPU_TIME: &str = "ClockID: -";
+
+/// Whether a profiler samples the process, by perf events of its own or by timers of its threads. To be called before
+/// the thread takes the process's user: some of this only root may see.
+fn is_sampled(target: &Target) -> bool {
+    let timers = target.read("timers", 1 << 20).unwrap_or_default();
+    let mut files = target.open_files().into_iter().flatten().flatten();
+    has_profilers_timer(&timers) || files.any(|file| file == OF_PERF_EVENTS)
+}
+
+/// In `/proc/PID/timers`, where each timer begins with its number.
+pub fn has_profilers_timer(timers: &str) -> bool {
+    let mut signals_thread = false;
+    timers.lines().any(|line| {
+        match line {
+            line if line.starts_with("ID:") => signals_thread = false,
+            line if line.starts_with(OF_THREAD) => signals_thread = true,
+            _ => {}
+        }
+        signals_thread && line.starts_with(BY_CPU_TIME)
+    })
 }
 
 #[cfg(test)]
@@ -253,18 +248,11 @@ mod tests {
 
     #[test]
     fn whose_c_library_it_is() {
+        use crate::jvm::loaded::is_musl;
         for name in ["ld-musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"] {
-            assert!(is_musl(name) && is_of_interest(name), "{name}");
+            assert!(is_musl(name), "{name}");
         }
         assert!(!is_musl("libc.so.6") && !is_musl("ld-linux-x86-64.so.2"));
-    }
-
-    #[test]
-    fn whose_library_it_is() {
-        assert!(is_ours(
-            "/tmp/.hprofiler-ap-0123456789abcdef-0/libasyncProfiler.so"
-        ));
-        assert!(!is_ours("/opt/async-profiler/lib/libasyncProfiler.so"));
     }
 
     #[test]
@@ -281,5 +269,15 @@ mod tests {
         ] {
             assert_eq!(is_recording(link), want, "{link}");
         }
+    }
+
+    #[test]
+    fn timers_of_applications_are_no_profilers() {
+        let timer = |notify: &str, clock: i32| {
+            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
+        };
+        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
+        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
+        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
     }
 }

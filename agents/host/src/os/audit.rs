@@ -1,6 +1,6 @@
-//! What the agent does on the host: each action is an event, which the coordinator writes to its audit file.
+//! What the agent does on the host. Each action is an event, which the coordinator writes to its audit file.
 //!
-//! Actions are queued by any thread. The session sends them before whatever answer follows from them.
+//! Any thread queues actions. The session sends them before the answer that follows from them.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,15 @@ use crate::wire::events::Action;
 /// The most actions that wait to be sent, and the longest text of one, in characters.
 const MAX_QUEUED: usize = 10_000;
 const LONGEST: usize = 500;
-/// Begins paths of a process whose files are seen through a descriptor.
 const SEEN_THROUGH: &str = "/proc/self/fd/";
 
 static QUEUE: Mutex<Option<Queue>> = Mutex::new(None);
 
 thread_local! {
-    /// The process for which the thread works, if for one only.
+    /// The process that the thread works for, if it is only one.
     static ABOUT: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// Called when the queue is no longer empty.
 type Wake = Box<dyn Fn() + Send>;
 
 #[derive(Default)]
@@ -30,7 +28,6 @@ struct Queue {
     wake: Option<Wake>,
 }
 
-/// From now on actions are queued.
 pub fn begin() {
     queue().get_or_insert_default();
 }
@@ -42,12 +39,10 @@ pub fn send_with(wake: impl Fn() + Send + 'static) {
     }
 }
 
-/// From now on nothing is queued.
 pub fn end() {
     *queue() = None;
 }
 
-/// From now on the calling thread works for this process.
 pub fn about(pid: i32) {
     ABOUT.set(Some(pid));
 }
@@ -79,7 +74,7 @@ pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     }
 }
 
-/// What was queued since the last call, once somebody wants to hear of it.
+/// The actions since the last call, once `send_with` was called.
 pub fn take() -> Vec<Action> {
     let mut queue = queue();
     let queue = queue.as_mut().filter(|queue| queue.wake.is_some());
@@ -90,7 +85,6 @@ fn queue() -> MutexGuard<'static, Option<Queue>> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Seconds since 1970.
 pub fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())

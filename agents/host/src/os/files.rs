@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::time::Duration;
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    accessat, fchown, fstat, mkdirat, open, openat, renameat, statat, unlinkat, Access, AtFlags,
+    accessat, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access, AtFlags,
     FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
@@ -18,7 +20,19 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The hash of some bytes, in lower-case hex.
+/// Whether a descriptor is ready within this time. A signal may end the wait early.
+pub fn is_ready(fd: impl AsFd, wanted: PollFlags, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: i64::from(patience.subsec_nanos()),
+    };
+    match poll(&mut [PollFd::new(&fd, wanted)], Some(&patience)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -27,7 +41,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hash of a file's first `size` bytes. Err where it has fewer.
+/// The hash of a file's first `size` bytes. Err: it has fewer.
 pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
     let mut hash = Sha256::new();
     file.rewind()?;
@@ -38,7 +52,6 @@ pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Whether a text is such a hash.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64
         && text
@@ -46,28 +59,18 @@ pub fn is_sha256(text: &str) -> bool {
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Whether the calling thread could make files in a folder: by the ids that files go by, which `access` does not.
+/// Whether the calling thread could make files in a folder, by its effective ids, which `access` does not use.
 pub fn could_make_files(folder: &str) -> Result<(), Errno> {
     let may = Access::WRITE_OK | Access::EXEC_OK;
     match accessat(CWD, folder, may, AtFlags::EACCESS) {
-        // Kernels before 5.8 cannot be asked so, and old containers forbid it.
-        Err(Errno::NOSYS | Errno::PERM) => could_make_nameless(folder),
+        // Kernels before 5.8 and old containers do not answer. Making a file will show.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(()),
         may => may,
     }
 }
 
-/// The same, by a file that has no name and is gone at once.
-fn could_make_nameless(folder: &str) -> Result<(), Errno> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    match open(folder, flags, Mode::RUSR) {
-        // Not every file system has such. Whoever makes a real one is told.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR) => Ok(()),
-        made => made.map(drop),
-    }
-}
-
-/// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
-/// With `owner`, only a file of that user.
+/// Read a whole regular file of at most `limit` bytes, without following a link or waiting for a pipe. With `owner`,
+/// only a file of that user.
 pub fn read_regular(
     dir: impl AsFd,
     name: &str,
@@ -95,7 +98,7 @@ pub fn open_regular(
     regular(File::from(file), name, owner, limit)
 }
 
-/// The same of a file that was opened so before, whatever its name leads to by now.
+/// The same for a file that is open already.
 pub fn regular(file: File, name: &str, owner: Option<u32>, limit: u64) -> io::Result<(File, u64)> {
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -122,13 +125,13 @@ fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
     }
 }
 
-/// Put a file in place whole or not at all; what stood there before keeps its own inode.
+/// Put a file in place whole or not at all. A file that is there keeps its own inode.
 pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
     write_whole_for(None, dir, name, bytes, mode)
 }
 
-/// The same, for another user whose file it is to be: the file that was made is given away, and never what stands
-/// under its name, which the folder's owner can change at any moment.
+/// The same for a file of another user. The file that was made is given away, not the one with its name, which the
+/// folder's owner can change at any moment.
 pub fn write_whole_for(
     owner: Option<(Uid, Gid)>,
     dir: impl AsFd,
@@ -153,12 +156,11 @@ pub fn write_whole_for(
     written
 }
 
-/// Whether a name is one that `write_whole` uses while it writes.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with(".new-")
 }
 
-/// Open a folder that only `owner` can enter; `Err` says what is wrong with it.
+/// Open a folder that only `owner` can enter. Err says what is wrong.
 pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     let dir = openat(CWD, path, FOLDER, Mode::empty()).map_err(|error| match error {
         Errno::NOTDIR | Errno::LOOP => format!("{path} is a link, or not a folder"),
@@ -169,7 +171,7 @@ pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     Ok(dir)
 }
 
-/// As `open_private`, after making the folder where there is none.
+/// As `open_private`, after making the folder if there is none.
 pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     match mkdirat(CWD, path, Mode::RWXU) {
         Ok(()) => {
@@ -181,7 +183,6 @@ pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     }
 }
 
-/// Whether only `owner` can enter a folder.
 pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
     if stat.st_uid != owner {
         return Err(format!(
@@ -201,72 +202,12 @@ pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> 
 /// Whether `path` still leads to the folder that is open.
 pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
     match (fstat(dir), statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)) {
-        (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
+        (Ok(open), Ok(there)) => file_id(&open) == file_id(&there),
         _ => false,
     }
 }
 
-/// A file that is there for a moment: deleted when this is dropped, however that comes.
-pub struct Passing {
-    dir: OwnedFd,
-    name: String,
-    folder: &'static str,
-}
-
-impl Passing {
-    /// Of a file that was just made in a folder, which is told by this name.
-    pub fn new(dir: OwnedFd, name: &str, folder: &'static str) -> Self {
-        let passing = Self {
-            dir,
-            name: name.to_owned(),
-            folder,
-        };
-        audit::note("file", || passing.path());
-        passing
-    }
-
-    pub fn path(&self) -> String {
-        format!("{}/{}", self.folder, self.name)
-    }
-}
-
-impl Drop for Passing {
-    fn drop(&mut self) {
-        if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
-            audit::note("removed", || self.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::os::threads::unbroken;
-    use crate::wire::outcome::Failure;
-
-    #[test]
-    fn a_file_without_a_name_asks_as_well() {
-        assert_eq!(could_make_nameless("/tmp"), Ok(()));
-        assert_eq!(could_make_nameless("/dev/null"), Err(Errno::NOTDIR));
-        assert_eq!(could_make_nameless("/none"), Err(Errno::NOENT));
-    }
-
-    #[test]
-    fn what_is_there_for_a_moment_goes_however_the_work_ends() {
-        let path = std::env::temp_dir().join(format!("hprofiler-passing-{}", std::process::id()));
-        let works: [fn() -> Result<(), Failure>; 2] = [
-            || Err(Failure::plain("no signal can be sent")),
-            || panic!("meant: what follows is tested"),
-        ];
-        for work in works {
-            File::create(&path).unwrap();
-            let dir = OwnedFd::from(File::open(path.parent().unwrap()).unwrap());
-            let name = path.file_name().unwrap().to_str().unwrap();
-            let _ = unbroken(|| {
-                let _passing = Passing::new(dir, name, "/tmp");
-                work()
-            });
-            assert!(!path.exists());
-        }
-    }
+/// Device and inode.
+pub fn file_id(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }

@@ -1,5 +1,5 @@
-//! How much may be written to a folder beside a process: what its disk has left, or where the folder is memory (as
-//! `/dev/shm` is, and `/tmp` often), what the host has left of it, and the process's control groups.
+//! How much may be written to a folder beside a process: the free space of its disk. If the folder is in memory
+//! (`/dev/shm`, often `/tmp`), the free memory of the host and of the process's control groups.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use rustix::fd::AsFd;
 use rustix::fs::{fstatfs, fstatvfs};
 
-use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
+use crate::os::proc::{number_after, read_text};
 
-/// File systems that are memory: tmpfs and ramfs.
+/// tmpfs and ramfs.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 const MEMINFO: &str = "/proc/meminfo";
-/// Where hosts have the groups that limit memory, and what the files there are called.
-const KINDS: [Kind; 3] = [
+/// Where control groups limit memory, and their files.
+const KINDS: [Kind; 2] = [
     Kind {
         controller: "memory",
         mount: "/sys/fs/cgroup/memory",
@@ -30,15 +30,8 @@ const KINDS: [Kind; 3] = [
         used: "memory.current",
         idle: "inactive_file ",
     },
-    Kind {
-        controller: "",
-        mount: "/sys/fs/cgroup/unified",
-        limit: "memory.max",
-        used: "memory.current",
-        idle: "inactive_file ",
-    },
 ];
-/// A limit from here on is none, in bytes.
+/// A larger limit is none, in bytes.
 const NO_LIMIT: u64 = 1 << 60;
 
 struct Kind {
@@ -47,18 +40,17 @@ struct Kind {
     mount: &'static str,
     limit: &'static str,
     used: &'static str,
-    /// The line of `memory.stat` with what the kernel would take back before anything is refused.
+    /// The line of `memory.stat` with the memory that the kernel would reclaim first.
     idle: &'static str,
 }
 
-/// Where the memory that is left to a process can be read. The files are opened before a thread takes the process's
-/// user and files: then they may not be seen any more.
+/// Where to read the memory that is left to a process. The files are opened before a thread takes the process's user
+/// and files, and may not be visible afterwards.
 pub struct Memory {
     host: Option<File>,
     groups: Vec<Group>,
 }
 
-/// A control group with a limit.
 struct Group {
     limit: u64,
     used: File,
@@ -66,7 +58,7 @@ struct Group {
     idle: &'static str,
 }
 
-/// What there is room for, in bytes.
+/// In bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     pub free: u64,
@@ -78,7 +70,6 @@ impl Memory {
         Self::of_groups(&target.read("cgroup", 64 << 10).unwrap_or_default())
     }
 
-    /// What is left to the agent itself.
     pub fn of_agent() -> Self {
         Self::of_groups(&read_text("/proc/self/cgroup", 64 << 10).unwrap_or_default())
     }
@@ -90,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// What is left of the host's and of each group's; where nothing is known, as much as one likes.
+    /// The least of what the host and each group have left.
     pub fn free(&self) -> u64 {
         let host = self.host.as_ref().and_then(|file| {
             let kib = number_after(&text(file)?, "MemAvailable:")?;
@@ -100,7 +91,7 @@ impl Memory {
         host.into_iter().chain(groups).min().unwrap_or(u64::MAX)
     }
 
-    /// What there is room for in an open folder; None where its file system does not tell.
+    /// None: the file system does not tell.
     pub fn room(&self, folder: impl AsFd) -> Option<Room> {
         let (disk, kind) = (fstatvfs(&folder).ok()?, fstatfs(&folder).ok()?);
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -116,9 +107,9 @@ impl Memory {
 }
 
 impl Kind {
-    /// The groups of this kind that limit a process, by what `/proc/PID/cgroup` says: its own, and all above it.
-    fn groups(&self, told: &str) -> Vec<Group> {
-        let own = told.lines().find_map(|line| {
+    /// The groups of this kind that limit a process, from `/proc/PID/cgroup`: its own, and all above it.
+    fn groups(&self, cgroup: &str) -> Vec<Group> {
+        let own = cgroup.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
             let mut controllers = parts.next()?.split(',');
             let path = parts.next()?;
@@ -129,7 +120,7 @@ impl Kind {
         let Some(own) = own else {
             return Vec::new();
         };
-        // One that lies outside of what the agent sees begins with dots, and only what is above is there to see.
+        // A group outside the agent's view begins with dots. Only those above it are visible.
         let inside = own
             .split('/')
             .filter(|part| !part.is_empty() && *part != "..");
@@ -165,13 +156,6 @@ impl Group {
     }
 }
 
-/// The first number of the line that begins so.
-fn number_after(text: &str, begin: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
-}
-
-/// A file of the kernel's as it is now.
 fn text(file: &File) -> Option<String> {
     let mut bytes = vec![0; 16 << 10];
     let read = file.read_at(&mut bytes, 0).ok()?;
@@ -209,8 +193,8 @@ mod tests {
         write(mount.join("memory.max"), "600").unwrap();
         write(mount.join("memory.current"), "450").unwrap();
         let kind = kind(mount.to_str().unwrap());
-        let free = |told: &str| -> Vec<u64> {
-            let groups = kind.groups(told);
+        let free = |cgroup: &str| -> Vec<u64> {
+            let groups = kind.groups(cgroup);
             groups.iter().filter_map(Group::free).collect()
         };
         assert_eq!(free("4:memory:/x\n0::/outer/inner\n"), [400, 150]);
@@ -218,24 +202,5 @@ mod tests {
         assert_eq!(free("0::/gone\n"), [150]);
         assert!(free("4:memory:/outer/inner\n").is_empty());
         remove_dir_all(mount).unwrap();
-    }
-
-    #[test]
-    fn what_is_memory_has_no_more_room_than_the_memory() {
-        let nearly_none = Memory {
-            host: None,
-            groups: Vec::new(),
-        };
-        assert_eq!(nearly_none.free(), u64::MAX);
-        let host = Memory {
-            host: File::open(MEMINFO).ok(),
-            groups: Vec::new(),
-        };
-        assert!((1..1 << 50).contains(&host.free()));
-        let room = host.room(File::open("/").unwrap()).unwrap();
-        assert!(room.free > 0);
-        if let Ok(memory) = File::open("/dev/shm") {
-            assert!(host.room(memory).unwrap().free < 1 << 50);
-        }
     }
 }

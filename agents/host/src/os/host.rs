@@ -1,15 +1,15 @@
-//! What this machine says of itself.
+//! Facts about this machine.
 
 use std::fs;
 
 use rustix::process::geteuid;
 use rustix::system::uname;
 
-use crate::os::proc::read_text;
 use crate::os::proc::users::Users;
+use crate::os::proc::{number_after, read_text};
 use crate::wire::events::HostFacts;
 
-/// Facts of this machine; what cannot be told is empty or 0.
+/// What is unknown is empty or 0.
 pub fn facts() -> HostFacts {
     let system = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -32,19 +32,24 @@ pub fn facts() -> HostFacts {
     }
 }
 
-/// The number of the agent's pid namespace, as `pid:[4026531836]` holds it.
 fn pid_namespace() -> String {
     let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     link.to_string_lossy().into_owned()
 }
 
-/// How many tasks wanted to run, on average of the last minute.
+/// A number in `/proc/sys/kernel`. None: it cannot be read.
+pub fn kernel_setting(name: &str) -> Option<i32> {
+    let text = read_text(format!("/proc/sys/kernel/{name}"), 64)?;
+    text.trim().parse().ok()
+}
+
+/// Runnable tasks, averaged over a minute.
 pub fn load() -> Option<f64> {
     let text = read_text("/proc/loadavg", 256)?;
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// How many processors the host has: not only those that the agent may run on. The load is that of them all.
+/// The host's processors, not only those that the agent may use. The load is that of all.
 pub fn processors() -> u64 {
     let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
     match text.trim().split(',').filter_map(counted).sum() {
@@ -60,21 +65,18 @@ fn counted(range: &str) -> Option<u64> {
     last.checked_sub(first)?.checked_add(1)
 }
 
-/// 0 where the kernel does not tell.
+/// 0: unknown.
 pub fn memory_bytes() -> u64 {
     memory("MemTotal:").unwrap_or(0)
 }
 
-/// What could be taken without swapping, in bytes; kernels before 3.14 do not tell.
+/// Kernels before 3.14 do not tell.
 pub fn memory_available() -> Option<u64> {
     memory("MemAvailable:")
 }
 
 fn memory(what: &str) -> Option<u64> {
-    let text = read_text("/proc/meminfo", 64 << 10)?;
-    let line = text.lines().find_map(|line| line.strip_prefix(what))?;
-    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    kib.checked_mul(1024)
+    number_after(&read_text("/proc/meminfo", 64 << 10)?, what)?.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! A thread in the namespaces of a JVM: it sees the JVM's files, as the JVM's user.
 //!
-//! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
-//! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
-//! who may signal one thread ends, or stops, all of the agent.
-
-use std::time::Duration;
+//! Such a thread does everything that the agent does in folders that another user may write to (`/tmp`). Whatever traps
+//! that user sets there, the thread can do no more than the user could. But the thread does not belong to that user,
+//! who could otherwise signal it and end or stop the whole agent.
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
@@ -17,27 +15,26 @@ use rustix::thread::{
 };
 
 use crate::os::audit;
+use crate::os::files::file_id;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::os::worker_pool;
 use crate::wire::outcome::{Code, Failure};
 
 /// What the thread that called `enter` sees, until that thread ends.
 pub struct Namespaces {
-    /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
+    /// The prefix of the JVM's absolute paths. Empty: the thread sees the same.
     prefix: String,
-    /// What the JVM's user named; keeps the descriptor that the prefix names open.
+    /// Also keeps the descriptor in the prefix open.
     pub named: Named,
-    /// The JVM's working directory.
     pub cwd: Option<OwnedFd>,
-    /// Its path, as far as that can be told from outside.
+    /// Its path, as far as it is known from outside.
     pub cwd_path: Option<String>,
     pub uid: u32,
 }
 
 impl Namespaces {
-    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
+    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else afterwards.
     pub fn enter(target: &Target) -> Result<Self, Failure> {
         audit::about(target.pid);
         let status = &target.status;
@@ -46,11 +43,12 @@ impl Namespaces {
             let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {}, but the agent as user {}: the JVM would refuse the attach",
+                    "process {} belongs to user {} and the agent is user {}: only root can attach to it and read its files",
+                    target.pid,
                     users.name(status.uid),
                     users.name(own)
                 ),
-                "connect as the JVM's user, or use --become sudo",
+                "connect as the process's user, or use --become sudo",
             )
             .coded(Code::NotPermitted));
         }
@@ -70,7 +68,7 @@ impl Namespaces {
         let mut prefix = String::new();
         if own == 0 {
             match enter_mounts(target, &root) {
-                // Root of a container is no root that may enter, and a JVM of the same user can be reached as any other.
+                // Root in a container may not enter namespaces, but can reach a JVM of the same user.
                 Err(Errno::PERM) if own == status.uid => {
                     prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
                 }
@@ -89,7 +87,7 @@ impl Namespaces {
         })
     }
 
-    /// The calling thread as another user of this host's own files; only root can.
+    /// Let the calling thread act as another user in this host's own files. Only root can.
     pub fn of_user(uid: u32, gid: u32) -> Result<Self, Failure> {
         let cannot = |error: Errno| {
             Failure::plain(format!("cannot act as user {uid}: {error}")).coded(Code::NotPermitted)
@@ -112,34 +110,22 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    /// Where the calling thread finds what the JVM calls `path` (absolute).
+    /// The calling thread's path for the JVM's absolute `path`.
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
 }
 
-/// Why nothing came of `as_its_user`.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// The agent may not, or cannot, act as that user.
-    NotAllowed,
-    /// It takes too long: what is read may be in a file system that hangs.
-    NotSoon,
-}
-
-/// What comes of `work` on a thread that has no more rights than the process's user.
-pub fn as_its_user<T: Send + 'static>(
-    target: Target,
-    patience: Duration,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Unread> {
-    let as_user = move || {
-        // The rights of a set-user-ID program are not those of who chose its arguments.
-        let own =
-            target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
-        own.then(work).ok_or(Unread::NotAllowed)
-    };
-    worker_pool::run(patience, as_user).unwrap_or(Err(Unread::NotSoon))
+/// Leave the calling thread no more rights than the process's user has. Err: the agent cannot become that user.
+pub fn become_user_of(target: &Target) -> Result<(), Errno> {
+    // A set-user-ID program has other rights than the user who chose its arguments.
+    if !target.status.one_user {
+        return Err(Errno::PERM);
+    }
+    match geteuid().as_raw() {
+        0 => become_user(target),
+        _ => Ok(()),
+    }
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
@@ -152,11 +138,7 @@ fn in_same_mounts(target: &Target) -> Result<bool, Errno> {
     Ok(file_id(&theirs) == file_id(&stat("/proc/self/ns/mnt")?))
 }
 
-fn file_id(stat: &rustix::fs::Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
-}
-
-/// The thread keeps the namespace alive, so that files can be read from it after the JVM has ended.
+/// The thread keeps the namespace alive, so that files can be read after the JVM's end.
 fn enter_mounts(target: &Target, root: &OwnedFd) -> Result<(), Errno> {
     if sees_same_files(target, root) {
         return Ok(());
@@ -185,21 +167,21 @@ fn become_user(target: &Target) -> Result<(), Errno> {
     take_ids(status.uid, status.gid, &status.groups)
 }
 
-/// These are the kernel's own calls, which change one thread; the C library's would change all threads of the
-/// agent, and it could not act for several users at a time.
+/// Uses the kernel's own calls, which change one thread. The C library's would change all threads, and the agent could
+/// not act for several users at a time.
 ///
-/// Of the ids only the effective ones change, and by them those of files: the rights to files, to signal the JVM, and
-/// what the JVM is told of who connects go by these. The real and the saved ids stay root's: by them the kernel decides
-/// who may signal, trace or limit the thread, and each of that hits the whole agent.
+/// Only the effective ids change, and with them the ids for files: they decide about files, signals to the JVM, and
+/// what the JVM learns about who connects. The real and saved ids stay root's: they decide who may signal, trace or
+/// limit the thread, and so the whole agent.
 fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
     let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
     match set_thread_groups(&groups) {
-        // Root of a container may not be allowed to change, and here it need not.
+        // Root in a container may not be allowed to change ids, and need not.
         Err(Errno::PERM) if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) => {}
         set => {
             set?;
-            // None is run here, but by a real id that is root's a program would get root's capabilities again. Root of a
-            // container may not be allowed to say so.
+            // No program is run by this thread. If one were, its real id of root would give it root's capabilities.
+            // Root in a container may not be allowed to prevent that.
             let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT);
             let own = getgid();
             set_thread_res_gid(own, Gid::from_raw(gid), own)?;
@@ -221,14 +203,11 @@ fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
 mod tests {
     use super::*;
     use crate::os::files::could_make_files;
-    use crate::os::proc::status;
     use std::os::unix::fs::PermissionsExt;
-    use std::process::Command;
     use std::thread;
 
     const OTHER: u32 = 12345;
 
-    /// On a thread that is that user from then on.
     fn as_other<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let as_user = || {
             Namespaces::of_user(OTHER, OTHER).unwrap();
@@ -255,27 +234,11 @@ mod tests {
         std::os::unix::fs::chown(&folder, Some(OTHER), None).unwrap();
         assert_eq!(as_other(move || could_make_files(&path)), Ok(()));
         std::fs::remove_dir(&folder).unwrap();
-        let told = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
-        let ids: Vec<&str> = told
+        let status = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
+        let ids: Vec<&str> = status
             .lines()
             .filter(|line| line.starts_with("Uid:"))
             .collect();
         assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
-    }
-
-    #[test]
-    fn what_it_would_run_has_no_capability_of_roots() {
-        if geteuid().as_raw() != 0 {
-            return;
-        }
-        let run = || {
-            Command::new("cat")
-                .arg("/proc/self/status")
-                .output()
-                .unwrap()
-        };
-        let told = String::from_utf8(as_other(run).stdout).unwrap();
-        assert!(status::parse(1, &told).is_some_and(|status| status.uid == OTHER));
-        assert!(told.contains("\nCapPrm:\t0000000000000000\n"), "{told}");
     }
 }

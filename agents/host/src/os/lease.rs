@@ -1,13 +1,10 @@
-//! Until when an agent lives if it hears nothing more, shown to those who clean up: as the name of its main thread,
-//! which every process of the host may read and which ends with the agent.
+//! Shows when the agent ends if it reads nothing more, for `clean`: as the name of its main thread, which every process
+//! of the host may read and which ends with the agent.
 //!
-//! The clock is the one that the agent waits by: it stands still while the machine sleeps, so that nobody's lease is
-//! over when it wakes.
+//! The clock is the one that the agent waits by. It stops while the machine sleeps, so that no lease is over when it
+//! wakes.
 
 use std::ffi::CString;
-use std::fs::read_link;
-use std::io;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::thread::set_name;
@@ -17,33 +14,26 @@ use crate::os::proc::read_text;
 
 const WORD: &str = "lease ";
 
-/// Show it; to be called by the main thread.
+/// To be called by the main thread.
 pub fn show(until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     let name = format!("{WORD}{}", (now() + left).as_secs());
     // The kernel keeps 15 bytes: nine digits are 31 years.
     if let Ok(name) = CString::new(name) {
-        // A name that cannot be given is one that is not understood.
+        // Without the name the lease is unknown.
         let _ = set_name(&name);
     }
 }
 
-/// Show none any more: whoever lends its place to another agent lives as long as that one needs.
+/// An agent that waits for another one lives as long as that needs.
 pub fn hide() {
     let _ = set_name(c"agent");
 }
 
-/// In how many seconds a process's lease ends; less than none where it is over. None where it shows none, or not by our
-/// clocks: it is in another time namespace, or we may not look at that.
+/// The seconds until a process's lease ends, negative if it is over. None: it shows no lease.
 pub fn shown(pid: i32) -> Option<i64> {
     let end = parse(&read_text(format!("/proc/{pid}/comm"), 64)?)?;
-    let clocks = |pid: &str| match read_link(format!("/proc/{pid}/ns/time")) {
-        // Kernels without time namespaces.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(PathBuf::new()),
-        link => link.ok(),
-    };
-    let same = clocks(&pid.to_string())? == clocks("self")?;
-    same.then(|| end.saturating_sub_unsigned(now().as_secs()))
+    Some(end.saturating_sub_unsigned(now().as_secs()))
 }
 
 fn parse(name: &str) -> Option<i64> {
@@ -56,7 +46,7 @@ fn now() -> Duration {
     clock(ClockId::Monotonic)
 }
 
-/// The clock that processes' start times are of.
+/// The clock of processes' start times.
 pub fn since_boot() -> Duration {
     clock(ClockId::Boottime)
 }
@@ -64,13 +54,6 @@ pub fn since_boot() -> Duration {
 fn clock(id: ClockId) -> Duration {
     let now = clock_gettime(id);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
-}
-
-/// In how many seconds the lease ends that a thread of ours shows.
-#[cfg(test)]
-pub fn shown_by(thread: i32) -> i64 {
-    let name = read_text(format!("/proc/self/task/{thread}/comm"), 64);
-    parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
 }
 
 #[cfg(test)]
@@ -89,7 +72,8 @@ mod tests {
     fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
         let shown = std::thread::spawn(|| {
             show(Instant::now() + Duration::from_secs(100));
-            shown_by(rustix::thread::gettid().as_raw_nonzero().get())
+            let name = read_text("/proc/thread-self/comm", 64).unwrap();
+            parse(&name).unwrap() - i64::try_from(now().as_secs()).unwrap()
         });
         assert!((99..=100).contains(&shown.join().unwrap()));
         assert_eq!(super::shown(1), None);

@@ -6,7 +6,6 @@ pub mod free_space;
 pub mod host;
 pub mod identity;
 pub mod lease;
-pub mod low_priority;
 pub mod peer;
 pub mod proc;
 pub mod threads;

@@ -1,20 +1,34 @@
-//! Who listens at the other end of a socket.
+//! Unix sockets: connecting with a time limit, and who is at the other end.
 
-use rustix::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::net::{self, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
-/// it has no number here. The identity that this thread took makes no difference: the kernel noted the process when it listened.
+/// A connection to a listening socket. The limit holds for connecting, which could wait forever at a full queue, and for
+/// each later write.
+pub fn connect(address: &SocketAddrUnix, limit: Duration) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(limit))?;
+    net::connect(&socket, address)?;
+    Ok(socket)
+}
+
+/// The process that listens at the other end, as a pid of this pid namespace; None: it has none here. The kernel noted
+/// the process when it began to listen.
 pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
     credentials(socket).map(|peer| (peer.pid > 0).then_some(peer.pid))
 }
 
-/// The user of the process at the other end, when it connected or listened, as this user namespace counts them.
+/// The user of the process at the other end, in this user namespace.
 pub fn user(socket: impl AsFd) -> Result<u32, Errno> {
     credentials(socket).map(|peer| peer.uid)
 }
 
-/// rustix has this too, but its pid cannot be the 0 that the kernel may well report.
+/// rustix has this too, but cannot represent the pid 0 that the kernel may return.
 fn credentials(socket: impl AsFd) -> Result<libc::ucred, Errno> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -22,7 +36,7 @@ fn credentials(socket: impl AsFd) -> Result<libc::ucred, Errno> {
         gid: 0,
     };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `peer`, which is as long, and any bytes are valid in it.
+    // SAFETY: the kernel writes at most `length` bytes to `peer`, which has that size, and any bytes are valid there.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -48,11 +62,5 @@ mod tests {
         let (one, _other) = UnixStream::pair().unwrap();
         assert_eq!(listener(&one), Ok(Some(std::process::id() as i32)));
         assert_eq!(user(&one), Ok(rustix::process::geteuid().as_raw()));
-    }
-
-    #[test]
-    fn what_is_no_socket_has_none() {
-        let file = std::fs::File::open("/proc/self/stat").unwrap();
-        assert_eq!(listener(&file), Err(Errno::NOTSOCK));
     }
 }

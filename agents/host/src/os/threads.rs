@@ -1,4 +1,4 @@
-//! Work on threads of its own: what comes of it where the code is wrong, or nothing answers.
+//! Work on threads of its own, and the failures if the code is wrong or nothing answers.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
@@ -8,7 +8,7 @@ use crate::wire::outcome::{Code, Failure};
 /// The stack of a thread that works for one process.
 pub const STACK: usize = 512 << 10;
 
-/// What comes of work for a process on a thread that it may change as it likes.
+/// Run work for a process on a thread that it may change as it likes.
 pub fn on_thread<T: Send>(
     pid: i32,
     engine: &str,
@@ -24,17 +24,15 @@ pub fn on_thread<T: Send>(
     })
 }
 
-/// What comes of work whose code may be wrong.
+/// Run work, and turn a panic into a failure.
 pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| broken())
 }
 
-/// Why such work came to nothing.
 pub fn broken() -> Failure {
     Failure::plain("a thread of the agent failed: a bug in hprofiler").coded(Code::InternalError)
 }
 
-/// Why a process is given up.
 pub fn hangs(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} takes too long: it or its file system does not answer"),
@@ -43,7 +41,6 @@ pub fn hangs(pid: i32) -> Failure {
     .coded(Code::ProcessHangs)
 }
 
-/// Why a process has no thread to be recorded by.
 pub fn no_thread(pid: i32, error: &std::io::Error) -> Failure {
     Failure::new(
         format!("no thread for process {pid}: {error}"),

@@ -13,38 +13,32 @@ use std::time::{Duration, Instant};
 
 use crate::os::threads::STACK;
 
-/// Workers at once, those included that are stuck.
 const MOST: usize = 64;
-/// After so many items of one list got stuck the others are waited for no longer than a moment.
+/// After this many stuck items of a list, the others get only a moment.
 const PATIENT_WITH: usize = 3;
 const MOMENT: Duration = Duration::from_millis(200);
 
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Why work has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoResult {
     /// It takes too long, or it panicked.
     Stuck,
-    /// Too many workers are stuck already.
-    Full,
-    /// The system gives the agent no more threads.
-    NoThread,
+    /// Too many workers are stuck already, or the system gives the agent no more threads.
+    NotStarted,
 }
 
 impl fmt::Display for NoResult {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
             Self::Stuck => "it hangs: it could not be read in time (ps would hang as well)",
-            Self::Full => "it was not checked: too many processes on this host hang",
-            Self::NoThread => {
-                "it was not checked: the agent cannot start a thread (ulimit -u, pids.max)"
+            Self::NotStarted => {
+                "it was not checked: too many processes on this host hang, or the agent cannot start a thread (ulimit -u, pids.max)"
             }
         })
     }
 }
 
-/// Counts a worker until it ends.
 struct Worker(&'static AtomicUsize);
 
 impl Worker {
@@ -53,7 +47,7 @@ impl Worker {
         workers
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .map(|_| Self(workers))
-            .map_err(|_| NoResult::Full)
+            .map_err(|_| NoResult::NotStarted)
     }
 }
 
@@ -63,12 +57,6 @@ impl Drop for Worker {
     }
 }
 
-/// Whether no worker is busy or stuck.
-pub fn is_idle() -> bool {
-    WORKERS.load(Ordering::Relaxed) == 0
-}
-
-/// The result of `work`, unless it takes longer than `timeout`.
 pub fn run<T: Send + 'static>(
     timeout: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -78,8 +66,8 @@ pub fn run<T: Send + 'static>(
         .map_err(|_| NoResult::Stuck)
 }
 
-/// The result of `work` for each item, in order, from one worker. Where an item takes longer than `patience` the next
-/// worker goes on with the others.
+/// The results for all items, in order, from one worker. If an item takes longer than `patience`, another worker
+/// continues with the rest.
 pub fn map<I, T>(
     items: Vec<I>,
     patience: Duration,
@@ -122,8 +110,8 @@ where
     results
 }
 
-/// The result of `work` for each item, in order, each on a thread of its own (which may change its identity), some at a
-/// time. An item that is not done `timeout` from now, or that has not begun by then, has none.
+/// The results for all items, in order. Each runs on a thread of its own (which may change its identity), some at a
+/// time. An item that is not done within `timeout` has no result.
 pub fn run_all<I, T>(
     items: Vec<I>,
     at_once: usize,
@@ -136,7 +124,7 @@ where
 {
     let end = Instant::now() + timeout;
     let count = items.len();
-    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NoThread)).collect();
+    let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NotStarted)).collect();
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = channel();
@@ -167,29 +155,23 @@ where
     results
 }
 
-/// Start a worker that does `work` for each item.
 fn start<I, T: Send + 'static>(
     items: impl Iterator<Item = I> + Send + 'static,
     work: impl Fn(I) -> T + Send + 'static,
 ) -> Result<Receiver<T>, NoResult> {
-    let mut worker = Some(Worker::new(&WORKERS)?);
+    let worker = Worker::new(&WORKERS)?;
     let (sender, receiver) = channel();
     let run = move || {
-        let mut items = items.peekable();
-        while let Some(item) = items.next() {
-            let result = work(item);
-            // Whoever has the last result may ask at once whether the pool is idle.
-            if items.peek().is_none() {
-                drop(worker.take());
-            }
+        let _worker = worker;
+        for item in items {
             // Nobody waits for a worker that was given up.
-            if sender.send(result).is_err() {
+            if sender.send(work(item)).is_err() {
                 break;
             }
         }
     };
     let spawned = thread::Builder::new().stack_size(STACK).spawn(run);
-    spawned.map(|_| receiver).map_err(|_| NoResult::NoThread)
+    spawned.map(|_| receiver).map_err(|_| NoResult::NotStarted)
 }
 
 #[cfg(test)]
@@ -242,17 +224,5 @@ mod tests {
         assert_eq!(results, [stuck, Ok(1), Ok(2)]);
         assert_eq!(run_all(vec![1], 1, Duration::ZERO, |one| one), [stuck]);
         gate.open();
-    }
-
-    #[test]
-    fn no_more_workers_than_there_may_be() {
-        static WORKERS: AtomicUsize = AtomicUsize::new(0);
-        let workers: Vec<Worker> = (0..MOST)
-            .map_while(|_| Worker::new(&WORKERS).ok())
-            .collect();
-        assert_eq!(workers.len(), MOST);
-        assert_eq!(Worker::new(&WORKERS).err(), Some(NoResult::Full));
-        drop(workers);
-        assert!(Worker::new(&WORKERS).is_ok());
     }
 }

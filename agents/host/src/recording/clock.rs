@@ -1,5 +1,3 @@
-//! Wall-clock and CPU time of a recording.
-
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -11,27 +9,25 @@ use crate::os::proc::target::Target;
 use crate::recording::process::Order;
 use crate::wire::outcome::Failure;
 
-/// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
+/// How often a running recording checks its process, for its end and its CPU time.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Why a recording goes on no longer.
+/// Why a recording ends.
 pub enum End {
     Over,
-    /// It is read, but it was cut short for this reason.
+    /// It is read, but was cut short for this reason.
     TooMuch(Failure),
-    /// Nobody wants the result.
     Unwanted,
 }
 
-/// Begins with a recording; of a process that has ended the CPU time is known up to the last look.
+/// Starts with a recording. The CPU time of a process that has ended is that of the last check.
 #[derive(Clone)]
 pub struct Clock {
     begin: Instant,
     first: Option<Stat>,
     pub seconds: f64,
-    /// Used by the process, by the kernel's own account (user and system).
+    /// User and system time of the process.
     pub cpu_seconds: f64,
-    /// The part of it that was used in the program's own code.
     pub user_seconds: f64,
 }
 
@@ -46,40 +42,23 @@ impl Clock {
         }
     }
 
-    /// The same of a recording that stands for so much CPU time: its process has ended, or it began before this.
-    pub fn at_least(&self, cpu_seconds: f64) -> Self {
-        let times = match cpu_seconds / self.cpu_seconds {
-            times if times.is_finite() => times.max(1.0),
-            _ => 1.0,
-        };
+    /// The clock of a recording that stands for `times` as much CPU time.
+    pub fn scaled(&self, times: f64) -> Self {
+        let times = if times.is_finite() { times } else { 1.0 };
         Self {
-            cpu_seconds: self.cpu_seconds.max(cpu_seconds),
+            cpu_seconds: self.cpu_seconds * times,
             user_seconds: self.user_seconds * times,
             ..self.clone()
         }
     }
 
-    /// The same of a recording that ended at some time before, and stands for so much CPU time.
-    pub fn until(&self, cpu_seconds: f64) -> Self {
-        let part = match cpu_seconds / self.cpu_seconds {
-            part if part > 0.0 => part.min(1.0),
-            _ => 1.0,
-        };
-        Self {
-            cpu_seconds: self.cpu_seconds * part,
-            user_seconds: self.user_seconds * part,
-            ..self.clone()
-        }
-    }
-
-    /// Counts what the process used until its recording was stopped: a JVM may hold the stop off, and is sampled on.
+    /// Add the CPU time until the recording was stopped: a JVM may delay the stop and is sampled meanwhile.
     pub fn stopped(&mut self, target: &Target) {
         let seconds = self.seconds;
         self.look(target);
         self.seconds = seconds;
     }
 
-    /// Wait until the time is over, the process has ended, an order comes or the recording takes too much.
     pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
         let end = self.begin + Duration::from_secs_f64(duration);
         loop {

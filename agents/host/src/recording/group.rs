@@ -1,4 +1,4 @@
-//! The recordings of a session, and the order in which the coordinator hears of them.
+//! The recordings of a session, and the order in which they are reported.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{channel, Sender};
@@ -12,20 +12,20 @@ use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Prepare, MAX_PROCESSES};
+use crate::wire::requests::Prepare;
 
-/// How long recordings may take to end when nobody waits for their results any more.
+/// How long recordings may take to end when nobody waits for their results.
 const FAREWELL: Duration = Duration::from_secs(30);
-/// How long a step may take beyond the time that is recorded. Recordings keep their own limits, which are shorter; this
-/// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
-/// gives a host half a minute.
+/// How long a step may take beyond the recorded time. Recordings have shorter limits of their own; this one is for
+/// those that hang where no limit can be set, as on a file system of the JVM. The coordinator gives a host half a
+/// minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
-/// The same from one result to the next, once the time that is recorded is over: perf is ended (16 s at most), the JVM
-/// asked (12 s), and the agent may rest. The coordinator waits a minute.
+/// The same from one result to the next, after the recorded time: ending perf takes at most 16 s, asking the JVM 12 s,
+/// and the agent may rest. The coordinator waits a minute.
 const END_TIME: Duration = Duration::from_secs(55);
-/// How long one process may keep the others from being folded: several may hang within the time of a step.
+/// How long one process may keep the others from being folded: several may hang within a step.
 const HOLD: Duration = Duration::from_secs(5);
-/// The part of the agent's memory that results may take which wait to be received, while the next is folded.
+/// The part of the agent's memory for results that wait to be received while the next is folded.
 const WAITING: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Phase {
     Over,
 }
 
-/// How far all of them are together; the coordinator is told as each step is complete.
+/// How far all of them are. The coordinator is informed when a step is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Prepare,
@@ -51,38 +51,35 @@ struct Recording {
     start_time: u64,
     phase: Phase,
     orders: Sender<Order>,
-    /// Its thread has cleaned up and ended.
     ended: bool,
 }
 
-/// Where events and results of recordings are sent.
 pub trait EventSink {
     fn send_event(&mut self, event: &Event);
 
     fn send_result(&mut self, over: Finished);
 }
 
-/// The recordings of one `prepare`, from there to `done`.
+/// The recordings of one `prepare`, until `done`.
 pub struct Recordings {
     all: Vec<Recording>,
     step: Step,
     duration: Duration,
-    /// When what the step waits for is given up.
+    /// When the step ends at the latest.
     limit: Instant,
-    /// Whether the coordinator asked for the start, and whether for an early end.
+    /// Whether the coordinator requested the start, and an early end.
     started: bool,
     stopped: bool,
-    /// When all had started.
     begun: Option<Instant>,
     folding: Arc<Folding>,
     shared: Arc<Shared>,
-    /// Results that came before the coordinator was told that all have started.
+    /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
     left: Vec<String>,
 }
 
 impl Recordings {
-    /// Begin to prepare, each process on its own thread. What they report is sent to `reports`.
+    /// Start to prepare, each process on its own thread. Reports are sent to `reports`.
     pub fn prepare<T: From<(i32, Report)> + Send + 'static>(
         request: Prepare,
         libraries: Libraries,
@@ -90,12 +87,9 @@ impl Recordings {
         session: &str,
         reports: &Sender<T>,
     ) -> Result<Self, Failure> {
-        if request.processes.len() > MAX_PROCESSES {
-            return Err(too_many(request.processes.len()));
-        }
-        request.limits.check()?;
+        request.check()?;
         let asked = request.processes.len();
-        let shared = Arc::new(Shared::within(&request.limits, asked));
+        let shared = Arc::new(Shared::within(request.agent_cpu, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
         let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
         let mut pids = HashSet::new();
@@ -129,7 +123,7 @@ impl Recordings {
         })
     }
 
-    /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
+    /// Err: the coordinator requests it at the wrong time.
     pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
             return Err(Failure::plain("start came before ready, or twice").coded(Code::BadRequest));
@@ -148,11 +142,10 @@ impl Recordings {
         Ok(())
     }
 
-    /// End all early and keep their results; those that were not started have none.
+    /// End all early and keep their results. Those that were not started have none.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.order(Order::Stop);
-        // Those that wait to be attached to need not be any more.
         self.shared.attaches.end();
         let time = match self.step {
             Step::Record => END_TIME,
@@ -175,8 +168,7 @@ impl Recordings {
         self.started
     }
 
-    /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
-    /// over, or was ended.
+    /// How long processes have been sampled, in seconds. None: sampling is over.
     pub fn sampling(&self) -> Option<f64> {
         if self.stopped || !self.is_started() {
             return None;
@@ -186,7 +178,6 @@ impl Recordings {
         (some && so_far < self.duration).then_some(so_far.as_secs_f64())
     }
 
-    /// When something is to be given up, if nothing happens before.
     pub fn limit(&self) -> Option<Instant> {
         (self.step != Step::Wait).then_some(self.limit)
     }
@@ -203,7 +194,7 @@ impl Recordings {
             self.folding.end(); // for all that are left
         }
         for recording in &mut self.all {
-            // A session that is stopped early goes on to its last step with recordings that are not ready yet.
+            // A session that is stopped early enters its last step with recordings that are not ready yet.
             let last = self.step == Step::Record;
             let stage = match recording.phase {
                 Phase::Preparing if last || self.step == Step::Prepare => Stage::Prepare,
@@ -220,23 +211,22 @@ impl Recordings {
         }
     }
 
-    /// What follows the time that is recorded may take so long, from then on.
+    /// Extend the limit of the last step.
     fn give_time(&mut self, from: Instant) {
         let end = from + self.shared.limits.stretch(END_TIME);
         self.limit = self.limit.max(end);
     }
 
-    /// How long recordings may have to wait for each other where they are attached to.
+    /// How long recordings may have to wait for a turn at attaching.
     fn queue(&self) -> Duration {
         self.shared.attaches.patience(self.all.len())
     }
 
-    /// Take in what a recording tells.
     pub fn handle_report(&mut self, pid: i32, report: Report, sink: &mut impl EventSink) {
         let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
             return;
         };
-        // One that was given up has had its outcome.
+        // Its outcome was sent already.
         let given_up = recording.phase == Phase::Over;
         match report {
             Report::Prepared | Report::Started { .. } if given_up => {}
@@ -250,7 +240,7 @@ impl Recordings {
                 });
             }
             Report::Over(mut over) => {
-                // Of a process that has started the coordinator hears no more until all have.
+                // Results wait until all processes have started.
                 let early = recording.phase == Phase::Running && self.step == Step::Start;
                 recording.phase = Phase::Over;
                 recording.ended = true;
@@ -261,14 +251,14 @@ impl Recordings {
                     false => sink.send_result(*over),
                 }
                 if self.step == Step::Record {
-                    // Those that are left wait in turn to be folded, each for all before it, and to be sent.
+                    // The others wait for their turns to be folded and sent.
                     self.give_time(Instant::now());
                 }
             }
         }
     }
 
-    /// Tell of the steps that are complete by now; true once all is done.
+    /// Report the steps that are complete. True: all is done.
     pub fn advance(&mut self, sink: &mut impl EventSink) -> bool {
         if self.step == Step::Prepare && !self.any(Phase::Preparing) {
             self.step = Step::Wait;
@@ -280,7 +270,6 @@ impl Recordings {
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
             self.begun = Some(Instant::now());
-            // What was told to end early is not given the time of its recording.
             let after = match self.stopped {
                 true => Duration::ZERO,
                 false => self.duration,
@@ -310,7 +299,7 @@ impl Recordings {
         self.those(Phase::Over).count() == self.all.len()
     }
 
-    /// End all now, and wait for that a limited time. `next_report` waits for the next report until an instant. Returns
+    /// End all now, and wait a limited time for that. `next_report` waits for the next report until an instant. Returns
     /// what could not be deleted or ended.
     pub fn abandon(
         mut self,
@@ -333,44 +322,28 @@ impl Recordings {
         self.left_by_now()
     }
 
-    /// What could not be deleted, and what may yet be deleted by those that hang.
     pub fn left_by_now(&self) -> Vec<String> {
-        let hang = self
-            .at_work()
-            .map(|pid| format!("the files beside process {pid}, which hangs"));
+        let hang = self.all.iter().filter(|recording| !recording.ended);
+        let hang = hang.map(|it| format!("the files beside process {}, which hangs", it.pid));
         self.left.iter().cloned().chain(hang).collect()
     }
-
-    /// The processes beside which somebody is at work yet.
-    pub fn at_work(&self) -> impl Iterator<Item = i32> + '_ {
-        let hang = self.all.iter().filter(|recording| !recording.ended);
-        hang.map(|recording| recording.pid)
-    }
 }
 
-pub fn too_many(processes: usize) -> Failure {
-    Failure::new(
-        format!("{processes} processes exceed the limit of {MAX_PROCESSES} per session"),
-        "use a narrower selector",
-    )
-}
-
-/// Prepare one process on a thread of its own.
 fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>) -> Recording {
     let (orders, to_follow) = channel();
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let tell = process::tagged(pid, reports.clone());
+    let send = process::tagged(pid, reports.clone());
     let thread = thread::Builder::new()
         .name(format!("process {pid}"))
         .stack_size(STACK);
     let run = move || {
         let mut to_follow = to_follow;
-        process::run(&job, &mut to_follow, &tell);
+        process::run(&job, &mut to_follow, &send);
     };
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
-        let tell = process::tagged(pid, reports.clone());
-        tell(Report::Over(Box::new(Finished::without_profiles(outcome))));
+        let send = process::tagged(pid, reports.clone());
+        send(Report::Over(Box::new(Finished::without_profiles(outcome))));
     }
     Recording {
         pid,

@@ -19,7 +19,6 @@ use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, RawHead};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
-/// What the session orders a recording to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Start,
@@ -29,7 +28,6 @@ pub enum Order {
     Abort,
 }
 
-/// What a recording reports to the session.
 pub enum Report {
     Prepared,
     Started {
@@ -40,7 +38,7 @@ pub enum Report {
     Over(Box<Finished>),
 }
 
-/// The result of a recording. Any outcome may have profiles; `left` are paths that could not be deleted.
+/// Any outcome may have profiles. `left` are paths that could not be deleted.
 pub struct Finished {
     pub profiles: Vec<(ProfileHead, Waiting)>,
     pub raw: Option<(RawHead, Raw)>,
@@ -58,7 +56,7 @@ impl Finished {
         }
     }
 
-    /// If the process has ended, its end is the reason of a failure, whatever failed first.
+    /// If the process has ended, that explains a failure.
     pub fn explained(mut self, pid: i32, start_time: u64) -> Self {
         if self.outcome.status == Status::Failed && Target::has_ended(pid, start_time) {
             self.outcome.ended = Some(Ended::Process);
@@ -67,12 +65,12 @@ impl Finished {
     }
 }
 
-type Tell<'a> = dyn Fn(Report) + Sync + 'a;
+type SendReport<'a> = dyn Fn(Report) + Sync + 'a;
 
-/// Record one process with the first engine that can be made ready for it. In a dry run nothing is touched, and the result
-/// is what a recording would come to.
-pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
-    let over = catch_panic(|| {
+/// Record one process with the first engine that can be made ready. A dry run touches nothing, and its result is what a
+/// recording would return.
+pub fn run(job: &Job, orders: &mut Receiver<Order>, send: &SendReport) {
+    let over = unbroken(|| {
         job.sampling.check()?;
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
@@ -80,22 +78,18 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
         drop(target);
         first(ways, |way, notes| {
             on_thread(job.chosen.pid, way.engine, || {
-                attempt(job, way, notes, orders, tell)
+                attempt(job, way, notes, orders, send)
             })
         })
     });
+    let over = over.and_then(|over| over);
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
     let over =
         over.unwrap_or_else(|failure| Finished::without_profiles(failure.at(pid, Stage::Prepare)));
-    tell(Report::Over(Box::new(over.explained(pid, start_time))));
+    send(Report::Over(Box::new(over.explained(pid, start_time))));
 }
 
-/// Turns a panic into a failure, so that whoever waits for the process receives an outcome.
-fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    unbroken(work).and_then(|done| done)
-}
-
-/// What the first way that works came to; it is given notes why those before it did not.
+/// The result of the first engine that works. It gets notes why those before it did not.
 fn first(
     ways: Vec<Way>,
     mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<Finished, Failure>,
@@ -112,68 +106,62 @@ fn first(
             Err(failure) => refused.push((way.engine, failure)),
         }
     }
-    Err(all_refused(refused))
-}
-
-/// Of different reasons each is told with its engine, and the remedy for the first: it is the better engine.
-fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
-    let Some((_, first)) = refused.first().cloned() else {
-        return Failure::plain("there is no engine");
-    };
-    if refused
+    // Each different reason is named with its engine. The first is the better engine, so its remedy counts.
+    let reasons = refused
         .iter()
-        .all(|(_, other)| other.reason == first.reason)
-    {
-        return first;
-    }
-    let reasons: Vec<String> = refused
-        .iter()
-        .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
-        .collect();
-    Failure {
-        reason: reasons.join("; "),
-        ..first
+        .map(|(engine, failure)| format!("{engine}: {}", failure.reason));
+    let reasons: Vec<String> = reasons.collect();
+    let mut refused = refused.into_iter().map(|(_, failure)| failure);
+    let first = refused
+        .next()
+        .unwrap_or_else(|| Failure::plain("there is no engine"));
+    match refused.all(|other| other.reason == first.reason) {
+        true => Err(first),
+        false => Err(Failure {
+            reason: reasons.join("; "),
+            ..first
+        }),
     }
 }
 
-/// Err where the engine cannot be made ready.
+/// Err: the engine cannot be made ready.
 fn attempt(
     job: &Job,
     way: &Way,
     notes: Vec<Note>,
     orders: &mut Receiver<Order>,
-    tell: &Tell,
+    send: &SendReport,
 ) -> Result<Finished, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
     let findings = preflight::look(&target);
     let prepared = (way.prepare)(job, target, &findings)?;
-    // It holds descriptors, of which many processes have few each.
+    // It holds descriptors, of which the agent may have few.
     drop(findings);
     let mut engine = match prepared {
         Prepared::Ready(engine) => engine,
-        Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, tell)),
+        Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, send)),
     };
-    tell(Report::Prepared);
+    send(Report::Prepared);
     let mut recording = Recording {
         job,
         engine: &mut *engine,
         notes,
         ended: None,
     };
-    let over = unbroken(|| recording.run(way.engine, orders, tell));
+    let over = unbroken(|| recording.run(way.engine, orders, send));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
     let mut over = over.unwrap_or_else(Finished::without_profiles);
     over.left = engine.leave();
     Ok(over)
 }
 
-/// The result of a dry run, which ends where a recording would start.
+/// A dry run ends where a recording would start.
 fn foreseen(
     job: &Job,
     engine: &'static str,
     mut notes: Vec<Note>,
     started: Result<Started, Failure>,
-    tell: &Tell,
+    send: &SendReport,
 ) -> Finished {
     let pid = job.chosen.pid;
     let (sources, outcome) = match started {
@@ -183,7 +171,7 @@ fn foreseen(
         }
         Err(failure) => (BTreeMap::new(), failure.at(pid, Stage::Start)),
     };
-    tell(Report::Started { engine, sources });
+    send(Report::Started { engine, sources });
     Finished::without_profiles(outcome)
 }
 
@@ -199,7 +187,7 @@ impl Recording<'_> {
         &mut self,
         engine: &'static str,
         orders: &Receiver<Order>,
-        tell: &Tell,
+        send: &SendReport,
     ) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
         if orders.recv() != Ok(Order::Start) {
@@ -211,7 +199,7 @@ impl Recording<'_> {
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
         let mut clock = Clock::start(self.engine.target());
         self.notes.extend(started.notes);
-        tell(Report::Started {
+        send(Report::Started {
             engine,
             sources: started.sources,
         });
@@ -230,7 +218,7 @@ impl Recording<'_> {
 
     fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Finished, Outcome> {
         let pid = self.job.chosen.pid;
-        // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
+        // All are stopped at once, and folded one after the other. Until then the engine keeps the recording.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
         if self.engine.samples_until_stopped() {
@@ -259,11 +247,12 @@ impl Recording<'_> {
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
         let attached = self.engine.attached();
-        let sampled = cpu_seconds(&profiles);
+        let times = cpu_seconds(&profiles) / clock.cpu_seconds;
         let clock = match stopped {
-            Stopped::AsTold => clock.clone(),
-            Stopped::WithTheProcess => clock.at_least(sampled),
-            Stopped::Early => clock.until(sampled),
+            // The CPU time after the last check is missing.
+            Stopped::WithTheProcess => clock.scaled(times.max(1.0)),
+            Stopped::Early if times > 0.0 => clock.scaled(times.min(1.0)),
+            Stopped::AsTold | Stopped::Early => clock.clone(),
         };
         let messages = profiles
             .into_iter()
@@ -286,7 +275,6 @@ impl Recording<'_> {
         })
     }
 
-    /// The raw recording where it is wanted and there is one.
     fn raw(&mut self) -> Option<(RawHead, Raw)> {
         if !self.job.sampling.keep_raw {
             return None;
@@ -296,7 +284,7 @@ impl Recording<'_> {
                 .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
             let head = RawHead {
                 pid: self.job.chosen.pid,
-                name: raw.name.clone(),
+                name: "recording.jfr",
                 sha256,
                 size: raw.size,
             };
@@ -323,7 +311,7 @@ fn unwanted(pid: i32) -> Outcome {
 /// A sender that tags each report with its process.
 pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
     move |report| {
-        // The session may be over; then nobody needs to know.
+        // The session may be over.
         let _ = sender.send((pid, report).into());
     }
 }

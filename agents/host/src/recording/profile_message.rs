@@ -9,21 +9,20 @@ use crate::os::files::sha256;
 use crate::recording::clock::Clock;
 use crate::resources::folding::Waiting;
 use crate::wire::events::{ProfileHead, Samples};
-use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Reason, Stage, Status};
+use crate::wire::outcome::{each_once, Code, Failure, Outcome, Parameters, Stage, Status};
 
 /// A result with a smaller share of the expected samples is degraded.
 const ENOUGH: f64 = 0.8;
 /// With fewer expected samples the share is not judged.
 const FEW: u64 = 20;
 
-/// The CPU time that profiles stand for, 0 where it was not recorded.
+/// The CPU time of the samples; 0 if it was not recorded.
 pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
     let cpu = profiles.iter().find(|recorded| recorded.event == "cpu");
     let nanoseconds = cpu.and_then(|recorded| recorded.profile.total(1).ok());
     nanoseconds.unwrap_or(0) as f64 / 1e9
 }
 
-/// One event's profile as it is sent.
 pub fn build_profile_message(
     job: &Job,
     engine: &'static str,
@@ -59,7 +58,7 @@ pub fn build_profile_message(
     Ok((head, job.folding.wait(bytes)))
 }
 
-/// How many samples there should be of the CPU time that the source can see.
+/// The samples of the CPU time that the source can see.
 fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
     let seconds = match (recorded.event.as_str(), recorded.source.as_str()) {
         ("cpu", USER_CODE) => clock.user_seconds,
@@ -69,8 +68,8 @@ fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
     (seconds * f64::from(frequency)).round() as u64
 }
 
-/// Whatever samples CPU time loses some of it: timers most, perf events what passes while a sample is taken, those
-/// without the kernel's leave all of the kernel's. The kernel's account of the process is dealt to the stacks.
+/// Every source loses some CPU time: timers most, perf events the time of taking a sample, those without the kernel all
+/// kernel time. The process's CPU time by the kernel's account is spread over the stacks.
 fn scale_to_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Result<Profile> {
     let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
     match event {
@@ -79,7 +78,7 @@ fn scale_to_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph
     }
 }
 
-/// The labels known for sure come last: they replace those of the same name that the selector derived.
+/// Labels that are certain come last: they replace those that the selector derived.
 fn label(job: &Job, profile: &mut Profile) {
     for (name, value) in &job.chosen.labels {
         profile.set_label(name, value);
@@ -89,11 +88,11 @@ fn label(job: &Job, profile: &mut Profile) {
     profile.set_label("process", &job.chosen.label);
 }
 
-/// Seconds of CPU time of which some must have been sampled, however many threads used them.
+/// Of this much CPU time, in seconds, some must have been sampled, however many threads used it.
 const MUCH: f64 = 1.0;
 
-/// What the numbers of samples tell. `named`: there are other events besides. Of `threads` each may have used less CPU
-/// time than one sample stands for: nothing is amiss where so many are missing.
+/// A note about the number of samples. `named`: there are several events. Each of `threads` may have used less CPU time
+/// than one sample stands for, so that many may be missing.
 pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
     let Samples {
         expected, taken, ..
@@ -122,8 +121,8 @@ pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Optio
     Some(Note::plain(format!("no {what}{why}")).coded(Code::NoSamples))
 }
 
-/// Whether a result is as good as was asked for, and what to do where it is not. By another engine than the first it may
-/// be good, and the user may want to mend what kept that one from it.
+/// The status of a result, and the remedies. A result of another engine than the first may be good, with a remedy for
+/// the first.
 pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
     let degraded = notes.iter().any(|note| note.degraded);
     let main = match degraded {
@@ -151,11 +150,11 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
     }
 }
 
-/// Each reason once. What several notes follow from is said with the first of them. Of a good result only remedies for
-/// a better engine are worth saying.
-fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
+/// Each reason once. The common cause of several notes is in the first of them. A good result has only remedies for a
+/// better engine.
+fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Failure> {
     let mut known: Vec<String> = Vec::new();
-    let mut remarks: Vec<Reason> = Vec::new();
+    let mut remarks: Vec<Failure> = Vec::new();
     for note in notes {
         let wanted = degraded || !note.why.is_empty();
         let reason = match note.why.is_empty() || known.contains(&note.why) {
@@ -166,7 +165,7 @@ fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Reason> {
         if reason.is_empty() || remarks.iter().any(|one| one.reason == reason) {
             continue;
         }
-        remarks.push(Reason {
+        remarks.push(Failure {
             code: note.code,
             parameters: note.parameters,
             reason,
@@ -243,18 +242,6 @@ mod tests {
             ..head("cpu", 30, 0)
         };
         assert!(sample_count_note(&busy, true, threads).is_some_and(|note| note.degraded));
-    }
-
-    #[test]
-    fn one_that_is_degraded_makes_all_so() {
-        let (good, bad) = (Note::plain("a"), Note::degraded("b"));
-        let outcome = build_outcome(7, vec![good.clone(), bad]);
-        assert_eq!(
-            (outcome.status, outcome.reason.as_str()),
-            (Status::Degraded, "a; b")
-        );
-        assert_eq!(build_outcome(7, vec![good]).status, Status::Ok);
-        assert_eq!(build_outcome(7, vec![]).reason, "");
     }
 
     #[test]

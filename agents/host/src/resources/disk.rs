@@ -1,6 +1,6 @@
-//! How much a recording may take of the disk, or of the memory, that its folder is on.
+//! How much a recording may use of the disk, or of the memory, that its folder is on.
 //!
-//! There may be hundreds of recordings on one disk. They keep no account of each other: each looks at what is left.
+//! Hundreds of recordings may share a disk. They keep no common account: each checks what is left.
 
 use std::sync::Arc;
 
@@ -9,29 +9,28 @@ use rustix::fd::AsFd;
 use crate::os::free_space::{Memory, Room};
 use crate::wire::outcome::{Code, Failure};
 
-/// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.
+/// The largest recording, in bytes. With 300 samples per second and processor it takes hours.
 const MOST: u64 = 1 << 30;
-/// A recording ends when less than this is left, in bytes: others need it.
+/// A recording ends when less is left, in bytes.
 const LEAST_FREE: u64 = 32 << 20;
 /// A folder without room for the first piece of a recording is not used, in bytes.
 const LEAST: u64 = 8 << 20;
-/// Of what is free, all recordings take this part of a disk, and this one of memory: processes need that.
+/// The parts of a free disk, and of free memory, for all recordings.
 const PART_OF_DISK: u64 = 2;
 const PART_OF_MEMORY: u64 = 4;
 const MORE_ROOM: &str =
     "give the JVM's user more room in /tmp or /var/tmp, or record for a shorter time or with longer intervals";
 
-/// The cap of one recording.
 pub struct DiskCap {
     memory: Arc<Memory>,
-    /// A recording that is larger than this ends once all have taken their part, in bytes.
+    /// A larger recording ends once all have used their part, in bytes.
     pub share: u64,
-    /// What is left when all have taken their part, in bytes.
+    /// What is left when all have used their part, in bytes.
     floor: u64,
 }
 
 impl DiskCap {
-    /// Of an open folder that so many recordings may write to. Err where it has no room for one.
+    /// Of an open folder for so many recordings. Err: it has no room for one.
     pub fn new(folder: impl AsFd, memory: &Arc<Memory>, recordings: usize) -> Result<Self, String> {
         let room = memory.room(folder).unwrap_or(Room {
             free: u64::MAX,
@@ -51,7 +50,7 @@ impl DiskCap {
         })
     }
 
-    /// Why a recording of this size in an open folder is ended, where it takes too much.
+    /// Why a recording of this size ends, if it takes too much.
     pub fn refuse(&self, size: u64, folder: impl AsFd, path: &str) -> Result<(), Failure> {
         let room = self.memory.room(folder);
         let free = room.map_or(u64::MAX, |room| room.free);
@@ -70,29 +69,5 @@ impl DiskCap {
             return Ok(());
         };
         Err(Failure::new(reason, MORE_ROOM).coded(Code::DiskLimit))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::File;
-
-    #[test]
-    fn a_large_recording_ends_once_all_have_taken_their_part() {
-        let folder = || File::open("/").unwrap();
-        let memory = Arc::new(Memory::of_agent());
-        let free = memory.room(folder()).unwrap().free;
-        let [taken, left] = [u64::MAX, 0].map(|floor| DiskCap {
-            memory: memory.clone(),
-            share: 100,
-            floor,
-        });
-        let ended = |cap: &DiskCap, size| cap.refuse(size, folder(), "/").is_err();
-        assert!(free > LEAST_FREE && ended(&taken, 101) && !ended(&taken, 100));
-        assert!(!ended(&left, 101) && ended(&left, MOST + 1));
-        let one = DiskCap::new(folder(), &memory, 1).unwrap();
-        let four = DiskCap::new(folder(), &memory, 4).unwrap();
-        assert!(one.share <= free && four.share < one.share / 3);
     }
 }

@@ -1,15 +1,14 @@
-//! Taking turns at reading and folding what was recorded: it takes memory and a processor that the applications need.
+//! Turns at folding recordings, which takes memory and a processor that the applications need.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::os::turns::{Turn, Turns};
 
-/// One process is folded at a time. Nobody begins while too much of what was folded waits to be received: a fold takes
-/// memory, and a recording that waits takes none.
+/// One process is folded at a time, and none while too many results wait to be received: folding takes memory, and a
+/// waiting recording takes none.
 pub struct Folding {
     turns: Turns,
-    /// How many bytes may wait to be received while the next is folded.
     room: usize,
     waiting: Mutex<WaitingBytes>,
     emptied: Condvar,
@@ -18,19 +17,19 @@ pub struct Folding {
 #[derive(Default)]
 struct WaitingBytes {
     bytes: usize,
-    /// Since when they leave room again, if they ever left none.
+    /// When they last left room again after they had not.
     freed: Option<Instant>,
 }
 
-/// What was folded. It counts as waiting until this is dropped.
+/// A folded result. It counts as waiting until this is dropped.
 pub struct Waiting {
     bytes: Vec<u8>,
     folding: Arc<Folding>,
 }
 
 impl Folding {
-    /// `longest`: after what time a turn passes to the next, whether its holder is ready or not. `room`: how many bytes
-    /// may wait to be received while the next is folded.
+    /// `longest`: when a turn passes to the next. `room`: the bytes that may wait to be received while the next is
+    /// folded.
     pub fn new(longest: Duration, room: usize) -> Self {
         Self {
             turns: Turns::new(1, longest),
@@ -40,7 +39,7 @@ impl Folding {
         }
     }
 
-    /// Wait for a turn; None once nobody wants what is folded any more.
+    /// Wait for a turn. None: nobody wants results any more.
     pub fn turn(&self) -> Option<Turn<'_>> {
         loop {
             let turn = self.turns.take()?;
@@ -54,19 +53,17 @@ impl Folding {
         }
     }
 
-    /// Nobody gets a turn any more; those that wait learn it at once.
+    /// Nobody gets a turn any more.
     pub fn end(&self) {
         self.turns.end();
         let _waiting = self.waiting(); // nobody is between the look at the turns and the wait
         self.emptied.notify_all();
     }
 
-    /// Whether nobody wants what is folded any more.
     pub fn is_over(&self) -> bool {
         self.turns.is_over()
     }
 
-    /// Have something wait that was just folded.
     pub fn wait(self: &Arc<Self>, bytes: Vec<u8>) -> Waiting {
         self.waiting().bytes += bytes.len();
         Waiting {
@@ -75,8 +72,7 @@ impl Folding {
         }
     }
 
-    /// Until when nobody could begin, for all that waited: until now, where it still does. None where it never was
-    /// too much.
+    /// Until when waiting results held up all others. None: they never did.
     pub fn held_up(&self) -> Option<Instant> {
         let waiting = self.waiting();
         match waiting.bytes > self.room {
@@ -98,7 +94,7 @@ impl AsRef<[u8]> for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // It is free before the next begins.
+        // Freed before the next starts.
         let size = self.bytes.len();
         drop(std::mem::take(&mut self.bytes));
         let room = self.folding.room;

@@ -1,6 +1,7 @@
-//! How much of a host the agent may take: processors on average, and memory. Beyond twice the memory the kernel ends the
-//! agent (`RLIMIT_DATA`), as if it were killed: better so than that a host has none left.
+//! How much of a host the agent may use: processors on average, and memory. Beyond twice the memory the kernel kills the
+//! agent (`RLIMIT_DATA`), so that the host keeps some.
 
+use std::fs;
 use std::io::{self, Read};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,40 +13,52 @@ use super::pace::Pace;
 use crate::os::free_space::Memory;
 use crate::os::proc::read_text;
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::sampling::AgentLimits;
 
-/// Processors on average, where nothing else was asked for.
-const CORES: f64 = 1.0;
-/// The agent's part of the memory that is left on the host and in its control groups, and the bounds of that in bytes:
-/// it needs some to work at all, and never more than the largest recordings take.
+/// The agent's part of the memory that the host and its control groups have left, and the bounds of that in bytes.
 const PART: u64 = 4;
 const BOUNDS: (u64, u64) = (64 << 20, 512 << 20);
-/// What threads reserve for their stacks, for each process and for the agent, in bytes.
+/// What threads reserve for their stacks, per process and for the agent, in bytes.
 const STACKS: u64 = 6 << 20;
 const OWN_STACKS: u64 = 64 << 20;
-/// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
+/// Bytes of memory for each value of a node of a call tree, measured with two values.
 const CELL: u64 = 40;
-/// Nodes times values of one event that the coordinator takes.
+/// Nodes times values of one event that the coordinator accepts.
 const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
     "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
 
-/// The limit of memory that the agent was started with.
+/// Class 3 of `ioprio_set(2)`: the disk is used when nobody else uses it.
+const IDLE_DISK: libc::c_long = 3 << 13;
+/// `IOPRIO_WHO_PROCESS`.
+const PROCESS: libc::c_long = 1;
+/// The kernel ends the process with the highest score first when memory runs out.
+const HIGHEST_SCORE: i32 = 1000;
+const SCORE: &str = "/proc/self/oom_score_adj";
+
+/// Let the job go first at disks, and when memory runs out. To be called before there are threads: they, and the
+/// programs that the agent runs, inherit it. It needs no rights; a kernel without it is left as it is.
+pub fn set_low_priority() {
+    // SAFETY: takes three numbers and changes no memory.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0 as libc::c_long, IDLE_DISK) };
+    let score = read_text(SCORE, 16).and_then(|text| text.trim().parse::<i32>().ok());
+    if score.is_some_and(|score| score < HIGHEST_SCORE) {
+        let _ = fs::write(SCORE, HIGHEST_SCORE.to_string());
+    }
+}
+
 static USUAL: OnceLock<Rlimit> = OnceLock::new();
 
-/// The limit of memory that programs on this host have; the first call is before the agent sets its own.
+/// The limit of memory that the agent was started with. The first call is before the agent sets its own.
 pub fn usual_memory_limit() -> Rlimit {
     *USUAL.get_or_init(|| getrlimit(Resource::Data))
 }
 
-/// Give a program that the agent runs the limit that the agent was started with. Only a system call: to be called
-/// between fork and exec.
+/// Give a program the limit that the agent was started with. Only a system call, to be used between fork and exec.
 pub fn restore_memory_limit(usual: Rlimit) {
-    // Where that cannot be, the program keeps the agent's.
+    // If that fails, the program keeps the agent's.
     let _ = setrlimit(Resource::Data, usual);
 }
 
-/// The limits of one session's recordings.
 pub struct Limits {
     /// Processors, on average.
     pub cores: f64,
@@ -55,16 +68,16 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those that are asked for, or the usual ones of this host. The kernel holds the agent to them from now on, while
-    /// it works for so many processes.
-    pub fn set(asked: &AgentLimits, processes: usize) -> Self {
-        let limits = Self::new(asked);
+    /// From now on the kernel enforces them, while the agent works for so many processes.
+    pub fn set(cores: f64, processes: usize) -> Self {
+        let memory = (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
+        let limits = Self::new(cores, memory);
         let stacks = STACKS.saturating_mul(processes as u64) + OWN_STACKS;
         let most = limits.memory.saturating_mul(2).saturating_add(stacks);
         let usual = usual_memory_limit();
-        // A lower limit of the host's own holds.
+        // A lower limit of the host stays.
         let bounds = [usual.current, usual.maximum].into_iter().flatten();
-        // Where the kernel has no such limit the agent's own has to do.
+        // A kernel without this limit leaves the agent's own.
         let _ = setrlimit(
             Resource::Data,
             Rlimit {
@@ -75,23 +88,21 @@ impl Limits {
         limits
     }
 
-    fn new(asked: &AgentLimits) -> Self {
-        let cores = asked.agent_cpu.unwrap_or(CORES);
-        let of_host = || (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
+    fn new(cores: f64, memory: u64) -> Self {
+        let pace = Pace::new(cores);
         Self {
             cores,
-            pace: Pace::new(cores),
-            memory: asked.agent_memory.unwrap_or_else(of_host),
+            pace,
+            memory,
         }
     }
 
-    /// Wait, where more was used of the processors than there is for the agent.
+    /// Wait if the agent has used more than its processors.
     pub fn rest(&self) {
         self.pace.rest();
     }
 
-    /// Err once the agent has all the memory that it may have. What was folded is freed as soon as it was sent: others
-    /// may still have room.
+    /// Err: the agent has used up its memory. Folded results are freed when they are sent, so others may still fit.
     pub fn refuse_full(&self) -> Result<(), Failure> {
         match own_memory() {
             Some(bytes) if bytes > self.memory => Err(Failure::new(
@@ -107,7 +118,7 @@ impl Limits {
         }
     }
 
-    /// Something that is read no faster, and no further, than there is room for what is made of it.
+    /// A reader that keeps to the agent's pace and memory.
     pub fn reading<R: Read>(&self, inner: R) -> Within<'_, R> {
         Within {
             limits: self,
@@ -115,18 +126,17 @@ impl Limits {
         }
     }
 
-    /// The part of its memory that one of several things may take, in bytes.
+    /// In bytes.
     pub fn memory_part(&self, parts: u64) -> u64 {
         self.memory / parts
     }
 
-    /// How many nodes of a call tree, times their values, may be made of a recording of so many events: they have one
-    /// tree, and each has a part of its values.
+    /// The nodes of a call tree, times their values, that a recording of so many events may have. The events share one
+    /// tree.
     pub fn cells(&self, events: usize) -> usize {
         (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
     }
 
-    /// Why there is no profile of something that is larger than it may be.
     pub fn too_large(&self, what: &str) -> Failure {
         let bytes = self.memory >> 20;
         let reason =
@@ -134,12 +144,11 @@ impl Limits {
         Failure::new(reason, LESS).coded(Code::MemoryLimit)
     }
 
-    /// How much longer everything takes than with a processor.
+    /// How much longer everything takes than with a whole processor.
     pub fn stretch(&self, time: Duration) -> Duration {
         time.div_f64(self.cores.min(1.0))
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let (cores, memory) = (self.cores, self.memory >> 20);
         let what = if cores == 1.0 {
@@ -151,13 +160,11 @@ impl Limits {
     }
 }
 
-/// See `Limits::reading`.
 pub struct Within<'a, R> {
     limits: &'a Limits,
     inner: R,
 }
 
-/// Why something could not be read.
 pub fn unread(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::OutOfMemory => {
@@ -177,7 +184,7 @@ impl<R: Read> Read for Within<'_, R> {
     }
 }
 
-/// What the agent has in memory and shares with nobody, in bytes.
+/// The agent's private memory, in bytes.
 fn own_memory() -> Option<u64> {
     let text = read_text("/proc/self/statm", 256)?;
     let mut pages = text.split_ascii_whitespace().skip(1);
@@ -190,42 +197,24 @@ fn own_memory() -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn asked(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> AgentLimits {
-        AgentLimits {
-            agent_cpu,
-            agent_memory,
-        }
-    }
-
     #[test]
     fn less_of_a_processor_takes_longer() {
-        let limits = |cores| Limits::new(&asked(Some(cores), None));
+        let limits = |cores| Limits::new(cores, 1 << 30);
         let second = Duration::from_secs(1);
         assert_eq!(limits(0.1).stretch(second), 10 * second);
         assert_eq!(limits(4.0).stretch(second), second);
     }
 
     #[test]
-    fn who_has_no_memory_left_reads_no_further() {
-        let little = Limits::new(&asked(None, Some(4096)));
+    fn reading_stops_when_memory_is_used_up() {
         let mut buffer = [0; 4];
-        let error = little.reading(&b"1234"[..]).read(&mut buffer).unwrap_err();
+        let mut read = |memory| {
+            Limits::new(1.0, memory)
+                .reading(&b"1234"[..])
+                .read(&mut buffer)
+        };
+        let error = read(4096).unwrap_err();
         assert!(error.to_string().contains("memory"), "{error}");
-        let usual = Limits::new(&AgentLimits::default());
-        assert_eq!(usual.reading(&b"1234"[..]).read(&mut buffer).unwrap(), 4);
-    }
-
-    #[test]
-    fn what_it_has_is_counted() {
-        let before = own_memory().unwrap();
-        let much = vec![1u8; 256 << 20];
-        let after = own_memory().unwrap();
-        assert!(after > before + (much.len() as u64) / 2);
-    }
-
-    #[test]
-    fn the_usual_bound_follows_the_host() {
-        let usual = Limits::new(&asked(None, None)).memory;
-        assert!((BOUNDS.0..=BOUNDS.1).contains(&usual));
+        assert_eq!(read(1 << 40).unwrap(), 4);
     }
 }

@@ -1,4 +1,4 @@
-//! The end of what is told: the bytes that the coordinator may not have received yet.
+//! The end of the output: the bytes that the coordinator may not have received yet.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::resources::folding::Waiting;
 
-/// A stream of which the beginning is forgotten as it is received. Places in it are counted from its first byte.
+/// A stream whose beginning is forgotten as it is received. Places are counted from its first byte.
 #[derive(Default)]
 pub struct Backlog {
     chunks: VecDeque<Chunk>,
@@ -14,10 +14,10 @@ pub struct Backlog {
     end: u64,
 }
 
-enum Chunk {
+pub enum Chunk {
     Bytes(Vec<u8>),
     Result(Waiting),
-    /// So many bytes of it.
+    /// With its size.
     File(File, u64),
 }
 
@@ -30,8 +30,8 @@ impl Chunk {
         }
     }
 
-    /// What stands at a place in it. Of a file that was cut since, or cannot be read, the rest is zeros: it then has
-    /// another hash than was announced, which the coordinator sees.
+    /// The bytes at a place. If a file was cut or cannot be read, the rest is zeros: the coordinator sees the wrong
+    /// hash.
     fn read(&self, at: u64, piece: &mut [u8]) -> usize {
         let count = piece.len().min((self.size() - at) as usize);
         let (piece, at) = (&mut piece[..count], at as usize);
@@ -48,12 +48,10 @@ impl Chunk {
 }
 
 impl Backlog {
-    /// Where the next byte will be.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether what stands from there on is here.
     pub fn reaches(&self, at: u64) -> bool {
         (self.begin..=self.end).contains(&at)
     }
@@ -62,26 +60,14 @@ impl Backlog {
         self.chunks.is_empty()
     }
 
-    pub fn add(&mut self, bytes: Vec<u8>) {
-        self.push(Chunk::Bytes(bytes));
-    }
-
-    pub fn add_result(&mut self, bytes: Waiting) {
-        self.push(Chunk::Result(bytes));
-    }
-
-    pub fn add_file(&mut self, file: File, size: u64) {
-        self.push(Chunk::File(file, size));
-    }
-
-    fn push(&mut self, chunk: Chunk) {
+    pub fn add(&mut self, chunk: Chunk) {
         self.end += chunk.size();
         if chunk.size() > 0 {
             self.chunks.push_back(chunk);
         }
     }
 
-    /// Some of what stands from there on; 0 at the end.
+    /// 0: the end.
     pub fn read(&self, at: u64, piece: &mut [u8]) -> usize {
         let mut begin = self.begin;
         for chunk in &self.chunks {
@@ -94,7 +80,7 @@ impl Backlog {
         0
     }
 
-    /// All before that place was received.
+    /// Everything before this place was received.
     pub fn forget(&mut self, until: u64) {
         while let Some(chunk) = self.chunks.front() {
             if self.begin + chunk.size() > until {
@@ -139,38 +125,14 @@ mod tests {
     #[test]
     fn it_is_read_from_anywhere() {
         let mut backlog = Backlog::default();
-        backlog.add(b"hello\n".to_vec());
-        backlog.add(Vec::new());
-        backlog.add_file(file_of(b"of a file"), 9);
-        backlog.add(b"end".to_vec());
+        backlog.add(Chunk::Bytes(b"hello\n".to_vec()));
+        backlog.add(Chunk::Bytes(Vec::new()));
+        backlog.add(Chunk::File(file_of(b"of a file"), 9));
+        backlog.add(Chunk::Bytes(b"end".to_vec()));
         let all = b"hello\nof a fileend";
         for at in 0..=all.len() {
             assert_eq!(all_from(&backlog, at as u64), all[at..], "{at}");
         }
         assert_eq!(backlog.end(), 18);
-    }
-
-    #[test]
-    fn what_was_received_is_forgotten_by_whole_parts() {
-        let mut backlog = Backlog::default();
-        backlog.add(b"hello".to_vec());
-        backlog.add(b"again".to_vec());
-        backlog.forget(4);
-        assert!(backlog.reaches(0));
-        backlog.forget(7);
-        assert!(!backlog.reaches(4) && backlog.reaches(5) && backlog.reaches(10));
-        assert!(!backlog.reaches(11));
-        assert_eq!(all_from(&backlog, 6), b"gain");
-        backlog.forget(u64::MAX);
-        assert_eq!((backlog.is_empty(), backlog.end()), (true, 10));
-    }
-
-    #[test]
-    fn a_file_that_was_cut_ends_in_zeros() {
-        let mut backlog = Backlog::default();
-        let file = file_of(b"long");
-        file.set_len(2).unwrap();
-        backlog.add_file(file, 4);
-        assert_eq!(all_from(&backlog, 0), b"lo\0\0");
     }
 }

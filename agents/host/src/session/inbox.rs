@@ -1,17 +1,14 @@
-//! One channel for everything a session waits for: requests, signals, reports of recordings.
+//! One channel for everything a session waits for: requests, signals, and reports of recordings.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -20,18 +17,13 @@ use crate::recording::process::Report;
 use crate::session::resume::Successor;
 use crate::wire::requests::{Request, MAX_LINE, MAX_PAYLOAD};
 
-/// What the session loop receives.
 pub enum Message {
     /// With the number of its connection.
     Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
-    /// Actions wait to be sent as audit events.
     AuditPending,
-    /// The coordinator reconnected.
     Successor(Successor),
-    /// The agent that uses this connection has exited with this code.
-    Ended(u8),
 }
 
 impl From<(i32, Report)> for Message {
@@ -40,17 +32,20 @@ impl From<(i32, Report)> for Message {
     }
 }
 
-/// The receiving end of the channel. It knows when the coordinator was last heard.
 pub struct Inbox {
     receiver: Receiver<Message>,
     pub sender: Sender<Message>,
     begin: Instant,
-    /// The number of the connection that is listened to, and when something last came by it, in milliseconds since
-    /// `begin`.
-    connection: u32,
-    heard: Arc<AtomicU64>,
-    to_read_on: Sender<()>,
-    hold: Option<UnixStream>,
+    connection: Connection,
+}
+
+/// A connection to a coordinator, which a thread of its own reads.
+pub struct Connection {
+    number: u32,
+    /// When something was last read, in milliseconds since the inbox's `begin`.
+    last_read: Arc<AtomicU64>,
+    /// Each message has the thread read on: at the start, and after a `resume`.
+    read_on: Sender<()>,
 }
 
 impl Inbox {
@@ -63,18 +58,16 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// What it takes to listen to another connection. Nothing is read of it yet; Err where there is no thread.
+    /// Another connection, of which nothing is read yet. Err: no thread can be started.
     pub fn connection(&self, input: OwnedFd) -> io::Result<Connection> {
-        let number = self.connection + 1;
+        let number = self.connection.number + 1;
         let now = self.begin.elapsed().as_millis() as u64;
-        let heard = Arc::new(AtomicU64::new(now));
-        let (to_read_on, may_read_on) = channel();
-        let (hold, end) = UnixStream::pair()?;
+        let last_read = Arc::new(AtomicU64::new(now));
+        let (read_on, may_read_on) = channel();
         let listener = Listener {
             input: input.into(),
-            end,
             begin: self.begin,
-            heard: heard.clone(),
+            last_read: last_read.clone(),
         };
         let sender = self.sender.clone();
         let listen = move || {
@@ -85,24 +78,20 @@ impl Inbox {
         thread::Builder::new().stack_size(STACK).spawn(listen)?;
         Ok(Connection {
             number,
-            heard,
-            to_read_on,
-            hold,
+            last_read,
+            read_on,
         })
     }
 
-    /// From now on what comes by this connection counts, and nothing that comes by another one.
+    /// From now on only what arrives on this connection counts.
     pub fn listen_to(&mut self, connection: Connection) {
-        self.connection = connection.number;
-        self.heard = connection.heard;
-        self.to_read_on = connection.to_read_on;
-        self.hold = Some(connection.hold);
+        self.connection = connection;
         self.read_on();
     }
 
     /// What follows a `resume` is for this agent after all.
     pub fn read_on(&self) {
-        let _ = self.to_read_on.send(());
+        let _ = self.connection.read_on.send(());
     }
 
     /// An inbox without a connection. It receives only what is sent to `sender`.
@@ -112,10 +101,11 @@ impl Inbox {
             receiver,
             sender,
             begin: Instant::now(),
-            connection: 0,
-            heard: Arc::default(),
-            to_read_on: channel().0,
-            hold: None,
+            connection: Connection {
+                number: 0,
+                last_read: Arc::default(),
+                read_on: channel().0,
+            },
         }
     }
 
@@ -131,18 +121,17 @@ impl Inbox {
         Ok(())
     }
 
-    /// The next message, or None at `until`.
+    /// None: nothing came before `until`.
     pub fn next(&self, until: Instant) -> Option<Message> {
         loop {
             let patience = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(patience).ok()? {
-                Message::Input(connection, _) if connection != self.connection => {}
+                Message::Input(connection, _) if connection != self.connection.number => {}
                 message => return Some(message),
             }
         }
     }
 
-    /// The next report of a recording, or None at `until`.
     pub fn next_report(&self, until: Instant) -> Option<(i32, Report)> {
         loop {
             if let Message::Report(pid, report) = self.next(until)? {
@@ -151,31 +140,20 @@ impl Inbox {
         }
     }
 
-    /// When something was last read from the coordinator.
-    pub fn heard(&self) -> Instant {
-        self.begin + Duration::from_millis(self.heard.load(Ordering::Relaxed))
+    pub fn last_read(&self) -> Instant {
+        self.begin + Duration::from_millis(self.connection.last_read.load(Ordering::Relaxed))
     }
 }
 
-/// One that is not listened to yet, and never if this is dropped.
-pub struct Connection {
-    number: u32,
-    heard: Arc<AtomicU64>,
-    to_read_on: Sender<()>,
-    /// Once this is dropped nobody reads any more.
-    hold: UnixStream,
-}
-
-/// What the coordinator sends, with a note of when something came: a long payload is a sign of life as much as a ping.
+/// What the coordinator sends. Every read renews the lease: a long payload shows that it lives as much as a ping.
 struct Listener {
     input: File,
-    end: UnixStream,
     begin: Instant,
-    heard: Arc<AtomicU64>,
+    last_read: Arc<AtomicU64>,
 }
 
 impl Listener {
-    /// Until the end, or nonsense. What follows a `resume` may be for another process to read.
+    /// Until the end of the input, or a bad request. What follows a `resume` may be for another process to read.
     fn listen(self, connection: u32, sender: &Sender<Message>, may_read_on: &Receiver<()>) {
         let mut input = BufReader::with_capacity(64 << 10, self);
         loop {
@@ -192,45 +170,23 @@ impl Listener {
     }
 }
 
-impl Listener {
-    /// Whether there is something to read; not where another connection took the place of this one, of whose end
-    /// nobody may ever hear.
-    fn waits(&self) -> io::Result<bool> {
-        let mut both = [
-            PollFd::new(&self.input, PollFlags::IN),
-            PollFd::new(&self.end, PollFlags::empty()),
-        ];
-        loop {
-            match poll(&mut both, None) {
-                Ok(_) => return Ok(both[1].revents().is_empty()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
 impl Read for Listener {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.waits()? {
-            return Ok(0);
-        }
         let count = self.input.read(buffer)?;
         if count > 0 {
             let now = self.begin.elapsed().as_millis() as u64;
-            self.heard.store(now, Ordering::Relaxed);
+            self.last_read.store(now, Ordering::Relaxed);
         }
         Ok(count)
     }
 }
 
-/// What came out of stdin.
 #[derive(Debug)]
 pub enum Input {
     Request(Request, Vec<u8>),
-    /// Not the protocol: the session cannot go on.
+    /// Not the protocol: the session cannot continue.
     Bad(String),
-    /// The coordinator is gone, perhaps in the middle of a line or payload.
+    /// Perhaps in the middle of a line or payload.
     Closed,
 }
 
@@ -264,7 +220,7 @@ pub fn read_input(from: &mut impl BufRead) -> Input {
     }
 }
 
-/// Grows with what really comes, so that a lying size reserves nothing.
+/// The buffer grows with what arrives: a false size reserves nothing.
 fn read_payload(from: &mut impl BufRead, size: u64) -> io::Result<Vec<u8>> {
     let mut payload = Vec::new();
     from.by_ref().take(size).read_to_end(&mut payload)?;
@@ -278,23 +234,6 @@ fn read_payload(from: &mut impl BufRead, size: u64) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-
-    #[test]
-    fn nobody_reads_a_connection_any_more_whose_place_was_taken() {
-        let mut inbox = Inbox::new();
-        let (mut first, input) = UnixStream::pair().unwrap();
-        inbox.listen_to(inbox.connection(input.into()).unwrap());
-        let (mut second, input) = UnixStream::pair().unwrap();
-        inbox.listen_to(inbox.connection(input.into()).unwrap());
-        assert_eq!(first.read(&mut [0]).unwrap(), 0, "it is closed at last");
-        second.write_all(b"nonsense\n").unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
-        assert!(matches!(
-            inbox.next(until),
-            Some(Message::Input(2, Input::Bad(_)))
-        ));
-    }
 
     fn read(bytes: &[u8]) -> Input {
         read_input(&mut BufReader::new(bytes))
@@ -307,16 +246,6 @@ mod tests {
         assert!(
             matches!(input, Input::Request(Request::Put { size: 3, .. }, payload) if payload == b"xyz")
         );
-    }
-
-    #[test]
-    fn what_ends_in_the_middle_is_a_closed_connection() {
-        assert!(matches!(read(b""), Input::Closed));
-        assert!(matches!(read(b"{\"type\":\"pi"), Input::Closed));
-        assert!(matches!(
-            read(b"{\"type\":\"put\",\"sha256\":\"ab\",\"size\":9}\nxyz"),
-            Input::Closed
-        ));
     }
 
     #[test]

@@ -1,47 +1,44 @@
-//! The one way out: events and payloads, on stdout or on what took its place.
+//! The output: events and payloads, on stdout or on its replacement.
 
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::PollFlags;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::net::{shutdown, Shutdown};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use crate::os::audit;
+use crate::os::files::is_ready;
 use crate::os::lease;
 use crate::recording::group::EventSink;
 use crate::recording::process::Finished;
-use crate::resources::folding::Waiting;
-use crate::session::backlog::Backlog;
+use crate::session::backlog::{Backlog, Chunk};
 use crate::wire::events::Event;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
-/// How long one look takes at whether something can be written.
+/// How long one check takes whether something can be written.
 const LOOK: Duration = Duration::from_millis(200);
-/// How often it is shown, while much is sent, that somebody takes it.
-const SHOWING: Duration = Duration::from_secs(1);
-/// How long a coordinator that reads nothing is waited for when all is done.
+/// How long to wait for a coordinator that reads nothing, when all is done.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// Writes events. Once the coordinator is gone nothing is written any more; what it has not received is kept where it
-/// may come back.
+/// Writes events. Once the coordinator is gone nothing is written any more. What it has not received is kept if it may
+/// reconnect.
 pub struct Output {
     /// None: this process's own stdout.
     to: Option<OwnedFd>,
     gone: bool,
-    /// Nothing can ever be written there again.
+    /// Nothing can be written there any more.
     broken: bool,
     patience: Duration,
     backlog: Backlog,
     written: u64,
     keeps: bool,
-    /// Another connection is about to take the place of this one.
+    /// Another connection is about to replace this one.
     wanted: Arc<AtomicBool>,
 }
 
@@ -59,56 +56,53 @@ impl Output {
         }
     }
 
-    /// How long a coordinator that reads nothing is waited for.
+    /// How long to wait for a coordinator that reads nothing.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 
-    /// True once a write failed: nobody listens any more.
+    /// Whether a write failed.
     pub fn gone(&self) -> bool {
         self.gone
     }
 
-    /// Whether another connection is about to take the place of this one.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
+    /// From now on output is kept until it is received. Returns the flag that ends a wait for a reader that is gone.
     pub fn keep(&mut self) -> Arc<AtomicBool> {
         self.keeps = true;
         self.wanted.clone()
     }
 
-    /// From now on it is not.
     pub fn keep_no_more(&mut self) {
         self.keeps = false;
         self.backlog.forget(self.written);
     }
 
-    /// All before that place was received.
+    /// Everything before this place was received.
     pub fn received(&mut self, until: u64) {
         self.backlog.forget(until.min(self.written));
     }
 
-    /// Whether something was not received yet, as far as it is kept.
+    /// Whether something that is kept was not received yet.
     pub fn is_awaited(&self) -> bool {
         self.keeps && !self.backlog.is_empty()
     }
 
-    /// Write no more for the time being.
     pub fn lose(&mut self) {
         self.gone = true;
     }
 
-    /// Go on where it was left: the coordinator was silent, and is not any more.
+    /// Continue after a silence of the coordinator.
     pub fn revive(&mut self) {
         self.wanted.store(false, Ordering::Relaxed);
         self.gone = self.broken;
         self.flush();
     }
 
-    /// Go on at that place, on another connection, after an event that belongs to this connection alone.
+    /// Continue at this place on another connection, after an event that belongs to this connection alone.
     pub fn switch_connection(&mut self, to: OwnedFd, event: &Event, received: u64) {
         self.received(received);
         (self.to, self.written, self.broken) = (Some(to), received, false);
@@ -121,36 +115,35 @@ impl Output {
         self.revive();
     }
 
-    /// Whether it can go on at that place.
     pub fn reaches(&self, received: u64) -> bool {
         self.keeps && self.backlog.reaches(received)
     }
 
     pub fn send(&mut self, event: &Event) {
         self.send_audit();
-        self.put(event, |_| ());
+        self.put(event, None);
     }
 
     /// Send an event and the payload whose size it names.
-    pub fn send_with(&mut self, event: &Event, payload: Waiting) {
+    pub fn send_with(&mut self, event: &Event, payload: Chunk) {
         self.send_audit();
-        self.put(event, |backlog| backlog.add_result(payload));
+        self.put(event, Some(payload));
     }
 
-    /// Send what was done since this was last sent; that is told before whatever follows from it.
+    /// Send the actions since the last call, before the answer that follows from them.
     pub fn send_audit(&mut self) {
         for action in audit::take() {
-            self.put(&Event::Audit(action), |_| ());
+            self.put(&Event::Audit(action), None);
         }
     }
 
-    /// Send the rest of it: nothing is done any more.
+    /// Send the last actions.
     pub fn send_last_audit(&mut self) {
         self.patience = self.patience.min(LAST_WORD);
         self.send_audit();
     }
 
-    /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
+    /// Send nothing any more. Whoever waits for the end of stdout, or of stderr, sees it.
     pub fn close(&mut self) {
         (self.gone, self.broken) = (true, true);
         self.keep_no_more();
@@ -163,35 +156,27 @@ impl Output {
         }
     }
 
-    /// Send an event and a file of the size it names.
-    fn send_file(&mut self, event: &Event, file: File, size: u64) {
-        self.send_audit();
-        self.put(event, |backlog| backlog.add_file(file, size));
-    }
-
-    fn put(&mut self, event: &Event, payload: impl FnOnce(&mut Backlog)) {
+    fn put(&mut self, event: &Event, payload: Option<Chunk>) {
         let Some(line) = line(event) else {
             return;
         };
-        self.backlog.add(line);
-        payload(&mut self.backlog);
+        self.backlog.add(Chunk::Bytes(line));
+        if let Some(payload) = payload {
+            self.backlog.add(payload);
+        }
         self.flush();
     }
 
-    /// Over a slow connection this may take far longer than a lease, and nothing else shows meanwhile that the agent
-    /// lives: each piece has its own patience.
+    /// Over a slow connection this may take far longer than a lease. So each piece has its own time limit, and renews
+    /// the lease that is shown.
     fn flush(&mut self) {
         let mut piece = [0; PIECE];
-        let mut shown: Option<Instant> = None;
         while !self.gone {
             let count = self.backlog.read(self.written, &mut piece);
             if count == 0 {
                 break;
             }
-            if shown.is_none_or(|shown| shown.elapsed() >= SHOWING) {
-                shown = Some(Instant::now());
-                lease::show(Instant::now() + self.patience);
-            }
+            lease::show(Instant::now() + self.patience);
             match self.write(&piece[..count]) {
                 Ok(written) => self.written += written as u64,
                 Err(error) => {
@@ -208,8 +193,8 @@ impl Output {
         }
     }
 
-    /// Write some of it, at once or within the time of patience: a coordinator that stalls must not keep the agent from
-    /// seeing that its lease is over.
+    /// Write a part of it, within the time limit: a coordinator that stalls must not keep the agent from noticing the
+    /// end of its lease.
     fn write(&self, piece: &[u8]) -> io::Result<usize> {
         let stdout = io::stdout();
         let to = match &self.to {
@@ -218,7 +203,7 @@ impl Output {
         };
         let until = Instant::now() + self.patience;
         loop {
-            if !is_writable(to)? {
+            if !is_ready(to, PollFlags::OUT, LOOK)? {
                 if Instant::now() >= until || self.is_wanted() {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
@@ -240,10 +225,10 @@ impl EventSink for Output {
 
     fn send_result(&mut self, over: Finished) {
         for (head, bytes) in over.profiles {
-            self.send_with(&Event::Profile(head), bytes);
+            self.send_with(&Event::Profile(head), Chunk::Result(bytes));
         }
         if let Some((head, raw)) = over.raw {
-            self.send_file(&Event::Raw(head), raw.file, raw.size);
+            self.send_with(&Event::Raw(head), Chunk::File(raw.file, raw.size));
         }
         self.send(&Event::Outcome(over.outcome));
     }
@@ -255,24 +240,8 @@ fn line(event: &Event) -> Option<Vec<u8>> {
     Some(line)
 }
 
-fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: LOOK.as_nanos() as i64,
-    };
-    match poll(
-        &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
-        Some(&timeout),
-    ) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 #[cfg(test)]
 impl Output {
-    /// One that nobody listens to.
     pub fn unheard() -> Self {
         Self {
             gone: true,
@@ -284,7 +253,6 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::folding::Folding;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -294,15 +262,10 @@ mod tests {
         }
     }
 
-    fn folded(bytes: Vec<u8>) -> Waiting {
-        Arc::new(Folding::new(Duration::ZERO, usize::MAX)).wait(bytes)
-    }
-
-    /// What comes out at the other end, until this one is dropped.
-    fn told(mut from: UnixStream) -> String {
-        let mut told = String::new();
-        from.read_to_string(&mut told).unwrap();
-        told
+    fn all_of(mut from: UnixStream) -> String {
+        let mut output_text = String::new();
+        from.read_to_string(&mut output_text).unwrap();
+        output_text
     }
 
     #[test]
@@ -310,7 +273,7 @@ mod tests {
         let mut output = Output::unheard();
         output.keep();
         output.send(&event("one"));
-        output.send_with(&event("two"), folded(b"payload\n".to_vec()));
+        output.send_with(&event("two"), Chunk::Bytes(b"payload\n".to_vec()));
         let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
         for at in [0, 5, 33, 70] {
             assert!(output.reaches(at));
@@ -319,47 +282,15 @@ mod tests {
             assert!(!output.gone());
             drop(output.to.take());
             output.gone = true;
-            let told = told(from);
+            let output_text = all_of(from);
             assert!(
-                told.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
-                "{told}"
+                output_text.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
+                "{output_text}"
             );
-            assert!(told.ends_with(&all[at as usize..]), "{told}");
+            assert!(output_text.ends_with(&all[at as usize..]), "{output_text}");
         }
         assert!(!output.reaches(0) && !output.reaches(1000));
         output.received(output.backlog.end());
         assert!(!output.is_awaited());
-    }
-
-    #[test]
-    fn it_is_shown_that_much_is_being_sent() {
-        let patience = 10 * SHOWING;
-        let (to, mut from) = UnixStream::pair().unwrap();
-        let mut output = Output::new();
-        (output.to, output.patience) = (Some(to.into()), patience);
-        let sender = rustix::thread::gettid().as_raw_nonzero().get();
-        let begin = Instant::now();
-        let slow = std::thread::spawn(move || {
-            let mut piece = [0; PIECE];
-            while begin.elapsed() < 3 * SHOWING {
-                assert!(from.read(&mut piece).unwrap() > 0, "all was sent");
-                std::thread::sleep(LOOK / 10);
-            }
-            let shown = lease::shown_by(sender);
-            std::io::copy(&mut from, &mut std::io::sink()).unwrap();
-            shown
-        });
-        lease::show(begin + patience);
-        output.send_with(&event("much"), folded(vec![0; 4 << 20]));
-        drop(output);
-        let shown = slow.join().unwrap();
-        assert!(shown >= 8, "in {shown} s");
-    }
-
-    #[test]
-    fn what_nobody_may_fetch_is_not_kept() {
-        let mut output = Output::unheard();
-        output.send(&event("one"));
-        assert!(!output.reaches(0) && output.backlog.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! One session: requests in, events out, until the work, the lease or the patience is over.
+//! One session: requests in, events out, until the work, the lease or a time limit is over.
 
 mod answers;
 mod reconnect;
@@ -15,7 +15,6 @@ use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
-use crate::os::worker_pool;
 use crate::recording::group::Recordings;
 use crate::recording::process::Report;
 use crate::session::inbox::Input;
@@ -27,13 +26,12 @@ use crate::wire::events::{Event, HostFacts};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Request;
 
-/// Until the coordinator has named a lease.
+/// Until the coordinator sets a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
 
-/// How often it is looked, after the end, at whether a JVM has got to its signal.
+/// How often to check, after the end, whether JVMs have handled their signals.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How a session ends.
 enum End {
     Bye,
     /// The coordinator is gone.
@@ -41,7 +39,7 @@ enum End {
     Signal(i32),
     Overdue(&'static str),
     Refused(Failure),
-    /// Another agent went on here, and has ended with this exit code.
+    /// Another agent used this connection, and has ended with this exit code.
     Forwarded(u8),
 }
 
@@ -55,18 +53,16 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    /// Processes that were given up, and beside which a thread is at work until they go on.
-    hanging: HashSet<i32>,
-    /// By what the session may go on over another connection.
+    /// Set if the session may be resumed.
     token: Option<Token>,
     listens: bool,
-    /// Since when the coordinator is gone, while what it may want to fetch is kept.
+    /// Since when the coordinator is gone, while results are kept for it.
     lost: Option<Instant>,
-    /// The agent whose stdin and stdout are used, once it was another's.
+    /// The agent whose stdin and stdout are used, after a reconnect.
     control: Option<Control>,
 }
 
-/// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
+/// Run a session on stdin and stdout. Returns the exit code. With `once` nothing is kept for the next one.
 pub fn run(once: bool) -> u8 {
     let mut output = Output::new();
     let store = if once {
@@ -90,7 +86,6 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
-        hanging: HashSet::new(),
         token: None,
         listens: false,
         lost: None,
@@ -109,12 +104,12 @@ fn refuse(output: &mut Output, failure: Failure) -> u8 {
     1
 }
 
-/// On stderr, whose reader may have gone with the connection.
+/// Stderr may be closed with the connection.
 fn complain(what: &str) {
     let _ = writeln!(std::io::stderr(), "hprofiler-agent: {what}");
 }
 
-/// Unlike that of any other session of this boot.
+/// Unique for this boot.
 fn session_name() -> String {
     format!(
         "{}-{}",
@@ -129,8 +124,8 @@ impl Session {
             lease::show(self.lease_ends());
             let limit = self.recordings.as_ref().and_then(Recordings::limit);
             let until = limit.into_iter().fold(self.lease_ends(), Instant::min);
-            // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
-            // heard: time is up only for what did not come.
+            // Over a slow connection one answer may take longer than any limit. Messages that arrived meanwhile come
+            // first.
             let end = match self.inbox.next(until) {
                 Some(message) => self.take(message).and_then(|()| self.check_connection()),
                 None => self.overdue(),
@@ -166,11 +161,10 @@ impl Session {
                 self.output.send_audit();
                 Ok(())
             }
-            Message::Ended(_) => Ok(()),
         }
     }
 
-    /// Whether time is up: for a step, or for the coordinator.
+    /// The time of a step, or of the coordinator, may be over.
     fn overdue(&mut self) -> Result<(), End> {
         if let Some(recordings) = &mut self.recordings {
             recordings.give_up(&mut self.output);
@@ -189,7 +183,7 @@ impl Session {
         }
     }
 
-    /// What was given up because another connection waits goes on by that one, which is in the inbox.
+    /// If another connection waits, it is in the inbox and will continue.
     fn check_connection(&mut self) -> Result<(), End> {
         match self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
             true => self.lose("nothing can be sent", End::Closed),
@@ -226,17 +220,10 @@ impl Session {
     }
 
     fn handle_report(&mut self, pid: i32, report: Report) {
-        self.note_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
             recordings.handle_report(pid, report, &mut self.output);
         }
         self.advance();
-    }
-
-    fn note_end(&mut self, pid: i32, report: &Report) {
-        if let Report::Over(_) = report {
-            self.hanging.remove(&pid);
-        }
     }
 
     fn advance(&mut self) {
@@ -244,7 +231,6 @@ impl Session {
             return;
         };
         if recordings.advance(&mut self.output) {
-            self.hanging.extend(recordings.at_work());
             let left = recordings.left_by_now();
             self.recordings = None;
             let left = left.into_iter().chain(attach::left()).collect();
@@ -252,7 +238,7 @@ impl Session {
         }
     }
 
-    /// Leave nothing behind, whatever the end; then say why.
+    /// Leave nothing behind, whatever the end; then report it.
     fn close(mut self, end: End) -> u8 {
         lease::show(Instant::now());
         let of_all = self.recordings.take();
@@ -263,10 +249,10 @@ impl Session {
         for path in &left {
             complain(&format!("left behind: {path}"));
         }
-        let stays = matches!(end, End::Bye | End::Closed) && self.has_work_left();
+        let stays = matches!(end, End::Bye | End::Closed) && !attach::see_off();
         match end {
             End::Forwarded(_) => {}
-            _ if stays => self.output.send_audit(), // something is to be done yet that nobody hears of
+            _ if stays => self.output.send_audit(), // later actions are not reported
             _ => self.output.send_last_audit(),
         }
         if matches!(end, End::Bye) && (stays || !left.is_empty()) {
@@ -283,22 +269,16 @@ impl Session {
         code
     }
 
-    /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
-    fn has_work_left(&self) -> bool {
-        let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty() && worker_pool::is_idle())
-    }
-
-    /// For the time of one more lease, unseen, until that is over.
+    /// Stay for one more lease, with closed output, until JVMs have read what tells them the meaning of their signal.
     fn finish_work(&mut self) {
         self.output.close();
         let end = Instant::now() + self.lease;
         lease::show(end);
-        while Instant::now() < end && self.has_work_left() {
-            match self.inbox.next(Instant::now() + LOOK) {
-                Some(Message::Signal(signal)) if signal != SIGHUP => return,
-                Some(Message::Report(pid, report)) => self.note_end(pid, &report),
-                _ => {}
+        while Instant::now() < end && !attach::see_off() {
+            if let Some(Message::Signal(signal)) = self.inbox.next(Instant::now() + LOOK) {
+                if signal != SIGHUP {
+                    return;
+                }
             }
         }
     }
@@ -319,6 +299,3 @@ impl Session {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

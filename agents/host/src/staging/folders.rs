@@ -1,17 +1,17 @@
-//! What the agent puts beside a JVM for the time of a run: the library it loads and the folder it writes to.
+//! What the agent puts beside a JVM for a run: the library that it loads and the folder that it writes to.
 //!
-//! A folder in use is held by a lock (`flock`), which the kernel lets go of however the agent ends. So a later
-//! session can tell what is left over from what is in use, whatever pid namespace either lives in.
+//! A lock (`flock`) holds a folder in use. The kernel releases it however the agent ends, so that a later session can
+//! tell leftovers from folders in use, in any pid namespace.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{panicking, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    flock, lstat, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
-    OFlags, StatVfsMountFlags, CWD,
+    flock, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags,
+    StatVfsMountFlags, CWD,
 };
 use rustix::io::Errno;
 
@@ -22,17 +22,14 @@ use crate::os::files::{
 };
 use crate::os::identity::Namespaces;
 
-/// The folder of an async-profiler library begins with this.
 const OUR_LIBRARY: &str = ".hprofiler-ap-";
-/// The folders of runs begin with this.
 pub const RUN_FOLDER: &str = ".hprofiler-run-";
 /// The extension of async-profiler's recordings.
 pub const RECORDING: &str = "jfr";
-/// What a library that JVMs load is called on a host.
+/// The names of a library that JVMs load.
 pub struct Named {
-    /// What its folder's name begins with.
+    /// The beginning of its folder's name.
     pub folder: &'static str,
-    /// The file in it.
     pub file: &'static str,
 }
 pub const ASYNC_PROFILER: Named = Named {
@@ -47,22 +44,21 @@ const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
 /// Where a JVM may look for files, best first.
 pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
-/// More folders of one user's runs are not looked into: there is one a session.
+/// The most folders of one user's runs. There is one per session.
 const MOST_RUNS: usize = 10_000;
 /// How long a folder that all may write to is read.
 const TO_READ: Duration = Duration::from_secs(3);
-/// How often it is tried to hold a folder alone, and the time between.
+/// How often to try to lock a folder alone, and the time between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Whether not even what the next run could use may stay.
+/// Set if nothing may stay for the next run.
 static NOTHING_STAYS: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is left for the next run.
 pub fn leave_nothing() {
     NOTHING_STAYS.store(true, Ordering::Relaxed);
 }
 
-/// A folder that this session holds; `path` is the JVM's name for it.
+/// A folder that this session holds. `path` is as the JVM sees it.
 pub struct Held {
     pub path: String,
     seen_as: String,
@@ -70,11 +66,11 @@ pub struct Held {
 }
 
 impl Held {
-    /// Make or take a folder and hold it against cleaning.
+    /// Make or open a folder and lock it against cleaning.
     fn take(namespaces: &Namespaces, path: String) -> Result<Self, String> {
         let seen_as = namespaces.path(&path);
-        // Another session may delete the folder between the opening and the lock; then it is made anew. The JVM's user
-        // may hold it for ever, so it is not waited for without end.
+        // Another session may delete the folder before it is locked. Then it is made again. The JVM's user may hold it
+        // forever, so the tries are limited.
         for _ in 0..100 {
             let dir = make_private(&seen_as, namespaces.uid)?;
             match flock(&dir, FlockOperation::NonBlockingLockShared) {
@@ -86,13 +82,9 @@ impl Held {
         Err(format!("{path} cannot be held"))
     }
 
-    /// Whether its path still leads to it.
     pub fn is_there(&self) -> bool {
         is_at(&self.dir, &self.seen_as)
     }
-
-    /// Let it go and leave it there.
-    pub fn keep(self) {}
 
     /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
     pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {
@@ -102,18 +94,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
-    /// Whoever breaks down has nobody else to delete what it made.
-    fn drop(&mut self) {
-        if panicking() {
-            let run = self.path.contains(RUN_FOLDER);
-            let ours = |name: &str| run || is_library_file(name);
-            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
-        }
-    }
-}
-
-/// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
+/// Delete a folder's files with these names and the folder itself. Ok(false): somebody holds it.
 fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
     if !is_held_alone(dir) {
         return Ok(false);
@@ -132,7 +113,7 @@ fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::
     Ok(true)
 }
 
-/// Hold a folder alone. Whoever asks whether it is free (`is_free`) holds it for a moment, which is waited for.
+/// Lock a folder alone. `is_free` locks it for a moment, which is waited for.
 fn is_held_alone(dir: &OwnedFd) -> bool {
     (0..TRIES).any(|tried| {
         if tried > 0 {
@@ -142,34 +123,22 @@ fn is_held_alone(dir: &OwnedFd) -> bool {
     })
 }
 
-/// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.
-fn could_take(namespaces: &Namespaces, path: &str) -> Result<(), String> {
-    let seen_as = namespaces.path(path);
-    if lstat(&seen_as).is_ok() {
-        return open_private(&seen_as, namespaces.uid).map(drop);
-    }
-    let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
-    could_make_files(&format!("{base}/")).map_err(|error| format!("{seen_as}: {error}"))
-}
-
-/// Whether nobody holds a folder. It is held for that moment, which others get over.
+/// Whether nobody holds a folder. It is locked for a moment.
 pub fn is_free(dir: &OwnedFd) -> bool {
     let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
     free && flock(dir, FlockOperation::Unlock).is_ok()
 }
 
-/// Whether a file of a library folder is one of ours.
 pub fn is_library_file(name: &str) -> bool {
     LIBRARIES.iter().any(|library| library.file == name) || is_temporary(name)
 }
 
-/// Whether a folder is called as those of libraries are.
 pub fn is_library_folder(name: &str) -> bool {
     let mut libraries = LIBRARIES.iter();
     libraries.any(|library| name.starts_with(library.folder))
 }
 
-/// Whether a library's path is one that a session of this tool uses.
+/// Whether a library's path is one of ours.
 pub fn is_ours(path: &str) -> bool {
     path.rsplit('/')
         .nth(1)
@@ -185,7 +154,7 @@ pub fn bases(namespaces: &Namespaces) -> Vec<String> {
     USUAL.into_iter().map(str::to_owned).chain(cwd).collect()
 }
 
-/// Whether `clean` looks there after the JVM's end as well.
+/// Whether `clean` looks there after the JVM's end too.
 pub fn is_usual(base: &str) -> bool {
     USUAL.contains(&base)
 }
@@ -195,8 +164,8 @@ fn is_at_cwd(namespaces: &Namespaces, path: &str) -> bool {
     cwd.is_some_and(|cwd| is_at(cwd, &namespaces.path(path)))
 }
 
-/// The folder in which the JVM loads the library: always the same one for a library's content and user, since under
-/// another path the JVM would load it a second time. `base` is as the JVM sees it.
+/// The folder from which the JVM loads the library. It is always the same for a library's content and user, since the
+/// JVM would load the library again from another path. `base` is as the JVM sees it.
 pub fn library_folder(library: &Named, base: &str, hash: &str, uid: u32) -> String {
     format!(
         "{}/{}{}-{uid}",
@@ -206,7 +175,7 @@ pub fn library_folder(library: &Named, base: &str, hash: &str, uid: u32) -> Stri
     )
 }
 
-/// Put the library in its folder under `base`. Err says why this base will not do.
+/// Err says why this base cannot be used.
 pub fn stage_library(
     namespaces: &Namespaces,
     library: &Named,
@@ -238,29 +207,24 @@ pub fn stage_library(
     }
 }
 
-/// Whether `stage_library` could put one under this base; nothing is put there.
-pub fn could_stage(
-    namespaces: &Namespaces,
-    library: &Named,
-    base: &str,
-    hash: &str,
-) -> Result<(), String> {
+/// Why no library can be put under this base, as far as that shows without trying.
+pub fn refuse_staging(namespaces: &Namespaces, base: &str) -> Result<(), String> {
     refuse_noexec(namespaces, base)?;
-    could_take(
-        namespaces,
-        &library_folder(library, base, hash, namespaces.uid),
-    )
+    refuse_unwritable(namespaces, base)
 }
 
-/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
-/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
-/// `clean`, unless nothing may stay. Err: what is left.
+/// Why no folder can be made under this base, as far as that shows without trying.
+pub fn refuse_unwritable(namespaces: &Namespaces, base: &str) -> Result<(), String> {
+    let folder = format!("{}/", namespaces.path(base));
+    could_make_files(&folder).map_err(|error| format!("{base}: {error}"))
+}
+
+/// Delete the library, unless its JVM uses musl. musl recognises a library by its inode, not by its path: a new copy
+/// would be loaded once more, and none is ever unloaded. So the library stays for the next run, until `clean`, unless
+/// nothing may stay. Err: what is left.
 pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
     match musl && !NOTHING_STAYS.load(Ordering::Relaxed) {
-        true => {
-            library.keep();
-            Ok(())
-        }
+        true => Ok(()),
         false => library.release(is_library_file),
     }
 }
@@ -275,7 +239,7 @@ fn refuse_noexec(namespaces: &Namespaces, base: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Make a folder the JVM writes to, under the first of the bases where that is possible.
+/// Make a folder for the JVM to write to, under the first base where that works.
 pub fn run_folder(
     namespaces: &Namespaces,
     bases: &[String],
@@ -291,26 +255,13 @@ pub fn run_folder(
     Err(tried.join("; "))
 }
 
-/// The same under this base.
 pub fn run_folder_in(namespaces: &Namespaces, base: &str, session: &str) -> Result<Held, String> {
-    Held::take(namespaces, run_folder_path(namespaces, base, session))
-}
-
-/// Whether that could be made; nothing is made.
-pub fn could_make_run_folder(
-    namespaces: &Namespaces,
-    base: &str,
-    session: &str,
-) -> Result<(), String> {
-    could_take(namespaces, &run_folder_path(namespaces, base, session))
-}
-
-fn run_folder_path(namespaces: &Namespaces, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
-    format!("{base}/{RUN_FOLDER}{session}-{}", namespaces.uid)
+    let path = format!("{base}/{RUN_FOLDER}{session}-{}", namespaces.uid);
+    Held::take(namespaces, path)
 }
 
-/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
+/// Whether a live session holds a run folder with this file. Err says why that is unknown.
 pub fn is_in_use(namespaces: &Namespaces, file: &str) -> Result<bool, String> {
     match users_of(namespaces, file) {
         (users, _) if !users.is_empty() => Ok(true),
@@ -318,7 +269,7 @@ pub fn is_in_use(namespaces: &Namespaces, file: &str) -> Result<bool, String> {
     }
 }
 
-/// The paths of the run folders with this file that somebody holds, and why there may be more that were not seen.
+/// The run folders with this file that are held, and why some may be unseen.
 pub fn users_of(namespaces: &Namespaces, file: &str) -> (Vec<String>, Option<String>) {
     let usual = USUAL.into_iter().map(str::to_owned);
     let (mut users, mut unseen) = (Vec::new(), None);
@@ -342,20 +293,14 @@ fn is_held(namespaces: &Namespaces, folder: &str, file: &str) -> bool {
         .is_ok_and(|dir| openat(&dir, file, flags, Mode::empty()).is_ok() && !is_free(&dir))
 }
 
-/// The folders of this user's runs. Err says why they are not known.
+/// The folders of this user's runs. Err says why they are unknown. Other users' folders with such names do not count.
 fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
-    runs(base, owner, MOST_RUNS)
-}
-
-/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
-/// so: those do not count.
-fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let unread = |error: Errno| format!("cannot be read: {error}");
     let dir = match openat(CWD, base, flags, Mode::empty()) {
         Ok(dir) => dir,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
-        // Where this user cannot make one there is none of this user's.
+        // If this user cannot make one here, there is none.
         Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
         Err(error) => return Err(unread(error)),
     };
@@ -367,7 +312,7 @@ fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
         if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
             found.push(name.to_owned());
         }
-        if found.len() > most || Instant::now() > end {
+        if found.len() > MOST_RUNS || Instant::now() > end {
             return Err("has too many files to check".to_owned());
         }
     }
@@ -378,46 +323,4 @@ fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
     let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
     stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustix::process::{getegid, geteuid};
-    use std::sync::mpsc::channel;
-
-    #[test]
-    fn who_breaks_down_leaves_no_folder() {
-        let (tell, told) = channel();
-        let breaks = move || {
-            let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
-            let base = std::env::temp_dir().display().to_string();
-            let session = format!("test-{}", std::process::id());
-            let held = run_folder_in(&namespaces, &base, &session).unwrap();
-            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
-            tell.send(held.path.clone()).unwrap();
-            panic!("meant: what follows is tested");
-        };
-        assert!(std::thread::spawn(breaks).join().is_err());
-        assert!(std::fs::metadata(told.recv().unwrap()).is_err());
-    }
-
-    #[test]
-    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
-        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
-        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
-        for number in 0..2 {
-            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
-        }
-        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
-        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
-        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
-        assert_eq!(
-            runs(path, me + 1, 1),
-            Ok(Vec::new()),
-            "others' do not count"
-        );
-        std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
-    }
 }

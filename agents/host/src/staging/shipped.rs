@@ -1,21 +1,20 @@
-//! The libraries that this agent was built with: those of its own package.
+//! The libraries of the agent's own package.
 //!
-//! A user whom sudo allows to run this agent, and nothing else, can send it any request, and a library acts as the user
-//! of the JVM that loads it. So the agent loads only the libraries of its package. The argument `--any-library` lifts
-//! this; sudo refuses arguments (docs/sudo.md), so whoever can give it has root's rights by other ways.
+//! A user whom sudo allows to run only this agent can send it any request, and a library acts as the user of the JVM
+//! that loads it. So the agent loads only the libraries of its package. The argument `--any-library` lifts this. sudo
+//! refuses arguments (docs/sudo.md), so whoever can give it has root's rights anyway.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Blobs;
 
-/// SHA-256 of the libraries, for all architectures, separated by spaces. setup.py sets it for the compiler; an agent
-/// that was built without a package has none.
+/// SHA-256 of the libraries for all architectures, separated by spaces. setup.py sets it at compile time; an agent
+/// without a package has none.
 const SHIPPED: Option<&str> = option_env!("HPROFILER_SHIPPED_LIBRARIES");
 
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Accept any library from now on.
 pub fn take_any() {
     ANY.store(true, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What the coordinator pushed, by its hash: in the private folder, where it is kept between sessions, or in memory.
+//! What the coordinator sent, by its hash: in the private folder, where it is kept between sessions, or in memory.
 
 use std::collections::HashMap;
 use std::env;
@@ -6,26 +6,25 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Uid};
+use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Uid};
 use rustix::process::geteuid;
 
 use crate::os::audit;
 use crate::os::files::{
-    is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
+    file_id, is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
 };
 use crate::wire::outcome::{Code, Failure};
 
 /// The largest file the folder holds, in bytes.
 const LIMIT: u64 = 64 << 20;
 
-/// What was put, in a private folder or, where nothing may stay, in memory.
 pub enum Store {
     Folder(Folder),
     Memory(HashMap<String, Vec<u8>>),
 }
 
 impl Store {
-    /// The folder of this very binary where that is private, else the first usable of the usual places.
+    /// The folder of this binary if that is private, else the first usable one of the usual places.
     pub fn open() -> Result<Self, Failure> {
         Folder::open().map(Self::Folder)
     }
@@ -34,7 +33,7 @@ impl Store {
         Self::Memory(HashMap::new())
     }
 
-    /// The hashes of what is kept. Contents are checked when they are used.
+    /// Contents are checked when they are used.
     pub fn blobs(&self) -> Vec<String> {
         match self {
             Self::Folder(folder) => folder.blobs(),
@@ -42,7 +41,6 @@ impl Store {
         }
     }
 
-    /// Keep some bytes under their hash.
     pub fn put(&mut self, hash: &str, bytes: Vec<u8>) -> Result<(), Failure> {
         if !is_sha256(hash) || sha256(&bytes) != hash {
             return Err(Failure::new(
@@ -64,7 +62,6 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of that hash, checked.
     pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Folder(folder) => folder.get(hash),
@@ -75,7 +72,6 @@ impl Store {
         }
     }
 
-    /// The folder in which it is kept.
     pub fn folder(&self) -> Option<&str> {
         match self {
             Self::Folder(folder) => Some(&folder.path),
@@ -84,7 +80,6 @@ impl Store {
     }
 }
 
-/// An open private folder.
 pub struct Folder {
     path: String,
     dir: OwnedFd,
@@ -159,7 +154,7 @@ impl Folder {
             .collect()
     }
 
-    /// Under sudo the folder is the connecting user's, who must be able to use and remove what is in it.
+    /// Under sudo the folder belongs to the connecting user, who must be able to use and remove its files.
     fn owner(&self) -> io::Result<Option<(Uid, Gid)>> {
         let folder = fstat(&self.dir)?;
         let other = folder.st_uid != geteuid().as_raw();
@@ -167,8 +162,8 @@ impl Folder {
     }
 }
 
-/// The folder this binary is in, where nobody else can write. Root trusts the owner of the binary it was told to run, who
-/// can move that folder and put a link in its way: it is the one that has this very file.
+/// The folder of this binary, if nobody else can write there. Root trusts the owner of the binary, who could move the
+/// folder and put a link in its place: the folder must contain this very file.
 fn own_folder() -> Option<Folder> {
     let binary = env::current_exe().ok()?;
     let (folder, name) = (binary.parent()?, binary.file_name()?);
@@ -176,10 +171,10 @@ fn own_folder() -> Option<Folder> {
     let owner = stat(&path).ok()?.st_uid;
     let own = geteuid().as_raw();
     let dir = open_private(&path, owner).ok()?;
-    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let there = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let runs = stat("/proc/self/exe").ok()?;
-    ((own == owner || own == 0) && id(there) == id(runs)).then_some(Folder { path, dir })
+    ((own == owner || own == 0) && file_id(&there) == file_id(&runs))
+        .then_some(Folder { path, dir })
 }
 
 fn usual_folders() -> Vec<(String, u32)> {

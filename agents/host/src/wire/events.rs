@@ -1,5 +1,3 @@
-//! What the agent sends.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,16 +5,14 @@ use serde::Serialize;
 use crate::wire::leftovers::Leftovers;
 use crate::wire::outcome::Outcome;
 
-/// What the agent tells.
+/// What the agent sends.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Event {
     Hello {
         protocol: u32,
-        version: &'static str,
-        sha256: String,
         host: HostFacts,
-        /// By this the folders of the session are known.
+        /// Names the session's folders.
         session: String,
         blobs: Vec<String>,
     },
@@ -44,7 +40,7 @@ pub enum Event {
     Recording {
         processes: usize,
     },
-    /// The coordinator was lost while processes were recorded, which ended it after so many seconds.
+    /// The coordinator was lost during the recording, which ended it after so many seconds.
     Interrupted {
         seconds: f64,
         reason: &'static str,
@@ -70,7 +66,6 @@ pub enum Event {
     },
 }
 
-/// What the agent says of its machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct HostFacts {
     pub name: String,
@@ -79,10 +74,10 @@ pub struct HostFacts {
     pub kernel: String,
     pub arch: String,
     pub cpus: usize,
-    /// Tasks that want to run, on average of a minute; below zero where that is not known.
+    /// Runnable tasks, averaged over a minute; negative if unknown.
     pub load: f64,
     pub memory_bytes: u64,
-    /// What could be taken of it without swapping; None where that is not known.
+    /// Available without swapping; None if unknown.
     pub memory_available_bytes: Option<u64>,
     pub uid: u32,
     pub user: String,
@@ -104,28 +99,37 @@ pub struct Process {
     pub jvm: Option<JvmFacts>,
 }
 
-/// What is known of a JVM without touching it.
+/// Known without touching the JVM.
 #[derive(Debug, Clone, Serialize)]
 pub struct JvmFacts {
     pub version: String,
 }
 
-/// A process that matched and was left out all the same, or of which that is not known.
+/// A process that matched but was left out, or that may match.
 #[derive(Debug, Serialize)]
 pub struct Ignored {
     pub pid: i32,
     pub reason: String,
-    /// Whether it may match.
     pub doubtful: bool,
 }
 
-/// A process that is ready to be recorded.
+impl Ignored {
+    pub fn new(pid: i32, reason: impl Into<String>, doubtful: bool) -> Self {
+        let reason = reason.into();
+        Self {
+            pid,
+            reason,
+            doubtful,
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct Pid {
     pub pid: i32,
 }
 
-/// Says what the payload that follows is; `seconds` and `cpu_seconds` are of the recording.
+/// Describes the payload that follows. `seconds` and `cpu_seconds` are of the recording.
 #[derive(Debug, Serialize)]
 pub struct ProfileHead {
     pub pid: i32,
@@ -142,16 +146,15 @@ pub struct ProfileHead {
     pub size: usize,
 }
 
-/// Says what file the payload that follows is.
+/// Describes the file that follows.
 #[derive(Debug, Serialize)]
 pub struct RawHead {
     pub pid: i32,
-    pub name: String,
+    pub name: &'static str,
     pub sha256: String,
     pub size: u64,
 }
 
-/// How many samples a recording should have had, had, and missed.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Samples {
     pub expected: u64,
@@ -159,7 +162,7 @@ pub struct Samples {
     pub lost: u64,
 }
 
-/// One action. Paths are as the process `pid` sees them, or as the host does where there is none.
+/// Paths are as the process `pid` sees them, or the host if there is none.
 #[derive(Debug, Serialize)]
 pub struct Action {
     pub time: f64,
@@ -168,7 +171,7 @@ pub struct Action {
     pub detail: String,
 }
 
-/// The result of a check. `time` is this host's clock, in seconds since 1970.
+/// `time` is this host's clock, in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     pub time: f64,
@@ -176,7 +179,7 @@ pub struct Checked {
     pub processes: Vec<CheckedProcess>,
 }
 
-/// The outcome that a recording of one process would begin with, and what else is worth knowing.
+/// The outcome that a recording of one process would start with, and other findings.
 #[derive(Debug, Serialize)]
 pub struct CheckedProcess {
     pub engine: &'static str,
@@ -195,11 +198,23 @@ pub enum Severity {
     Error,
 }
 
-/// One finding of a check; `about` is one word.
+/// `about` is one word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
     pub about: &'static str,
     pub text: String,
     pub remedy: String,
+}
+
+/// Cut a list to `most` members that take at most `bytes` as JSON. Returns the members after that.
+pub fn split_off_excess<T: Serialize>(list: &mut Vec<T>, most: usize, bytes: usize) -> Vec<T> {
+    let size = |one: &T| serde_json::to_string(one).map_or(0, |text| text.len() + 1);
+    let mut room = bytes;
+    let fit = list.iter().take(most).take_while(|one| {
+        let left = room.checked_sub(size(one));
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    list.split_off(fit.count())
 }

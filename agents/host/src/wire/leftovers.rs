@@ -2,15 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The request to clean up.
 #[derive(Debug, Deserialize)]
 pub struct Clean {
-    /// Whether caches stay for the next run.
-    pub kept: bool,
-    /// Whether nothing is removed but only listed.
+    /// Only list.
     #[serde(default)]
     pub dry: bool,
-    /// Whether this visit brought the agent: then a cache with nothing else goes with it, and is not listed.
+    /// Whether this visit sent the agent: then a cache with nothing else is removed and not listed.
     #[serde(default)]
     pub brought: bool,
 }
@@ -19,11 +16,10 @@ pub struct Clean {
 #[derive(Debug, Clone, Serialize)]
 pub struct Leftover {
     pub kind: Kind,
-    /// Of a process its program, of a profiler its library.
+    /// The program of an agent, the library of a profiler.
     pub path: String,
     pub pid: Option<i32>,
     pub user: String,
-    /// Its age.
     pub seconds: Option<u64>,
     pub bytes: Option<u64>,
     pub state: State,
@@ -36,8 +32,6 @@ pub struct Leftover {
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Agent,
-    /// What an agent ran: perf.
-    Program,
     Profiler,
     Folder,
     File,
@@ -48,7 +42,6 @@ pub enum Kind {
 pub enum State {
     /// To be removed.
     Left,
-    /// Whether it is left over is not known.
     Unknown,
     /// In use by a session.
     Used,
@@ -56,16 +49,13 @@ pub enum State {
     Foreign,
 }
 
-/// What a cleanup did about a leftover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Done {
     Removed,
     /// The folder stays with what is not ours.
     Emptied,
-    /// A process.
     Ended,
-    /// A profiler.
     Stopped,
     Failed,
 }

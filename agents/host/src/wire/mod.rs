@@ -1,5 +1,5 @@
-//! The protocol's data (`agents/PROTOCOL.md`): what the coordinator requests, what the agent answers, and the outcome of
-//! each process. This room imports nothing of the agent's own.
+//! The protocol's data (`agents/PROTOCOL.md`): requests, answers, and the outcome of each process. This room imports
+//! nothing of the agent's own.
 
 pub mod events;
 pub mod leftovers;

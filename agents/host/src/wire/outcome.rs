@@ -1,11 +1,8 @@
-//! Outcomes: what happened to a process, and why.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -14,7 +11,7 @@ pub enum Status {
     Failed,
 }
 
-/// How far it came.
+/// How far it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -28,9 +25,8 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// The end of its process.
     Process,
-    /// We did, while the process went on.
+    /// The agent, while the process continued.
     Cut,
 }
 
@@ -114,20 +110,10 @@ pub enum Code {
     VersionMismatch,
 }
 
-/// Figures and names of a code, typed: what a program reads instead of the sentence.
+/// Figures and names, typed, which programs read instead of the sentence.
 pub type Parameters = BTreeMap<&'static str, Value>;
 
-/// One reason of several.
-#[derive(Debug, Clone, Serialize)]
-pub struct Reason {
-    pub code: Code,
-    #[serde(skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
-    pub reason: String,
-    pub remedy: String,
-}
-
-/// One line of the ledger. Where it has several reasons, `notes` are all of them.
+/// If there are several reasons, `notes` are all of them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     pub pid: Option<i32>,
@@ -139,18 +125,19 @@ pub struct Outcome {
     pub reason: String,
     pub remedy: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Reason>,
+    pub notes: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
-    /// For how long was recorded, where that ended before its time.
+    /// The length of a recording that ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
 
-/// Why something could not be done, and what to do next. It knows neither process nor stage.
-#[derive(Debug, Clone)]
+/// Why something could not be done, or was done worse, and what to do next.
+#[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     pub code: Code,
+    #[serde(skip_serializing_if = "Parameters::is_empty")]
     pub parameters: Parameters,
     pub reason: String,
     pub remedy: String,
@@ -170,13 +157,12 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// A failure for which there is nothing better to advise than to read the reason.
+    /// A failure without a remedy.
     pub fn plain(reason: impl Into<String>) -> Self {
         Self::new(reason, "")
     }
 
-    /// Several as one: each reason once, and each remedy.
-    /// The code is that of the first.
+    /// Several failures as one: each reason and remedy once, with the code of the first.
     pub fn all(failures: impl IntoIterator<Item = Self>) -> Self {
         let failures: Vec<Self> = failures.into_iter().collect();
         let (code, parameters) = failures
@@ -209,13 +195,12 @@ impl Failure {
     }
 }
 
-/// Words one after the other, those that come again left out.
 pub fn each_once(words: impl IntoIterator<Item = String>) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut unique: Vec<String> = Vec::new();
     for word in words {
-        if !word.is_empty() && !told.contains(&word) {
-            told.push(word);
+        if !word.is_empty() && !unique.contains(&word) {
+            unique.push(word);
         }
     }
-    told.join("; ")
+    unique.join("; ")
 }

@@ -1,13 +1,14 @@
 //! What the coordinator sends.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
 use crate::wire::leftovers::Clean;
-use crate::wire::sampling::{AgentLimits, Sampling};
+use crate::wire::outcome::{Code, Failure};
+use crate::wire::sampling::Sampling;
 
-/// The protocol version of this agent.
 pub const PROTOCOL: u32 = 2;
 /// The longest line either side may send, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
@@ -15,6 +16,8 @@ pub const MAX_LINE: usize = 16 << 20;
 pub const MAX_PAYLOAD: u64 = 64 << 20;
 /// The most processes that one session records. A host with more is profiled in parts.
 pub const MAX_PROCESSES: usize = 512;
+/// The processors that the agent may be given.
+const AGENT_CPU: RangeInclusive<f64> = 0.1..=1024.0;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -48,7 +51,6 @@ pub enum Request {
 }
 
 impl Request {
-    /// The size of the payload that follows the request, in bytes.
     pub fn payload_size(&self) -> u64 {
         match self {
             Self::Put { size, .. } => *size,
@@ -98,7 +100,6 @@ pub struct Find {
     pub manager_port: Option<u16>,
 }
 
-/// A selector.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Query {
@@ -159,12 +160,35 @@ pub struct Prepare {
     pub sampling: Sampling,
     #[serde(default)]
     pub blobs: Blobs,
-    /// The versions of these files, where they are known.
     #[serde(default)]
     pub versions: Blobs,
     pub processes: Vec<Chosen>,
-    #[serde(flatten)]
-    pub limits: AgentLimits,
+    #[serde(default = "one_processor")]
+    pub agent_cpu: f64,
+}
+
+fn one_processor() -> f64 {
+    1.0
+}
+
+impl Prepare {
+    /// Refuse what is out of range. The sampling is checked for each process.
+    pub fn check(&self) -> Result<(), Failure> {
+        let (count, cores) = (self.processes.len(), self.agent_cpu);
+        if count > MAX_PROCESSES {
+            return Err(Failure::new(
+                format!("{count} processes exceed the limit of {MAX_PROCESSES} per session"),
+                "use a narrower selector",
+            ));
+        }
+        if !AGENT_CPU.contains(&cores) {
+            let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
+            let reason =
+                format!("{cores} processors for the agent are not between {least} and {most}");
+            return Err(Failure::plain(reason).coded(Code::BadRequest));
+        }
+        Ok(())
+    }
 }
 
 /// The hashes of the files that engines load into processes. A file that no engine needs may be missing.

@@ -1,6 +1,4 @@
-//! How to record, and how much the agent may use, as the coordinator asks for it.
-
-use std::ops::RangeInclusive;
+//! How to record, as the coordinator asks for it.
 
 use serde::Deserialize;
 
@@ -9,16 +7,13 @@ use crate::wire::outcome::Failure;
 const MAX_SECONDS: f64 = 86_400.0;
 const MAX_FREQUENCY: u32 = 10_000;
 const MAX_EVENTS: usize = 16;
-/// No interval is longer, in nanoseconds or bytes: about 18 minutes, or 1 TiB.
+/// In nanoseconds or bytes: about 18 minutes, or 1 TiB.
 const MAX_INTERVAL: u64 = 1 << 40;
-/// Shorter intervals stall a process: it does little more than be sampled. In bytes and in nanoseconds.
+/// With shorter intervals a process does little more than be sampled. In bytes and in nanoseconds.
 const LEAST_ALLOC: u64 = 4 << 10;
 const LEAST_WALL: u64 = 1_000_000;
-/// What may be asked for: processors on average, and bytes of memory.
-const AGENT_CPU: RangeInclusive<f64> = 0.1..=1024.0;
-const AGENT_MEMORY: RangeInclusive<u64> = 16 << 20..=1 << 40;
 
-/// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds, where they are given.
+/// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Sampling {
     pub engine: String,
@@ -33,7 +28,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Refuse what makes no sense, or would be more than a name in an engine's arguments.
+    /// Refuse what is out of range, or would be more than a name in an engine's arguments.
     pub fn check(&self) -> Result<(), Failure> {
         self.check_events()?;
         if !(1..=MAX_FREQUENCY).contains(&self.frequency) {
@@ -107,40 +102,7 @@ impl Sampling {
     }
 }
 
-/// What the agent may use. What is not given follows from the host.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub struct AgentLimits {
-    #[serde(default)]
-    pub agent_cpu: Option<f64>,
-    #[serde(default)]
-    pub agent_memory: Option<u64>,
-}
-
-impl AgentLimits {
-    /// Refuse values out of range.
-    pub fn check(&self) -> Result<(), Failure> {
-        if let Some(cores) = self.agent_cpu.filter(|cores| !AGENT_CPU.contains(cores)) {
-            return Err(Failure::plain(format!(
-                "{cores} processors for the agent are not between {} and {}",
-                AGENT_CPU.start(),
-                AGENT_CPU.end()
-            )));
-        }
-        if let Some(bytes) = self
-            .agent_memory
-            .filter(|bytes| !AGENT_MEMORY.contains(bytes))
-        {
-            return Err(Failure::plain(format!(
-                "{bytes} bytes of memory for the agent are not between {} and {}",
-                AGENT_MEMORY.start(),
-                AGENT_MEMORY.end()
-            )));
-        }
-        Ok(())
-    }
-}
-
-/// A comma would begin another argument, such as the name of a file to write; a minus at the beginning an option.
+/// A comma would begin another argument, such as the name of an output file, and a minus an option.
 fn is_name(event: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:*$<>/-@".contains(c);
     !event.is_empty() && event.len() <= 200 && !event.starts_with('-') && event.chars().all(plain)
@@ -159,88 +121,6 @@ impl Sampling {
             lock_threshold: None,
             wall_interval: None,
             keep_raw: false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        let cpu = || Sampling::of("cpu");
-        assert!(Sampling::of("cpu alloc page-faults java.util.HashMap.get")
-            .check()
-            .is_ok());
-        let least = Sampling {
-            alloc_interval: Some(LEAST_ALLOC),
-            lock_threshold: Some(0),
-            wall_interval: Some(LEAST_WALL),
-            ..cpu()
-        };
-        assert!(least.check().is_ok());
-        for wrong in [
-            Sampling::of("cpu,file=/etc/x"),
-            Sampling::of("-o"),
-            Sampling::of(""),
-            Sampling::of("cpu alloc cpu"),
-            Sampling {
-                events: Vec::new(),
-                ..cpu()
-            },
-            Sampling {
-                frequency: 0,
-                ..cpu()
-            },
-            Sampling {
-                duration: f64::NAN,
-                ..cpu()
-            },
-            Sampling {
-                alloc_interval: Some(0),
-                ..cpu()
-            },
-            Sampling {
-                alloc_interval: Some(LEAST_ALLOC - 1),
-                ..cpu()
-            },
-            Sampling {
-                wall_interval: Some(LEAST_WALL - 1),
-                ..cpu()
-            },
-            Sampling {
-                wall_interval: Some(u64::MAX),
-                ..cpu()
-            },
-            Sampling {
-                lock_threshold: Some(u64::MAX),
-                ..cpu()
-            },
-        ] {
-            assert!(wrong.check().is_err(), "{wrong:?}");
-        }
-    }
-
-    fn limits(agent_cpu: Option<f64>, agent_memory: Option<u64>) -> AgentLimits {
-        AgentLimits {
-            agent_cpu,
-            agent_memory,
-        }
-    }
-
-    #[test]
-    fn limits_out_of_range_are_refused() {
-        assert!(AgentLimits::default().check().is_ok());
-        assert!(limits(Some(0.1), Some(16 << 20)).check().is_ok());
-        for wrong in [
-            limits(Some(0.0), None),
-            limits(Some(f64::NAN), None),
-            limits(Some(f64::INFINITY), None),
-            limits(None, Some(1 << 20)),
-            limits(None, Some(u64::MAX)),
-        ] {
-            assert!(wrong.check().is_err(), "{wrong:?}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
     };
     let read = read_text(values, text, counts, &options.limits);
     read.map_err(|error| match error {
-        Error::Line { line, reason } if reason == NO_STACK && options.format.is_none() => {
+        Error::Text { line, reason, .. } if reason == NO_STACK && options.format.is_none() => {
             let known: Vec<&str> = Format::all().map(Format::name).collect();
             let reason = format!(
                 "{NO_STACK}; the formats that can be read are {}",
@@ -125,7 +125,8 @@ impl Tally {
     /// Notes malformed lines; a text that has no others is an error.
     fn check(&self, profile: &mut Profile) -> Result<()> {
         if self.good == 0 && self.malformed > 0 {
-            return Err(Error::Line {
+            return Err(Error::Text {
+                format: Error::FOLDED,
                 line: self.first_malformed,
                 reason: NO_STACK.to_string(),
             });
@@ -170,23 +171,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_malformed_lines_and_reads_on() {
-        let profile = read_text("a;b 1\nno count\na 1.5\na;c -2\na;d 7 \na;c 2\n").unwrap();
-        assert_eq!(profile.malformed_lines(), 4);
-        assert_eq!(profile.total(0).unwrap(), 3);
-    }
-
-    #[test]
-    fn a_text_without_any_stack_is_an_error_with_its_line() {
-        let error = read_text("\n<html>\n<body>\n").err().unwrap().to_string();
-        assert!(
-            error.starts_with("folded text, line 2: not a stack"),
-            "{error}"
-        );
-        assert!(read_text("").unwrap().is_empty());
-    }
-
-    #[test]
     fn what_does_not_fit_names_its_line() {
         let error = read_text("a 1\na 9223372036854775807\n")
             .err()
@@ -204,34 +188,6 @@ mod tests {
         assert_eq!(
             (profile.total(0).unwrap(), profile.malformed_lines()),
             (2, 2)
-        );
-    }
-
-    #[test]
-    fn limits_hold() {
-        let limits = Limits {
-            text_bytes: 8,
-            name_bytes: 4,
-            cells: 3,
-            ..Limits::default()
-        };
-        let fails = |text: &str| {
-            read(text.as_bytes(), ValueType::samples(), &limits)
-                .err()
-                .unwrap()
-                .to_string()
-        };
-        assert_eq!(
-            fails("a 1\nb 1\nc 1\n"),
-            "bytes of folded text: more than 8"
-        );
-        assert_eq!(
-            fails("abcde 1"),
-            "folded text, line 1: bytes of a frame name: more than 4"
-        );
-        assert_eq!(
-            fails("a;b;c 1"),
-            "folded text, line 1: nodes of the call tree: more than 3"
         );
     }
 

@@ -4,8 +4,7 @@
 use std::io::ErrorKind;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Builder};
+use std::thread;
 
 use super::places::Place;
 use super::stacks::{Budget, Stacks};
@@ -14,10 +13,10 @@ use crate::profile::{Error, Frame, Frames, Node, Result, Tree, ROOT};
 /// Places that are handed over together, and how many such batches may wait.
 const BATCH: usize = 1 << 10;
 const MOST_BATCHES: usize = 16;
-/// Pieces of paths that may wait. One is as long as its longest stack, which a damaged recording chooses.
+/// Most pieces of paths that may wait.
 const MOST_PATHS: usize = 4;
 
-/// Who takes places. An error: no more are taken.
+/// Takes a batch of places. After an error no more are taken.
 pub(super) type Take<'t> = &'t mut dyn FnMut(Vec<Place>) -> Result<()>;
 
 /// Puts places together until they are handed over.
@@ -54,45 +53,38 @@ pub(super) fn grow<T>(
     count: impl FnOnce(Take<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Node>)> {
     let made = match apart {
-        true => with_another(Builder::new(), &mut grower, decode, count)?,
+        true => with_another(&mut grower, decode, count)?,
         false => count(&mut |batch| decode(&batch, &mut |paths| grower.take(&paths)))?,
     };
     Ok((made, grower.nodes))
 }
 
-/// Lets a thread of this kind decode what `count` hands over; this one, where there can be none: a user may have no more.
+/// Lets a second thread decode what `count` hands over.
 fn with_another<T>(
-    kind: Builder,
     grower: &mut Grower<'_>,
-    decode: impl FnMut(&[Place], Give<'_>) -> Result<()> + Send,
+    mut decode: impl FnMut(&[Place], Give<'_>) -> Result<()> + Send,
     count: impl FnOnce(Take<'_>) -> Result<T>,
 ) -> Result<T> {
-    let decode = Mutex::new(decode);
     let (places, handed_over) = sync_channel::<Vec<Place>>(MOST_BATCHES);
     let (decoded, paths) = sync_channel(MOST_PATHS);
     thread::scope(|scope| {
-        let decode = &decode;
         let decode_all = move || {
-            let mut decode = decode.lock().unwrap_or_else(PoisonError::into_inner);
             let mut give = |paths| decoded.send(paths).map_err(|_| gone());
             let mut batches = handed_over.into_iter();
             batches.try_for_each(|batch| decode(&batch, &mut give))
         };
-        let Ok(decoding) = kind.spawn_scoped(scope, decode_all) else {
-            let mut decode = decode.lock().unwrap_or_else(PoisonError::into_inner);
-            return count(&mut |batch| decode(&batch, &mut |paths| grower.take(&paths)));
-        };
+        let decoding = thread::Builder::new().spawn_scoped(scope, decode_all)?;
         let counted = count(&mut |batch| hand_over(batch, &places, &paths, grower));
         drop(places);
         let grown = paths.iter().try_for_each(|paths| grower.take(&paths));
         drop(paths);
         let decoded = decoding.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // Whose error it is: a decoder that nobody listens to and a counter without a decoder have none of their own.
+        // If one side fails, the other only sees a closed channel. So report the first real error, in this order.
         grown.and(decoded).and(counted)
     })
 }
 
-/// Hands places over; where too many of them wait, grows the tree meanwhile.
+/// Hands places over. While too many of them wait, adds paths to the tree.
 fn hand_over(
     mut batch: Vec<Place>,
     places: &SyncSender<Vec<Place>>,
@@ -150,7 +142,7 @@ impl<'t> Grower<'t> {
     }
 }
 
-/// Frames of stacks that are handed over together, but for those of the last one.
+/// Frames after which paths are handed over.
 const MOST_FRAMES: usize = 64 << 10;
 
 /// The stacks of some places.
@@ -167,7 +159,7 @@ struct Path {
     own: usize,
 }
 
-/// Who takes paths. An error: no more are taken.
+/// Takes a batch of paths. After an error no more are taken.
 pub(super) type Give<'g> = &'g mut dyn FnMut(Paths) -> Result<()>;
 
 impl Paths {
@@ -211,8 +203,6 @@ mod tests {
     use super::*;
     use crate::formats::jfr::columns::Pair;
     use crate::profile::{Frame, Kind};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     fn frames(names: &[u32]) -> Vec<Frame> {
         let plain = |&name: &u32| Frame::new(name, Kind::Plain);
@@ -247,10 +237,6 @@ mod tests {
         give(paths)
     }
 
-    fn no_thread() -> Builder {
-        Builder::new().stack_size(1 << 60)
-    }
-
     #[test]
     fn each_place_has_its_node_whoever_decodes() {
         for apart in [false, true] {
@@ -263,15 +249,6 @@ mod tests {
             assert!(whole.into_iter().all(|nodes| nodes == [2, 3, 3]));
             assert_eq!((tree.len(), tree.parent(3)), (4, 1));
         }
-    }
-
-    #[test]
-    fn without_a_second_thread_the_first_decodes() {
-        assert!(no_thread().spawn(|| ()).is_err());
-        let mut tree = Tree::new();
-        let mut grower = Grower::new(&mut tree, 9);
-        let counted = with_another(no_thread(), &mut grower, decode, count).unwrap();
-        assert_eq!((grower.nodes.len(), tree.len()), (counted, 4));
     }
 
     #[test]
@@ -298,32 +275,5 @@ mod tests {
             let error = grow(Grower::new(&mut tree, 9), apart, decode, stopping).err();
             assert!(error.unwrap().to_string().contains("counting"));
         }
-    }
-
-    #[test]
-    fn a_slow_decoder_holds_the_counter_back() {
-        let (mut tree, handed_over) = (Tree::new(), AtomicUsize::new(0));
-        let mut taken = 0;
-        let slow = |places: &[Place], give: Give<'_>| {
-            taken += 1;
-            if taken == 1 {
-                // What waits, and one that finds no room.
-                while handed_over.load(Ordering::SeqCst) <= MOST_BATCHES {
-                    thread::yield_now();
-                }
-                // Time in which more would come, if more could.
-                thread::sleep(Duration::from_millis(20));
-            }
-            let ahead = handed_over.load(Ordering::SeqCst) - taken;
-            assert!(ahead <= MOST_BATCHES + 2, "{ahead} batches wait");
-            decode(places, give)
-        };
-        let counting = |take: Take<'_>| {
-            count(&mut |batch| {
-                handed_over.fetch_add(1, Ordering::SeqCst);
-                take(batch)
-            })
-        };
-        grow(Grower::new(&mut tree, 9), true, slow, counting).unwrap();
     }
 }

@@ -27,7 +27,6 @@ pub(crate) mod feature {
 /// What a file says of itself.
 #[derive(Default)]
 pub(crate) struct Header {
-    pub(crate) big_endian: bool,
     pub(crate) events: Vec<Event>,
     /// How often the events or their names changed.
     pub(crate) changes: u32,
@@ -48,7 +47,7 @@ pub(crate) fn detect(head: &[u8]) -> bool {
 }
 
 pub(crate) fn broken(offset: u64, reason: &str) -> Error {
-    Error::PerfData(format!("byte {offset}: {reason}"))
+    Error::Damaged("perf.data", format!("byte {offset}: {reason}"))
 }
 
 #[derive(Clone, Copy)]
@@ -90,23 +89,22 @@ impl Header {
         if !detect(&start) {
             return Err(broken(0, "not a perf.data file"));
         }
+        if start.starts_with(MAGIC_BIG_ENDIAN) {
+            let reason = "recorded on a big-endian machine; perf script there prints a text that can be read";
+            return Err(broken(0, reason));
+        }
         let header = Header {
-            big_endian: start.starts_with(MAGIC_BIG_ENDIAN),
             data_start: PIPE_HEADER,
             ..Header::default()
         };
-        let size = header.bytes(&start[8..]).u64().unwrap_or(0);
+        let size = Bytes::new(&start[8..]).u64().unwrap_or(0);
         Ok((header, size))
-    }
-
-    pub(crate) fn bytes<'a>(&self, bytes: &'a [u8]) -> Bytes<'a> {
-        Bytes::new(bytes, self.big_endian)
     }
 
     fn read_file(&mut self, input: &mut (impl Read + Seek)) -> Result<()> {
         let mut rest = [0; 88];
         read_exact(input, &mut rest, 16)?;
-        let mut fields = self.bytes(&rest);
+        let mut fields = Bytes::new(&rest);
         let short = || broken(16, "the header is cut short");
         let attr_size = fields.u64().ok_or_else(short)?;
         let attrs = section(&mut fields).ok_or_else(short)?;
@@ -141,8 +139,8 @@ impl Header {
         for (number, one) in all.chunks_exact(size).take(MOST_EVENTS).enumerate() {
             let place = attrs.offset + (number * size) as u64;
             let short = || broken(place, "the description of an event is cut short");
-            let mut event = Event::parse(self.bytes(one)).ok_or_else(short)?;
-            let ids = section(&mut self.bytes(&one[size - 16..])).ok_or_else(short)?;
+            let mut event = Event::parse(Bytes::new(one)).ok_or_else(short)?;
+            let ids = section(&mut Bytes::new(&one[size - 16..])).ok_or_else(short)?;
             let ids = read_section(input, ids)?;
             event.has_ids = !ids.is_empty();
             self.know_ids(number, &ids);
@@ -154,9 +152,9 @@ impl Header {
         Ok(())
     }
 
-    /// Takes in the ids of an event; one that another event has stays with that.
+    /// Reads the ids of an event. An id that another event has stays with that event.
     fn know_ids(&mut self, event: usize, ids: &[u8]) {
-        let mut ids = self.bytes(ids);
+        let mut ids = Bytes::new(ids);
         while let Some(id) = ids.u64() {
             self.by_id.entry(id).or_insert(event);
         }
@@ -174,7 +172,7 @@ impl Header {
         bits: &[u8],
     ) -> Result<()> {
         let table = data.offset.saturating_add(data.size);
-        let mut bits = self.bytes(bits);
+        let mut bits = Bytes::new(bits);
         let words: Vec<u64> = std::iter::from_fn(|| bits.u64()).collect();
         let present = |bit: &u64| words[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
         let present: Vec<u64> = (0..words.len() as u64 * 64).filter(present).collect();
@@ -186,7 +184,7 @@ impl Header {
                 size,
             },
         )?;
-        let mut sections = self.bytes(&sections);
+        let mut sections = Bytes::new(&sections);
         for bit in present {
             let place = section(&mut sections).unwrap_or(Section { offset: 0, size: 0 });
             if let feature::BUILD_ID | feature::OS_RELEASE | feature::EVENT_DESC = bit {
@@ -197,12 +195,12 @@ impl Header {
         Ok(())
     }
 
-    /// Takes in the section of a feature; what it cannot be read of is left out.
+    /// Reads the section of a feature. Invalid parts are left out.
     pub(crate) fn add_feature(&mut self, bit: u64, content: &[u8]) {
         match bit {
             feature::BUILD_ID => self.add_build_ids(content),
             feature::OS_RELEASE => {
-                let text = self.bytes(content).sized_text().unwrap_or_default();
+                let text = Bytes::new(content).sized_text().unwrap_or_default();
                 self.os_release = String::from_utf8_lossy(text).into_owned();
             }
             feature::EVENT_DESC => {
@@ -213,7 +211,7 @@ impl Header {
     }
 
     fn add_build_ids(&mut self, content: &[u8]) {
-        let mut records = self.bytes(content);
+        let mut records = Bytes::new(content);
         while let Some((misc, size)) = build_id_header(&mut records) {
             let Some(body) = size.checked_sub(8).and_then(|size| records.take(size)) else {
                 return;
@@ -228,7 +226,7 @@ impl Header {
         if body.len() < 28 {
             return;
         }
-        let (id, name) = (&body[4..24], self.bytes(&body[28..]).text());
+        let (id, name) = (&body[4..24], Bytes::new(&body[28..]).text());
         let length = match misc & LENGTH_GIVEN {
             0 => 20,
             _ => usize::from(body[24]).clamp(1, 20),
@@ -249,7 +247,7 @@ impl Header {
     /// The names of the events, and their ids, in the order of the events.
     fn name_events(&mut self, content: &[u8]) -> Option<()> {
         self.changes += 1;
-        let mut fields = self.bytes(content);
+        let mut fields = Bytes::new(content);
         let count = fields.u32()?;
         let size = u64::from(fields.u32()?);
         for number in 0..count as usize {
@@ -268,7 +266,7 @@ impl Header {
 
     /// An event's description that came through a pipe: the event, then its ids.
     pub(crate) fn add_event(&mut self, body: &[u8]) -> Option<()> {
-        let mut fields = self.bytes(body);
+        let mut fields = Bytes::new(body);
         self.changes += 1;
         let mut event = Event::parse(fields)?;
         fields.u32()?;
@@ -282,10 +280,10 @@ impl Header {
         Some(())
     }
 
-    /// A later word on an event that came through a pipe; only its name is of interest.
+    /// An update of an event that came through a pipe. Only its name is used.
     pub(crate) fn update_event(&mut self, body: &[u8]) -> Option<()> {
         const NAME: u64 = 2;
-        let mut fields = self.bytes(body);
+        let mut fields = Bytes::new(body);
         let (what, id) = (fields.u64()?, fields.u64()?);
         let name = String::from_utf8_lossy(fields.text()).into_owned();
         let event = self.event_of(id)?;

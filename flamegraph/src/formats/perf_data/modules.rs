@@ -234,7 +234,7 @@ impl Modules {
         }
     }
 
-    /// What is to be said of symbols that were left out.
+    /// Warnings about symbols that were left out.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let symbols = (self.symbols_left_out > 0).then(|| {
             let count = self.symbols_left_out;

@@ -1,4 +1,4 @@
-//! What the places of stacks are called, found out when the recording is over.
+//! Names the places of stacks, after the recording has ended.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -9,6 +9,7 @@ use super::processes::Mode;
 use super::stacks::{Place, Spot, SpotId, StackTree};
 use crate::formats::options::PerfOptions;
 use crate::formats::perf_script::{Names, StackLine, MOST_INLINED};
+use crate::ops::frame_rules::{fits_any, slashed, BEGINS};
 use crate::profile::{Kind, Result};
 use crate::symbols::{Files, JitMap, JitMaps};
 
@@ -237,52 +238,22 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// Functions in which a thread, or a program, starts.
-const BEGINS: &[&str] = &[
-    "_start",
-    "_start_c",
-    "start",
-    "start_c11",
-    "start_thread",
-    "thread_start",
-    "thread_native_entry",
-    "main",
-    "clone",
-    "clone3",
-    "runtime.goexit",
-    "runtime.mstart",
-    "runtime.rt0_go",
-    "runtime.mcall",
-    "runtime.systemstack",
-];
-
-/// The files in which most of them are, mostly without a symbol.
-const HOMES: &[&str] = &[
-    "libc.so",
-    "libc-",
-    "libpthread",
-    "ld-musl-",
-    "ld-linux",
-    "ld-2.",
-];
-
 /// Whether the outermost user frame of a stack is where a thread begins. A frame without a symbol in the C library
 /// is, if it called something: only there does a walk along frame pointers end up in that library.
 fn is_begin(symbol: Option<&str>, module: &str, has_callee: bool) -> bool {
-    let file = module.rsplit('/').next().unwrap_or(module);
-    match symbol {
-        Some(symbol) => {
-            let plain = symbol
-                .split(['@', '.'])
-                .next()
-                .unwrap_or(symbol)
-                .trim_start_matches('_');
-            let whole = symbol.trim_end_matches(".abi0");
-            let known = |begin: &&str| begin.trim_start_matches('_') == plain || **begin == *whole;
-            BEGINS.iter().any(known) || plain.starts_with("libc_start")
-        }
-        None => has_callee && HOMES.iter().any(|home| file.starts_with(home)),
-    }
+    let fits = |wanted: &str, name: &str| {
+        let rules = BEGINS.iter().filter(|(rule, _)| *rule == wanted);
+        let name = slashed(name);
+        rules
+            .into_iter()
+            .any(|(_, patterns)| fits_any(&name, patterns))
+    };
+    let Some(symbol) = symbol else {
+        let file = module.rsplit('/').next().unwrap_or(module);
+        return has_callee && fits("libraries", file);
+    };
+    let plain = symbol.split(['@', '.']).next().unwrap_or(symbol);
+    fits("functions", plain.trim_start_matches('_')) || fits("functions", symbol)
 }
 
 #[cfg(test)]

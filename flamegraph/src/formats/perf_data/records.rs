@@ -38,7 +38,7 @@ pub(crate) mod kind {
 
 const HEADER_BYTES: usize = 8;
 
-/// How much is held before the older half goes out without waiting for a mark.
+/// Most bytes held. Beyond that the older half is released without waiting for a mark.
 const MOST_WAITING: usize = 256 << 20;
 
 /// A record: its type, its flags, and what follows its header.
@@ -144,9 +144,7 @@ impl<R: Read> Records<R> {
 
     fn record(&self, start: usize) -> Record<'_> {
         let (kind, misc, size) = self.fields(start);
-        let body = self
-            .header
-            .bytes(&self.held[start + HEADER_BYTES..start + size]);
+        let body = Bytes::new(&self.held[start + HEADER_BYTES..start + size]);
         Record {
             kind,
             misc,
@@ -157,7 +155,7 @@ impl<R: Read> Records<R> {
 
     /// Type, flags and size of the record that starts here.
     fn fields(&self, start: usize) -> (u32, u16, usize) {
-        let mut header = self.header.bytes(&self.held[start..start + HEADER_BYTES]);
+        let mut header = Bytes::new(&self.held[start..start + HEADER_BYTES]);
         let kind = header.u32().unwrap_or(0);
         let misc = header.u16().unwrap_or(0);
         (kind, misc, usize::from(header.u16().unwrap_or(0)))
@@ -243,9 +241,7 @@ impl<R: Read> Records<R> {
     /// Lets the record wait for its turn; true when it has no time and need not.
     fn arrange(&mut self, start: usize) -> bool {
         let (kind, _, size) = self.fields(start);
-        let body = self
-            .header
-            .bytes(&self.held[start + HEADER_BYTES..start + size]);
+        let body = Bytes::new(&self.held[start + HEADER_BYTES..start + size]);
         match self.time_of(kind, body) {
             None | Some(0 | u64::MAX) => true,
             Some(time) => {
@@ -267,7 +263,7 @@ impl<R: Read> Records<R> {
 
     /// Reads one record to the end of `held`; false when there is none.
     fn read_record(&mut self) -> Result<bool> {
-        if let Some(record) = self.unpacker.next(self.header.big_endian) {
+        if let Some(record) = self.unpacker.next() {
             let start = self.held.len();
             self.held.extend_from_slice(record);
             let (kind, _, size) = self.fields(start);
@@ -322,7 +318,7 @@ impl<R: Read> Records<R> {
     /// Deals with a record of perf's own, the last in `held`, and lets go of it.
     fn take_in(&mut self, kind: u32, misc: u16, start: usize) -> Result<()> {
         let body = self.held.split_off(start).split_off(HEADER_BYTES);
-        let mut fields = self.header.bytes(&body);
+        let mut fields = Bytes::new(&body);
         match kind {
             // Packed records come out later than the marks between them.
             kind::FINISHED_ROUND if !self.unpacker.in_use() => {

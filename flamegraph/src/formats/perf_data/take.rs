@@ -14,6 +14,7 @@ use super::records::{kind, Record, Records};
 use super::stacks::{self, FileSymbols, Generations, LastStack, Root, StackId};
 use super::tally::Tally;
 use crate::profile::Result;
+use crate::symbols::bytes::Bytes;
 
 const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_PREEMPTED: u16 = 1 << 14;
@@ -56,7 +57,7 @@ impl Live {
         if self.by_event[record.event].is_empty() {
             return;
         }
-        let chain = raw.chain.map(|chain| record.body.of(chain));
+        let chain = raw.chain.map(Bytes::new);
         let generations = Generations {
             user: self.processes.generation(raw.pid),
             kernel: self.processes.kernel.generation,

@@ -5,21 +5,16 @@ use hashbrown::{HashMap, HashSet};
 
 use super::tables::{decode, ById, Strings};
 use crate::formats::pprof::proto;
-use crate::profile::{module_of, Frame, Profile, MOST_MODULES};
-
-/// In place of a module's number: nothing more will be known of a frame.
-const ALL: u32 = u32::MAX;
+use crate::profile::{module_of, Frame, Profile};
 
 pub(super) struct Mappings<'a, 'm> {
     strings: &'m Strings<'a>,
     /// The strings that are their paths. A path may be long, and be that of millions of mappings.
     paths: ById<i64>,
-    /// By a path's string its module's number, if it has one.
-    by_path: HashMap<i64, Option<u32>, RandomState>,
-    numbers: HashMap<String, u32, RandomState>,
-    modules: Vec<String>,
-    /// Frames and modules that were noted: names are long, and stand on many lines.
-    noted: HashSet<(u32, u32), RandomState>,
+    /// By a path's string its module, if it has one.
+    by_path: HashMap<i64, Option<String>, RandomState>,
+    /// Frames and paths that were noted: names are long, and stand on many lines.
+    noted: HashSet<(u32, i64), RandomState>,
 }
 
 impl<'a, 'm> Mappings<'a, 'm> {
@@ -36,53 +31,24 @@ impl<'a, 'm> Mappings<'a, 'm> {
             strings,
             paths,
             by_path: HashMap::default(),
-            numbers: HashMap::default(),
-            modules: Vec::new(),
             noted: HashSet::default(),
         }
     }
 
     /// Notes that frames lie in this mapping.
     pub(super) fn note(&mut self, mapping: u64, frames: &[Frame], profile: &mut Profile) {
-        let Some(module) = self.module(mapping) else {
+        let Some(&path) = self.paths.get(mapping) else {
+            return;
+        };
+        let read = || module_of(&String::from_utf8_lossy(self.strings.bytes(path).ok()?));
+        let Some(module) = self.by_path.entry(path).or_insert_with(read) else {
             return;
         };
         for frame in frames {
-            let index = frame.index() as u32;
-            if self.noted.contains(&(index, ALL)) || !self.noted.insert((index, module)) {
-                continue;
-            }
-            let (name, text) = (
-                profile.frames.name_of(*frame),
-                &self.modules[module as usize],
-            );
-            if !profile.modules.insert(name, frame.kind(), text) {
-                self.noted.insert((index, ALL));
+            if self.noted.insert((frame.index() as u32, path)) {
+                let name = profile.frames.name_of(*frame);
+                profile.modules.insert(name, frame.kind(), module);
             }
         }
-    }
-
-    fn module(&mut self, mapping: u64) -> Option<u32> {
-        let path = *self.paths.get(mapping)?;
-        if let Some(&known) = self.by_path.get(&path) {
-            return known;
-        }
-        let bytes = self.strings.bytes(path).ok();
-        let module = bytes.and_then(|bytes| module_of(&String::from_utf8_lossy(bytes)));
-        let number = module.and_then(|module| self.number(module));
-        self.by_path.insert(path, number);
-        number
-    }
-
-    fn number(&mut self, module: String) -> Option<u32> {
-        if let Some(&known) = self.numbers.get(&module) {
-            return Some(known);
-        }
-        let number = self.modules.len();
-        (number < MOST_MODULES).then(|| {
-            self.modules.push(module.clone());
-            self.numbers.insert(module, number as u32);
-            number as u32
-        })
     }
 }

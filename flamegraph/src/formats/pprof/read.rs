@@ -89,7 +89,7 @@ fn add_samples(
 
 fn at_sample(error: Error, number: usize) -> Error {
     match error {
-        Error::Pprof(reason) => damaged(format!("sample {number}: {reason}")),
+        Error::Damaged(_, reason) => damaged(format!("sample {number}: {reason}")),
         other => damaged(format!("sample {number}: {other}")),
     }
 }

@@ -19,7 +19,7 @@ const MOST_ENTRIES: usize = 1 << 22;
 const MOST_INNER_BYTES: usize = 16 << 20;
 
 pub(super) fn damaged(what: impl Into<String>) -> Error {
-    Error::Pprof(what.into())
+    Error::Damaged("pprof", what.into())
 }
 
 /// The inner messages of a profile but for the samples, by field: one walk over the message finds them all.

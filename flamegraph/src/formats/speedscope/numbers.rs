@@ -1,16 +1,10 @@
 //! The numbers of a file: arrays of them, the value they count to, and what is left of fractions.
 
-use std::collections::hash_map::Entry;
-use std::collections::HashMap;
-use std::fmt;
-use std::marker::PhantomData;
-
-use foldhash::fast::RandomState;
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::read::{wrong, Head};
-use crate::profile::{Error, Node, Profile, Result, ValueType};
+use crate::profile::{Error, Profile, Result, ValueType};
 
 /// More values than any real file has.
 const MOST_VALUES: usize = 32;
@@ -87,54 +81,20 @@ fn time() -> ValueType {
 /// Calls `found` with the number of each element and the element.
 pub(super) fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
-    found: impl FnMut(usize, T) -> Result<()>,
+    mut found: impl FnMut(usize, T) -> Result<()>,
 ) -> Result<()> {
-    let mut failed = None;
-    let elements = Elements {
-        found,
-        failed: &mut failed,
-        element: PhantomData,
-    };
-    let mut json = serde_json::Deserializer::from_str(array.get());
-    let done = json.deserialize_seq(elements);
-    match (failed, done) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(wrong(without_place(&error))),
-        (None, Ok(())) => Ok(()),
-    }
+    let elements: Vec<&RawValue> = parsed(array)?;
+    let mut elements = elements.into_iter().enumerate();
+    elements.try_for_each(|(number, element)| found(number, parsed(element)?))
 }
 
-/// The message without line and column, which are not those of the file.
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rfind(" at line ")
-        .map_or(text.clone(), |end| text[..end].to_string())
-}
-
-struct Elements<'f, T, F> {
-    found: F,
-    failed: &'f mut Option<Error>,
-    element: PhantomData<T>,
-}
-
-impl<'a, T: Deserialize<'a>, F: FnMut(usize, T) -> Result<()>> Visitor<'a> for Elements<'_, T, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(mut self, mut array: A) -> std::result::Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(element) = array.next_element()? {
-            if let Err(error) = (self.found)(number, element) {
-                *self.failed = Some(error);
-                return Err(A::Error::custom("stopped"));
-            }
-            number += 1;
-        }
-        Ok(())
-    }
+/// An error has no line and column, which would not be those of the file.
+fn parsed<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T> {
+    serde_json::from_str(text.get()).map_err(|error| {
+        let error = error.to_string();
+        let place = error.rfind(" at line ").unwrap_or(error.len());
+        wrong(&error[..place])
+    })
 }
 
 /// The texts of the elements of an array of numbers, which is known to be JSON.
@@ -148,45 +108,17 @@ pub(super) fn numbers(array: &RawValue) -> Result<impl Iterator<Item = &str>> {
     Ok(inner.split(',').map(str::trim).filter(move |_| !empty))
 }
 
-/// Stacks whose fractions are remembered; of more each weight is rounded by itself.
-const MOST: usize = 1 << 20;
-
-/// The fraction, below 1, that is left of each stack and value.
+/// For each value the fraction, below 1, that is left of its weights so far: it counts to the next one, so that totals
+/// are right.
 #[derive(Default)]
-pub(super) struct Fractions {
-    left: HashMap<(usize, Node), f64, RandomState>,
-}
+pub(super) struct Fractions([f64; MOST_VALUES]);
 
 impl Fractions {
     /// Adds a fraction below 1; returns what became a whole number.
-    pub(super) fn take(&mut self, leaf: Node, value: usize, fraction: f64) -> i64 {
-        if fraction == 0.0 {
-            return 0;
-        }
-        let full = self.left.len() >= MOST;
-        let left = match self.left.entry((value, leaf)) {
-            Entry::Vacant(_) if full => return i64::from(fraction >= 0.5),
-            entry => entry.or_insert(0.0),
-        };
-        *left += fraction;
-        let whole = left.floor();
-        *left -= whole;
+    pub(super) fn take(&mut self, value: usize, fraction: f64) -> i64 {
+        let sum = self.0[value] + fraction;
+        let whole = (sum + 0.5).floor();
+        self.0[value] = sum - whole;
         whole as i64
-    }
-
-    /// Gives what is missing of the totals to those with the largest fractions.
-    pub(super) fn share_out(self, profile: &mut Profile) -> Result<()> {
-        for value in 0..profile.values().len() {
-            let of_value = self.left.iter().filter(|((of, _), _)| *of == value);
-            let mut left: Vec<(Node, f64)> =
-                of_value.map(|(&(_, leaf), &left)| (leaf, left)).collect();
-            // By node where they are alike, so that a file is always read alike; summed up in that order, too.
-            left.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-            let missing = left.iter().map(|&(_, left)| left).sum::<f64>().round();
-            for &(leaf, _) in left.iter().take(missing as usize) {
-                profile.add(leaf, value, 1)?;
-            }
-        }
-        Ok(())
     }
 }

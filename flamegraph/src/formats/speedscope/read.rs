@@ -100,13 +100,13 @@ pub(super) struct Meaning<'a> {
 }
 
 pub(super) fn wrong(what: impl Into<String>) -> Error {
-    Error::Speedscope(what.into())
+    Error::Damaged("speedscope", what.into())
 }
 
 /// Puts before an error where in the file it arose.
 pub(super) fn within(place: impl FnOnce() -> String) -> impl FnOnce(Error) -> Error {
     |error| match error {
-        Error::Speedscope(reason) => wrong(format!("{}: {reason}", place())),
+        Error::Damaged(_, reason) => wrong(format!("{}: {reason}", place())),
         other => wrong(format!("{}: {other}", place())),
     }
 }
@@ -126,10 +126,9 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         add_profile(&head, &frames, to, options).map_err(within(place))
     })
     .map_err(|error| match error {
-        Error::Speedscope(reason) => wrong(format!("profiles: {reason}")),
+        Error::Damaged(_, reason) => wrong(format!("profiles: {reason}")),
         other => other,
     })?;
-    fractions.share_out(&mut profile)?;
     if let Some(labels) = file.labels {
         profile.set_labels(read_labels(labels)?);
     }

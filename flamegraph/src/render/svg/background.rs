@@ -59,7 +59,7 @@ impl Background {
             Some(Mem) => Background::Green,
             Some(Io | Wakeup | Chain) => Background::Blue,
             Some(Red | Green | Blue | Aqua | Yellow | Purple | Orange) => Background::Grey,
-            Some(Hot | Java | Js | Perl) => Background::Yellow,
+            Some(Hot | Java) => Background::Yellow,
         }
     }
 

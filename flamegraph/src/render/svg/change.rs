@@ -123,15 +123,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grew_is_red_and_what_shrank_is_blue_the_more_the_stronger() {
-        assert_eq!(scale(0.0), NEUTRAL);
-        assert_eq!(scale(1.0), GREW);
-        assert_eq!(scale(-1.0), SHRANK);
-        assert_eq!(scale(-7.0), SHRANK);
-        assert!(scale(0.5).1 < scale(0.1).1, "more change, less white");
-    }
-
-    #[test]
     fn the_largest_of_what_is_not_seen_are_named() {
         let mut unseen = Unseen::default();
         for (name, amount) in [

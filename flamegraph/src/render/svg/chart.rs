@@ -7,12 +7,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use super::layout::{Bar, Bars, Visit};
 use super::options::Options;
 use super::page::Picture;
-use super::palette_map::PaletteMap;
 use crate::formats::folded;
 use crate::formats::ReadOptions;
 use crate::formats::{recognise, Format};
 use crate::profile::{Bounded, Error, Frame, Frames, Kind, Limits, Result, ValueType};
-use crate::source::Garbage;
 use crate::source::{Input, HEAD_BYTES};
 
 /// The stacks of a folded text in the order of its lines, where equal beginnings of neighbours are one.
@@ -22,7 +20,6 @@ pub struct FlameChart {
     spans: Vec<Span>,
     total: i64,
     malformed_lines: u64,
-    warnings: Vec<String>,
 }
 
 /// A frame and the time it lasted; a parent stands before what it called.
@@ -43,7 +40,6 @@ impl FlameChart {
             spans: Vec::new(),
             total: 0,
             malformed_lines: 0,
-            warnings: Vec::new(),
         };
         let mut open = Vec::new();
         for (number, line) in BufReader::new(bounded).split(b'\n').enumerate() {
@@ -64,9 +60,8 @@ impl FlameChart {
         reverse: bool,
         options: &ReadOptions,
     ) -> Result<FlameChart> {
-        let garbage = Garbage::default();
         let input = Input::stream(Box::new(BufReader::new(file)))?;
-        let (format, text) = recognise(input, options, &garbage)?;
+        let (format, text) = recognise(input, options)?;
         let whole = text.head().len() < HEAD_BYTES;
         if format != Format::Folded || folded::is_differential(text.head(), whole) {
             return Err(Error::Usage(
@@ -76,19 +71,12 @@ impl FlameChart {
             ));
         }
         options.check_for(format)?;
-        let mut chart = FlameChart::read(text, reverse, &options.limits)?;
-        chart.warnings = garbage.warnings();
-        Ok(chart)
+        FlameChart::read(text, reverse, &options.limits)
     }
 
     /// Lines that were counted and left out.
     pub fn malformed_lines(&self) -> u64 {
         self.malformed_lines
-    }
-
-    /// Warnings about what was read.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     /// The sum of all counts.
@@ -97,12 +85,7 @@ impl FlameChart {
     }
 
     /// Draws the chart as SVG. As in flamegraph.pl the last line stands leftmost.
-    pub fn write_svg(
-        &self,
-        out: impl Write,
-        options: &Options,
-        map: Option<&mut PaletteMap>,
-    ) -> Result<()> {
+    pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
         options.check()?;
         if self.total == 0 {
             let reason = "nothing to draw: no line has a count".to_string();
@@ -110,7 +93,7 @@ impl FlameChart {
         }
         let mut picture = Picture::of(self, &self.value, options)?;
         picture.is_chart = true;
-        picture.write(out, map)
+        picture.write(out)
     }
 
     /// Adds a line to the spans still open: those of the line before.
@@ -272,7 +255,7 @@ mod tests {
     fn a_chart_of_nothing_says_so() {
         let chart = FlameChart::read(&b"a 0\n"[..], false, &Limits::default()).unwrap();
         let error = chart
-            .write_svg(Vec::new(), &Options::default(), None)
+            .write_svg(Vec::new(), &Options::default())
             .err()
             .unwrap();
         assert_eq!(error.to_string(), "nothing to draw: no line has a count");

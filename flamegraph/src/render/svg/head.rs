@@ -90,9 +90,6 @@ impl<'a> Head<'a> {
             letter = self.letter,
             name_type = Escaped(options.name_type.as_deref().unwrap_or("")),
         )?;
-        if !options.notes.is_empty() {
-            writeln!(out, "<!-- NOTES: {} -->", Escaped(&options.notes))?;
-        }
         writeln!(out, "<style>{STYLE}</style>")
     }
 

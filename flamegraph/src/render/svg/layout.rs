@@ -5,7 +5,7 @@
 //! while walking, and only as far as somebody looks, as most of a large tree is too narrow to be seen.
 
 use super::options::Side;
-use crate::profile::{dominant, Frame, Kind, Node, Profile, Result, Shares, ROOT};
+use crate::profile::{deal, dominant, Frame, Kind, Node, Profile, Result, Shares, ROOT};
 
 /// Which values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,9 @@ impl<'a> Layout<'a> {
             Drawn::Change(side) => (vec![0, 1], side as usize),
         };
         let totals = values.iter().map(|&value| profile.node_totals(value));
-        let (starts, children) = children(profile);
+        let tree = &profile.tree;
+        let parent = |node: Node| tree.parent(node) as usize;
+        let (children, starts) = deal(tree.nodes(), tree.len(), parent);
         Layout {
             profile,
             merge_tiers,
@@ -175,26 +177,6 @@ impl Layout<'_> {
     }
 }
 
-/// The children of all nodes, one node's after the other's, and where each node's start.
-fn children(profile: &Profile) -> (Vec<u32>, Vec<Node>) {
-    let tree = &profile.tree;
-    let mut starts = vec![0u32; tree.len() + 1];
-    for node in tree.nodes() {
-        starts[tree.parent(node) as usize + 1] += 1;
-    }
-    for index in 1..starts.len() {
-        starts[index] += starts[index - 1];
-    }
-    let mut next = starts.clone();
-    let mut children = vec![ROOT; tree.len() - 1];
-    for node in tree.nodes() {
-        let place = &mut next[tree.parent(node) as usize];
-        children[*place as usize] = node;
-        *place += 1;
-    }
-    (starts, children)
-}
-
 /// One frame of the picture, in the units of the value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar<'a> {
@@ -239,8 +221,8 @@ mod tests {
         profile
     }
 
-    fn bars(profile: &Profile, merge_tiers: bool) -> Vec<(String, u32, i64, i64)> {
-        let layout = Layout::of(profile, Drawn::Value(0), merge_tiers);
+    fn bars(profile: &Profile) -> Vec<(String, u32, i64, i64)> {
+        let layout = Layout::of(profile, Drawn::Value(0), true);
         let mut bars = Vec::new();
         layout
             .visit(&mut |bar| {
@@ -260,47 +242,13 @@ mod tests {
     fn children_stand_in_name_order_from_their_parents_start() {
         let profile = profile(&[(&["b"], 1), (&["a", "y"], 2), (&["a", "x"], 3), (&["a"], 4)]);
         assert_eq!(
-            bars(&profile, true),
+            bars(&profile),
             [
                 bar("", 0, 0, 10),
                 bar("a", 1, 0, 9),
                 bar("x", 2, 0, 3),
                 bar("y", 2, 3, 2),
                 bar("b", 1, 9, 1)
-            ]
-        );
-    }
-
-    #[test]
-    fn tiers_of_a_method_are_one_bar_unless_they_are_to_be_told_apart() {
-        let profile = profile(&[
-            (&["m_[0]", "n_[0]"], 1),
-            (&["m_[j]", "n_[j]"], 5),
-            (&["m_[j]", "a"], 2),
-            (&["m_[0]", "n_[0]", "o"], 1),
-            (&["m_[j]", "n_[j]", "o"], 1),
-        ]);
-        assert_eq!(
-            bars(&profile, true),
-            [
-                bar("", 0, 0, 10),
-                bar("m_[j]", 1, 0, 10),
-                bar("a", 2, 0, 2),
-                bar("n_[j]", 2, 2, 8),
-                bar("o", 3, 2, 2)
-            ]
-        );
-        assert_eq!(
-            bars(&profile, false),
-            [
-                bar("", 0, 0, 10),
-                bar("m_[0]", 1, 0, 2),
-                bar("n_[0]", 2, 0, 2),
-                bar("o", 3, 0, 1),
-                bar("m_[j]", 1, 2, 8),
-                bar("a", 2, 2, 2),
-                bar("n_[j]", 2, 4, 6),
-                bar("o", 3, 4, 1)
             ]
         );
     }
@@ -320,13 +268,5 @@ mod tests {
         };
         layout.visit(look).unwrap();
         assert_eq!(seen, [(0, 0), (1, 0), (1, 100_000), (1, 100_001)]);
-    }
-
-    #[test]
-    fn a_deep_stack_needs_no_deep_call() {
-        let stack: Vec<String> = (0..100_000).map(|depth| format!("f{depth}")).collect();
-        let mut profile = Profile::new(vec![ValueType::samples()]);
-        profile.add_stack(&stack, &[1]).unwrap();
-        assert_eq!(bars(&profile, true).len(), 100_001);
     }
 }

@@ -12,15 +12,13 @@ mod options;
 mod page;
 mod paint;
 mod palette;
-mod palette_map;
 mod shade;
 mod text;
 
 pub use background::Background;
 pub use chart::FlameChart;
-pub use options::{Font, MinWidth, Options, Shades, Side};
+pub use options::{Font, MinWidth, Options, Side};
 pub use palette::Palette;
-pub use palette_map::PaletteMap;
 
 use std::io::Write;
 
@@ -29,28 +27,17 @@ use layout::{Drawn, Layout};
 use page::Picture;
 
 impl Profile {
-    /// Draws one value as SVG, the same bytes for the same profile (unless shades are random).
+    /// Draws one value as SVG, the same bytes for the same profile.
     ///
     /// A profile of exactly the values `before` and `after` is drawn as a difference: one of them makes the
     /// widths, the change of each total the colours. Without samples there is nothing to draw, which is an
     /// error that says so.
     pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
-        self.draw(out, options, None)
-    }
-
-    /// Like [`write_svg`](Profile::write_svg) with the colours of a map, to which new names are added.
-    pub fn write_svg_with(
-        &self,
-        out: impl Write,
-        options: &Options,
-        map: &mut PaletteMap,
-    ) -> Result<()> {
-        self.draw(out, options, Some(map))
-    }
-
-    fn draw(&self, out: impl Write, options: &Options, map: Option<&mut PaletteMap>) -> Result<()> {
         options.check()?;
-        let drawn = self.drawn(options);
+        let drawn = match self.is_differential() {
+            true => Drawn::Change(options.width_from),
+            false => Drawn::Value(options.value),
+        };
         let value = match drawn {
             Drawn::Value(value) => value,
             Drawn::Change(side) => side as usize,
@@ -64,14 +51,6 @@ impl Profile {
         let reversed = options.reverse.then(|| self.inverted()).transpose()?;
         let profile = reversed.as_ref().unwrap_or(self);
         let layout = Layout::of(profile, drawn, options.merge_tiers);
-        Picture::of(&layout, &self.values()[value], options)?.write(out, map)
-    }
-
-    fn drawn(&self, options: &Options) -> Drawn {
-        if self.is_differential() {
-            Drawn::Change(options.width_from)
-        } else {
-            Drawn::Value(options.value)
-        }
+        Picture::of(&layout, &self.values()[value], options)?.write(out)
     }
 }

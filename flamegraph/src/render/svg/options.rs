@@ -19,8 +19,9 @@ pub struct Options {
     pub palette: Option<Palette>,
     /// What is behind the frames; `None` for what goes with the palette.
     pub background: Option<Background>,
-    /// What picks a frame's shade within its hue.
-    pub shades: Shades,
+    /// A frame's shade goes by the first letters of its name, as with flamegraph.pl's `--hash`: like names look
+    /// alike. Otherwise it goes by the whole name.
+    pub hash: bool,
     /// Width of the picture in pixels.
     pub width: u32,
     /// Height of a frame in pixels.
@@ -41,11 +42,6 @@ pub struct Options {
     pub negate: bool,
     /// In a difference: which side makes the widths.
     pub width_from: Side,
-    /// A comment in the file; empty for none.
-    pub notes: String,
-    /// The whole in the unit of the value, where the profile is a part of it; less than there is counts as
-    /// not given.
-    pub total: Option<i64>,
     /// What the counts shown are multiplied by.
     pub factor: f64,
     /// One frame for a method whatever tiers it ran in.
@@ -60,7 +56,7 @@ impl Default for Options {
             value: 0,
             palette: None,
             background: None,
-            shades: Shades::Name,
+            hash: false,
             width: 1200,
             frame_height: 16,
             min_width: MinWidth::Pixels(0.1),
@@ -71,8 +67,6 @@ impl Default for Options {
             reverse: false,
             negate: false,
             width_from: Side::After,
-            notes: String::new(),
-            total: None,
             factor: 1.0,
             merge_tiers: true,
         }
@@ -125,17 +119,6 @@ impl FromStr for MinWidth {
         })?;
         Ok(unit(number))
     }
-}
-
-/// What picks a frame's shade within its hue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shades {
-    /// Its name: the same in every picture.
-    Name,
-    /// Its name, early letters most: like names look alike.
-    Hash,
-    /// Chance: another in every picture.
-    Random,
 }
 
 /// A side of a difference.
@@ -192,15 +175,6 @@ impl Options {
                 self.factor
             )));
         }
-        if let Some(total @ ..1) = self.total {
-            return Err(Error::Usage(format!("total {total}: it is above zero")));
-        }
-        if self.notes.contains(['<', '>']) || self.notes.contains("--") {
-            // They stand in a comment, which two hyphens would end.
-            return Err(Error::Usage(
-                "notes cannot have <, > or -- in them".to_string(),
-            ));
-        }
         Ok(())
     }
 }
@@ -229,11 +203,6 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(refused(least), "minimum width NaN: it is 0 to 100%");
-        let notes = Options {
-            notes: "--><script>".to_string(),
-            ..Options::default()
-        };
-        assert_eq!(refused(notes), "notes cannot have <, > or -- in them");
         let factor = Options {
             factor: 0.0,
             ..Options::default()

@@ -7,8 +7,7 @@ use super::change::Change;
 use super::head::Head;
 use super::layout::{Bar, Bars, Visit};
 use super::options::{MinWidth, Options};
-use super::paint::Paint;
-use super::palette_map::PaletteMap;
+use super::paint;
 use super::text::{fit, Amounts, Escaped};
 use crate::profile::{Result, ValueType};
 
@@ -27,7 +26,7 @@ pub(super) struct Picture<'a> {
     pub(super) amounts: Amounts<'a>,
     pub(super) change: Option<Change>,
     pub(super) is_chart: bool,
-    /// The whole: the root's length, or more where the caller says that the profile is a part of it.
+    /// The root's length.
     pub(super) total: i64,
     pub(super) levels: u32,
     /// Pixels for one unit.
@@ -43,7 +42,7 @@ impl<'a> Picture<'a> {
         value: &'a ValueType,
         options: &'a Options,
     ) -> Result<Picture<'a>> {
-        let total = bars.total().max(options.total.unwrap_or(0));
+        let total = bars.total();
         let scale = f64::from(options.width - 2 * PAD) / total as f64;
         let least = match options.min_width {
             MinWidth::Pixels(pixels) => pixels / scale,
@@ -73,15 +72,14 @@ impl<'a> Picture<'a> {
         Ok(picture)
     }
 
-    /// Writes the whole picture; new names are added to the map.
-    pub(super) fn write(&self, mut out: impl Write, map: Option<&mut PaletteMap>) -> Result<()> {
+    /// Writes the whole picture.
+    pub(super) fn write(&self, mut out: impl Write) -> Result<()> {
         let head = Head::of(self);
-        let mut paint = Paint::new(self.options, map);
         let mut block = String::new();
         // Writing to a String cannot fail; what can is the writer below.
         let _ = head.put(&mut block);
         self.visit(&mut |bar| {
-            let _ = self.put_bar(&mut block, bar, &mut paint, &head);
+            let _ = self.put_bar(&mut block, bar, &head);
             if block.len() >= BLOCK_BYTES {
                 out.write_all(block.as_bytes())?;
                 block.clear();
@@ -103,11 +101,7 @@ impl<'a> Picture<'a> {
             if !self.is_drawn(bar) {
                 return Ok(Visit::Next);
             }
-            let root = Bar {
-                length: self.total,
-                ..*bar
-            };
-            visitor(if bar.level == 0 { &root } else { bar })?;
+            visitor(bar)?;
             Ok(Visit::Above)
         })
     }
@@ -116,13 +110,7 @@ impl<'a> Picture<'a> {
         bar.level == 0 || (bar.length > 0 && bar.length as f64 >= self.least)
     }
 
-    fn put_bar(
-        &self,
-        out: &mut String,
-        bar: &Bar<'_>,
-        paint: &mut Paint<'_>,
-        head: &Head<'_>,
-    ) -> fmt::Result {
+    fn put_bar(&self, out: &mut String, bar: &Bar<'_>, head: &Head<'_>) -> fmt::Result {
         let name = if bar.level == 0 { ROOT_NAME } else { bar.name };
         let (start, length) = (bar.start, bar.length);
         let x = f64::from(PAD) + start as f64 * self.scale;
@@ -134,7 +122,7 @@ impl<'a> Picture<'a> {
             Escaped(name)
         )?;
         self.put_details(out, bar)?;
-        let (red, green, blue) = paint.color(bar, self.change.as_ref());
+        let (red, green, blue) = paint::color(bar, self.options, self.change.as_ref());
         write!(
             out,
             ")</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" \

@@ -22,10 +22,6 @@ pub enum Palette {
     Chain,
     /// By annotation, and by the shape of the class name where there is none.
     Java,
-    /// By annotation and the shape of the name.
-    Js,
-    /// By the shape of the name.
-    Perl,
     /// Red.
     Red,
     /// Green.
@@ -50,8 +46,6 @@ const PALETTES: &[(&str, Palette)] = &[
     ("wakeup", Palette::Wakeup),
     ("chain", Palette::Chain),
     ("java", Palette::Java),
-    ("js", Palette::Js),
-    ("perl", Palette::Perl),
     ("red", Palette::Red),
     ("green", Palette::Green),
     ("blue", Palette::Blue),
@@ -82,8 +76,6 @@ impl Palette {
             Palette::Chain if kind == Kind::Waker || name.contains("_[w]") => Palette::Aqua,
             Palette::Chain => Palette::Blue,
             Palette::Java => java(name, kind),
-            Palette::Js => js(name, kind),
-            Palette::Perl => perl(name, kind),
             plain => plain,
         }
     }
@@ -143,40 +135,6 @@ fn java(name: &str, kind: Kind) -> Palette {
     }
 }
 
-fn js(name: &str, kind: Kind) -> Palette {
-    let path = name.find('/').map(|slash| &name[slash..]);
-    if kind == Kind::Jit {
-        match path {
-            Some(_) => Palette::Green,
-            None => Palette::Aqua,
-        }
-    } else if name.contains("::") {
-        Palette::Yellow
-    } else if path.is_some_and(|path| path.contains(".js")) {
-        Palette::Green
-    } else if name.contains(':') {
-        Palette::Aqua
-    } else if name == " " {
-        Palette::Green
-    } else if kind == Kind::Kernel || name.contains("_[k]") {
-        Palette::Orange
-    } else {
-        Palette::Red
-    }
-}
-
-fn perl(name: &str, kind: Kind) -> Palette {
-    if name.contains("::") {
-        Palette::Yellow
-    } else if name.contains("Perl") || name.contains(".pl") {
-        Palette::Green
-    } else if kind == Kind::Kernel {
-        Palette::Orange
-    } else {
-        Palette::Red
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,30 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn js_perl_and_chain_go_by_their_rules() {
-        check(
-            Palette::Js,
-            &[
-                ("LazyCompile:~f /app/a.js:10", Kind::Plain, Palette::Green),
-                ("f /a.ts", Kind::Jit, Palette::Green),
-                ("Array.map", Kind::Jit, Palette::Aqua),
-                ("Builtin:ArrayMap", Kind::Plain, Palette::Aqua),
-                ("v8::Run", Kind::Kernel, Palette::Yellow),
-                (" ", Kind::Plain, Palette::Green),
-                ("read", Kind::Kernel, Palette::Orange),
-                ("main", Kind::Plain, Palette::Red),
-            ],
-        );
-        check(
-            Palette::Perl,
-            &[
-                ("Perl::run", Kind::Kernel, Palette::Yellow),
-                ("Perl_pp_add", Kind::Kernel, Palette::Green),
-                ("main.pl", Kind::Plain, Palette::Green),
-                ("read", Kind::Kernel, Palette::Orange),
-                ("main", Kind::Plain, Palette::Red),
-            ],
-        );
+    fn chain_parts_wakers_from_what_waits() {
         check(
             Palette::Chain,
             &[

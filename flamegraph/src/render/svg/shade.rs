@@ -1,48 +1,18 @@
 //! The shade of a frame within its hue: three numbers from 0 to 1, below 1.
 
-use std::hash::{BuildHasher, RandomState};
-
-use super::options::Shades;
-
-/// Picks shades.
-pub(super) enum Shader {
-    Name,
-    Hash,
-    /// Seeded by chance, anew for each picture.
-    Random(RandomState),
-}
-
-impl Shader {
-    pub(super) fn new(shades: Shades) -> Shader {
-        match shades {
-            Shades::Name => Shader::Name,
-            Shades::Hash => Shader::Hash,
-            Shades::Random => Shader::Random(RandomState::new()),
-        }
-    }
-
-    /// The shade of a name, which stands with its annotation in `annotated`.
-    pub(super) fn shade(&self, name: &str, annotated: &str) -> [f64; 3] {
-        match self {
-            Shader::Name => parts(fnv(name)),
-            Shader::Hash => {
-                let from_start = by_first_letters(annotated.bytes());
-                let from_end = by_first_letters(annotated.bytes().rev());
-                [from_start, from_end, from_end]
-            }
-            Shader::Random(seed) => parts(seed.hash_one(name)),
-        }
-    }
-}
-
-fn parts(hash: u64) -> [f64; 3] {
+/// The shade by the whole name: the same in every picture.
+pub(super) fn by_name(name: &str) -> [f64; 3] {
+    let hash = fnv(name);
     let folded = (hash ^ (hash >> 32)) as u32;
-    let part = |byte: u64| (byte % 256) as f64 / 256.0;
-    [
-        part(u64::from(folded)),
-        part(u64::from(folded >> 8)),
-        part(u64::from(folded >> 16)),
-    ]
+    let part = |byte: u32| f64::from(byte % 256) / 256.0;
+    [part(folded), part(folded >> 8), part(folded >> 16)]
+}
+
+/// The shade by the first and last letters of a name with its annotation.
+pub(super) fn by_letters(annotated: &str) -> [f64; 3] {
+    let from_start = by_first_letters(annotated.bytes());
+    let from_end = by_first_letters(annotated.bytes().rev());
+    [from_start, from_end, from_end]
 }
 
 /// FNV-1a: the colours must not change with the process or the version.
@@ -81,17 +51,5 @@ mod tests {
         // a = 97: 7 of 9; b = 98: 10 of 10; weights 1 and 0.7, and 1 for nothing.
         let expected = 1.0 - (7.0 / 9.0 + 0.7) / 2.7;
         assert!((hash("ab") - expected).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_name_keeps_its_shade_unless_it_is_random() {
-        let by_name = Shader::new(Shades::Name);
-        assert_eq!(by_name.shade("f", "f_[j]"), by_name.shade("f", "f"));
-        assert_ne!(by_name.shade("f", "f"), by_name.shade("g", "g"));
-        let shades = || {
-            let random = Shader::new(Shades::Random);
-            ["a", "b", "c"].map(|name| random.shade(name, name))
-        };
-        assert!(shades() != shades(), "two pictures alike");
     }
 }

@@ -178,7 +178,6 @@ impl ViewerWriter {
         thread_frames: bool,
     ) -> Result<Vec<Node>> {
         let tree = &profile.tree;
-        self.union.modules.make_room_for(&profile.modules);
         let mut names = vec![UNKNOWN; profile.frames.len()];
         let mut nodes = vec![ROOT; tree.len()];
         for node in tree.nodes().filter(|&node| totals[node as usize] > 0) {

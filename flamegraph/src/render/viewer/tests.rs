@@ -171,15 +171,6 @@ fn columns_of_one_tree_come_back() {
 }
 
 #[test]
-fn an_empty_profile_has_a_column_without_entries() {
-    let mut writer = ViewerWriter::new();
-    writer.add(&profile("samples", &[]), 0).unwrap();
-    let decoded = decoded(&mut writer);
-    assert_eq!((decoded.nodes, decoded.columns), (1, vec![Stacks::new()]));
-    assert!(writer.add(&profile("samples", &[]), 1).is_err());
-}
-
-#[test]
 fn threads_are_columns_the_heaviest_first() {
     let by_thread = profile(
         "samples",
@@ -275,54 +266,6 @@ fn first_level(few: &[Stacks], all: &[Stacks]) -> std::result::Result<(), String
     Ok(())
 }
 
-/// The total of each stack: what it has itself, and all that it begins.
-fn totals(column: &Stacks) -> Stacks {
-    let mut totals = Stacks::new();
-    for (stack, value) in column {
-        let ends = stack.match_indices('/').map(|(end, _)| end);
-        for end in ends.chain([stack.len()]) {
-            *totals.entry(stack[..end].to_string()).or_default() += value;
-        }
-    }
-    totals
-}
-
-#[test]
-fn names_that_only_look_like_those_of_the_rest_change_no_total() {
-    let look_alike = |seed: u64| {
-        let mut profile = Profile::new(vec![ValueType::samples()]);
-        for number in 0..300u64 {
-            let dice = (number * 7919 + seed * 104_729) % 1009;
-            let path = (0..1 + dice % 7).map(|depth| match (dice >> depth) % 4 {
-                0 => format!("({} smaller frames)", 1 + dice % 3),
-                other => format!("{}{other}", if dice % 2 == 0 { '!' } else { 'x' }),
-            });
-            let amount = 1 + (1000 / (1 + dice)) as i64;
-            profile
-                .add_stack(&path.collect::<Vec<_>>(), &[amount])
-                .unwrap();
-        }
-        profile
-    };
-    for most in [2, 5, 20, 60, 150] {
-        let (mut writer, mut whole) = (ViewerWriter::with_most(most), ViewerWriter::new());
-        for seed in 0..3 {
-            writer.add(&look_alike(seed), 0).unwrap();
-            whole.add(&look_alike(seed), 0).unwrap();
-        }
-        let (few, all) = (decoded(&mut writer), decoded(&mut whole));
-        assert!(few.nodes <= most, "{} of {most}", few.nodes);
-        for (few, all) in few.columns.iter().zip(&all.columns) {
-            assert_eq!(sum(few), sum(all));
-            let all = totals(all);
-            for (stack, total) in totals(few) {
-                let is_real = !stack.contains("smaller");
-                assert!(!is_real || all[&stack] == total, "{stack}: {total}");
-            }
-        }
-    }
-}
-
 #[test]
 fn the_thinnest_go_first_and_every_event_counts() {
     let mut writer = ViewerWriter::with_most(6);
@@ -384,54 +327,4 @@ fn groups_of_threads_stay_where_they_were_when_nodes_are_numbered_anew() {
     assert_eq!(columns[1], stacks(&[("/m;0/hot;0", 500)]));
     assert_eq!(columns[2], stacks(&[("/m;0/hot;0", 300)]));
     assert_eq!(columns[3], stacks(&[("/(30 smaller frames);0", 30)]));
-}
-
-#[test]
-fn what_was_put_together_before_is_counted_as_what_it_was() {
-    let mut writer = ViewerWriter::with_most(6);
-    for number in 0..40 {
-        let (one, other) = (format!("a;x{number}"), format!("a;y{number}"));
-        writer
-            .add(
-                &profile("samples", &[("a;b", 100), (&one, 1), (&other, 1)]),
-                0,
-            )
-            .unwrap();
-    }
-    let decoded = decoded(&mut writer);
-    assert_eq!(decoded.nodes, 4);
-    for column in decoded.columns {
-        assert_eq!(
-            column,
-            stacks(&[("/a;0/(80 smaller frames);0", 2), ("/a;0/b;0", 100)])
-        );
-    }
-}
-
-#[test]
-fn the_same_profiles_make_the_same_bytes() {
-    let bytes = || {
-        let mut writer = ViewerWriter::with_most(300);
-        for seed in 0..5 {
-            writer.add_threads(&forest(seed), 0, 3, false).unwrap();
-        }
-        let mut out = Vec::new();
-        writer.finish(&mut out).unwrap();
-        out
-    };
-    assert_eq!(bytes(), bytes());
-}
-
-#[test]
-fn a_stack_of_100_000_frames_is_no_matter() {
-    let names: Vec<String> = (0..100_000)
-        .map(|depth| format!("f{}", depth % 10))
-        .collect();
-    let mut deep = Profile::new(vec![ValueType::samples()]);
-    deep.add_stack(&names, &[3]).unwrap();
-    let mut writer = ViewerWriter::with_most(50_000);
-    writer.add(&deep, 0).unwrap();
-    let mut out = Vec::new();
-    writer.finish(&mut out).unwrap();
-    assert!((20_000..=50_000).contains(&writer.union.tree.len()));
 }

@@ -4,10 +4,9 @@ use std::io::{BufReader, Read};
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::names::MOST_NAME;
 use super::stretches::{settle, Claim, Stands};
 use super::text::INTERPRETER;
-use super::{Inlined, JitMap, NameId, Range, OUTERMOST};
+use super::{Inlined, JitMap, NameId, Range, MOST_NAME, OUTERMOST};
 use crate::profile::{Error, Kind, Result};
 use crate::symbols::bytes::Bytes;
 
@@ -26,6 +25,10 @@ mod kind {
     pub(super) const STUB: u32 = 3;
     pub(super) const UNLOAD: u32 = 4;
     pub(super) const END: u32 = 5;
+}
+
+fn damaged(reason: String) -> Error {
+    Error::Damaged("map of compiled code", reason)
 }
 
 pub(super) fn read(input: impl Read) -> Result<JitMap> {
@@ -50,7 +53,7 @@ struct Reader<R> {
     place: u64,
     map: JitMap,
     claims: Vec<Claim>,
-    /// Where code was thrown away: what is there now is newer than the samples.
+    /// Addresses of unloaded code. Code that is there now is newer than the samples.
     unloaded: HashSet<u64>,
     /// Names, code, stubs, unloads so far.
     counts: [u64; 4],
@@ -58,7 +61,7 @@ struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     fn wrong(&self, reason: &str) -> Error {
-        Error::JitMap(format!("byte {}: {reason}", self.place))
+        damaged(format!("byte {}: {reason}", self.place))
     }
 
     fn bytes(&mut self, count: usize) -> Result<Vec<u8>> {
@@ -78,7 +81,7 @@ impl<R: Read> Reader<R> {
         if let Some(said) = header.strip_prefix(b"error: ") {
             return Err(self.failed(said));
         }
-        let mut fields = Bytes::new(&header[8..], false);
+        let mut fields = Bytes::new(&header[8..]);
         let (version, machine) = (fields.u32(), fields.u32());
         if !header.starts_with(MAGIC) {
             return Err(self.wrong("no map of compiled code"));
@@ -100,7 +103,7 @@ impl<R: Read> Reader<R> {
             .read_to_end(&mut text);
         let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
         match rest {
-            Ok(_) => Error::JitMap(String::from_utf8_lossy(line).into_owned()),
+            Ok(_) => damaged(String::from_utf8_lossy(line).into_owned()),
             Err(error) => error.into(),
         }
     }
@@ -108,13 +111,13 @@ impl<R: Read> Reader<R> {
     /// Takes in one record; true when it was the last.
     fn read_record(&mut self) -> Result<bool> {
         let header = self.bytes(8)?;
-        let mut fields = Bytes::new(&header, false);
+        let mut fields = Bytes::new(&header);
         let (kind, size) = (fields.u32().unwrap_or(0), fields.u32().unwrap_or(0));
         if size > MOST_RECORD {
             return Err(self.wrong("a record is larger than can be"));
         }
         let body = self.bytes(size as usize)?;
-        let mut fields = Bytes::new(&body, false);
+        let mut fields = Bytes::new(&body);
         let taken = match kind {
             kind::NAME => self.add_name(&body)?,
             kind::CODE => self.add_code(&mut fields)?,
@@ -144,7 +147,7 @@ impl<R: Read> Reader<R> {
         if name.is_empty() || name.len() > MOST_NAME {
             return Ok(None);
         }
-        self.map.names.add(name)?;
+        self.map.push_name(name)?;
         self.counts[0] += 1;
         Ok(Some(()))
     }
@@ -230,7 +233,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(()))
     }
 
-    /// Adds a piece of code; what stands where other code was thrown away has no address.
+    /// Adds a piece of code. Code at the address of unloaded code gets no address.
     fn claim(&mut self, start: u64, length: u32, name: NameId, kind: Kind) -> Result<()> {
         if !self.unloaded.contains(&start) {
             self.claims.push(Claim {

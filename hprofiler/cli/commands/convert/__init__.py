@@ -36,17 +36,16 @@ def command(options: argparse.Namespace) -> int:
     if options.flamechart:
         return _flame_chart(options, picture)
     merged = convert_inputs.merged(options)
-    warn_of(merged)
+    warn_of(merged.malformed_lines, merged.warnings)
     if options.diff:
         _write(partial(_difference(options, merged).write, **picture), options)
         return Exit.OK
     shaped = _shaped(merged, options)
-    value, total = _first_with_samples(shaped)
+    value = _first_with_samples(shaped)
     both = [name for name, _ in shaped.values] == ["before", "after"]
     if not both:
         convert_svg.check_one_sided(options)
         _warn_of_others(options, shaped, value)
-    _warn_of_total(options, total)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
 
@@ -83,11 +82,6 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
     ]
     if others:
         warn(f"of several events {name} is written; choose another with --value: {', '.join(others)}")
-
-
-def _warn_of_total(options: argparse.Namespace, total: int) -> None:
-    if (options.total or total) < total:
-        warn(f"--total {options.total} is less than the total of the profile ({total}): ignored")
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -131,10 +125,9 @@ def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
     with about("cannot read"):
         source = convert_inputs.source(options.inputs[0])
         chart = interruptibly(lambda: FlameChart.open(source, options.from_format, reverse=reverse))
-    warn_of(chart)
+    warn_of(chart.malformed_lines)
     if not chart.total():
         raise ProfileError(f"no samples in {options.inputs[0]}: there is nothing to draw")
-    _warn_of_total(options, chart.total())
 
     def write(target: Any, format: object, title: str) -> None:
         chart.write(target, title=title, **picture)
@@ -146,7 +139,7 @@ def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
 def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
     with about("cannot convert"):
         if options.merge_tiers:
-            profile = profile.merged_tiers(_first_with_samples(profile)[0])
+            profile = profile.merged_tiers(_first_with_samples(profile))
         if options.invert:
             profile = profile.invert()
         return profile.pruned(**options.prune) if options.prune else profile
@@ -154,17 +147,16 @@ def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
 
 def _difference(options: argparse.Namespace, after: Profile) -> Diff:
     before = convert_inputs.before(options)
-    warn_of(before)
+    warn_of(before.malformed_lines, before.warnings)
     with about(f"cannot compare with {options.diff}"):
         if options.invert:
             before, after = before.invert(), after.invert()
-        return before.diff(after, _first_with_samples(after)[0], normalize=not options.absolute)
+        return before.diff(after, _first_with_samples(after), normalize=not options.absolute)
 
 
-def _first_with_samples(profile: Profile) -> tuple[int, int]:
-    """Index and total of the value to draw."""
-    totals = [profile.total(index) for index in range(len(profile.values))]
-    return next(((index, total) for index, total in enumerate(totals) if total), (0, 0))
+def _first_with_samples(profile: Profile) -> int:
+    """Index of the value to draw."""
+    return next((index for index in range(len(profile.values)) if profile.total(index)), 0)
 
 
 def _write(write: Callable[..., None], options: argparse.Namespace) -> None:

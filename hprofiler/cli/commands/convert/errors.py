@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from hprofiler.base.errors import ProfileError, UsageError
-
-if TYPE_CHECKING:
-    from hprofiler._flamegraph import FlameChart, Profile
 
 # Code of the core's error (flamegraph/src/profile/error.rs) -> remedy.
 REMEDIES = {
@@ -40,12 +36,11 @@ def warn(text: str) -> None:
     print(f"hprofiler: {text}", file=sys.stderr)
 
 
-def warn_of(read: Profile | FlameChart) -> None:
+def warn_of(malformed_lines: int, warnings: Sequence[str] = ()) -> None:
     """Warns about parts of the input that were left out."""
-    if read.malformed_lines:
-        records = (
-            "malformed line or record was" if read.malformed_lines == 1 else "malformed lines or records were"
-        )
-        warn(f"{read.malformed_lines} {records} left out")
-    for warning in read.warnings:
+    if malformed_lines:
+        one = malformed_lines == 1
+        records = "malformed line or record was" if one else "malformed lines or records were"
+        warn(f"{malformed_lines} {records} left out")
+    for warning in warnings:
         warn(warning)

@@ -72,7 +72,7 @@ def merged(options: argparse.Namespace) -> Profile:
         with about("cannot read"):
             profile = interruptibly(lambda: Profile.open(sources, mean=options.mean, **_asked(options)))
     if is_empty(profile):
-        warn_of(profile)
+        warn_of(profile.malformed_lines, profile.warnings)
         raise _nothing_left(options.inputs, found)
     if options.trim and all(one.untrimmed for one in found):
         warn(f"--trim {options.trim} matches no frame: nothing was trimmed")
@@ -84,7 +84,7 @@ def before(options: argparse.Namespace) -> Profile:
     profile, found = _read(options, steps_of(options), options.diff)
     # An empty profile has no shares; counts can be compared with it.
     if is_empty(profile) and not options.absolute:
-        warn_of(profile)
+        warn_of(profile.malformed_lines, profile.warnings)
         raise _nothing_left([options.diff], [found])
     return profile
 
@@ -115,12 +115,12 @@ def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> tupl
 
 
 def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:
-    emptied = [(name, one.emptied) for name, one in zip(names, found, strict=False) if one.emptied]
+    emptied = [(name, one) for name, one in zip(names, found, strict=False) if one.emptied]
     if not emptied:
         return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
     name, first = emptied[0]
     others = f" and {len(emptied) - 1} more" if len(emptied) > 1 else ""
-    return ProfileError(f"no samples of {name}{others} are left: {first.why}", first.there_was)
+    return ProfileError(f"no samples of {name}{others} are left: {first.emptied}", first.there_was)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:

@@ -25,25 +25,18 @@ class Step(NamedTuple):
     nothing: str = ""
 
 
-class Emptied(NamedTuple):
-    """Why no samples of an input are left, and what it had."""
-
-    why: str
-    there_was: str
-
-
 class Findings(NamedTuple):
-    """The result for an input; `untrimmed`: --trim matched no frame."""
+    """Of an input: why no samples are left, and what it had; `untrimmed`: --trim matched no frame."""
 
-    emptied: Emptied | None = None
+    emptied: str = ""
+    there_was: str = ""
     untrimmed: bool = False
 
 
 def check_patterns(options: argparse.Namespace) -> None:
     """Refuses bad regular expressions before anything is read."""
-    from hprofiler._flamegraph import OptionError, Profile
+    from hprofiler.selectors.rule_file import check_regex
 
-    nothing = Profile.from_bytes(b"", "folded")
     given = {name: getattr(options, name) or [] for name in ("include", "exclude", "focus")}
     given["trim"] = [] if options.trim is None else [options.trim]
     for option, patterns in given.items():
@@ -51,9 +44,9 @@ def check_patterns(options: argparse.Namespace) -> None:
             if not pattern:
                 raise UsageError(f"--{option}: an empty expression matches every frame", "leave it out")
             try:
-                nothing.trim(pattern)
-            except OptionError as error:
-                raise UsageError(f"--{option} {pattern}: {error}", REGEX) from error
+                check_regex(pattern)
+            except ValueError as error:
+                raise UsageError(f"--{option} {pattern}: not a regular expression: {error}", REGEX) from error
 
 
 def steps_of(options: argparse.Namespace) -> list[Step]:
@@ -106,11 +99,11 @@ def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[
     for step in steps:
         left = step.apply(profile)
         if is_empty(left) and not is_empty(profile):
-            return left, Findings(Emptied(step.nothing, _there_was(profile, left)), untrimmed)
+            return left, Findings(step.nothing, _there_was(profile, left), untrimmed)
         if trim and step is steps[-1]:
             untrimmed = is_empty(profile.filter(include=trim))
         profile = left
-    return profile, Findings(None, untrimmed)
+    return profile, Findings(untrimmed=untrimmed)
 
 
 def is_empty(profile: Profile) -> bool:

@@ -11,14 +11,12 @@ from hprofiler.cli.options.numbers import whole_number
 
 # fmt: off
 PALETTES = [
-    "hot", "mem", "io", "wakeup", "chain", "java", "js", "perl",
+    "hot", "mem", "io", "wakeup", "chain", "java",
     "red", "green", "blue", "aqua", "yellow", "purple", "orange",
 ]
 # fmt: on
-PALETTE_FILE = "palette.map"
 
 _pixels = partial(whole_number, least=0, most=1_000_000, meaning="a number of pixels")
-_count = partial(whole_number, least=1, most=2**63 - 1, meaning="a count from 1 to 2^63 - 1")
 
 # Name in the options -> keyword of Profile.to_svg.
 KEYWORDS = {
@@ -34,14 +32,10 @@ KEYWORDS = {
     "colors": "colors",
     "bgcolors": "bgcolors",
     "hash": "hash",
-    "random": "random",
-    "cp": "palette_map",
     "reverse": "reverse",
     "inverted": "inverted",
     "negate": "negate",
     "width_from": "width_from",
-    "notes": "notes",
-    "total": "total",
     "factor": "factor",
 }
 
@@ -79,7 +73,6 @@ def _words(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--countname", metavar="TEXT", help="name of the counts (default: the value's name)")
     group.add_argument("--nametype", metavar="TEXT", help="word before a frame's details, such as Function:")
-    group.add_argument("--notes", metavar="TEXT", help="comment in the file")
     group.add_argument("--factor", type=float, metavar="X", help="multiply the counts shown")
 
 
@@ -91,7 +84,6 @@ def _sizes(group: argparse._ArgumentGroup) -> None:
         metavar="PX|P%",
         help="omit narrower frames: pixels, or %% of the total (default 0.1)",
     )
-    group.add_argument("--total", type=_count, metavar="N", help="total count, if the input is only a part")
     group.add_argument("--fonttype", metavar="FONT", help="font family (default Verdana)")
     group.add_argument("--fontsize", type=float, metavar="PX", help="font size (default 12)")
     group.add_argument(
@@ -110,14 +102,10 @@ def _colors(group: argparse._ArgumentGroup) -> None:
         help=f"palette of flamegraph.pl: {', '.join(PALETTES)}",
     )
     group.add_argument("--bgcolors", metavar="COLOR", help="background: yellow, blue, green, grey or #rrggbb")
-    shades = group.add_mutually_exclusive_group()
-    shades.add_argument("--hash", action="store_true", help="shade by the first letters of a name")
-    shades.add_argument("--random", action="store_true", help="random shades (default: by name)")
     group.add_argument(
-        "--cp",
-        action="store_const",
-        const=PALETTE_FILE,
-        help=f"keep the colour of each name in ./{PALETTE_FILE}",
+        "--hash",
+        action="store_true",
+        help="shade by the first letters of a name (default: by the whole name)",
     )
     group.add_argument("--negate", action="store_true", help="differences: blue grew, red shrank")
 
@@ -174,10 +162,8 @@ def check(options: argparse.Namespace) -> None:
     """Checks the options by drawing a tiny picture, before anything is read."""
     from hprofiler._flamegraph import OptionError, Profile
 
-    # Without the palette map: this picture must not be added to it.
-    look = {name: value for name, value in keywords(options).items() if name != "palette_map"}
     try:
-        Profile.from_bytes(b"all 1", "folded").to_svg(**look)
+        Profile.from_bytes(b"all 1", "folded").to_svg(**keywords(options))
     except OptionError as error:
         raise UsageError(str(error), "see hprofiler convert --help") from error
     if options.flamechart:

@@ -1,5 +1,5 @@
-//! Folders and files of ours. All is done by descriptors of the folders they are in, by a thread that has their owner's
-//! rights and no others: whatever traps lie there, it can do no more than their owner could.
+//! Folders and files of ours. A thread with their owner's rights, and no others, finds and deletes them by descriptors:
+//! whatever traps another user sets there, the thread can do no more than that user.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,23 +15,21 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use super::names::{self, Named};
-use super::profilers::is_own_probe;
-use super::{FileId, Sweep};
+use super::Sweep;
 use crate::os::audit;
-use crate::os::files::check_private;
+use crate::os::files::{check_private, file_id};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::homes;
 use crate::staging::folders::{is_free, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
-/// A folder of ours has no more files, and one with more is not read to its end.
 const MOST_FILES: usize = 10_000;
-const TOO_MANY: &str = "more than 10000 files";
 /// How long a folder that all may write to is read.
 const TO_READ: Duration = Duration::from_secs(3);
-/// What is younger may be on its way to the host, in seconds.
+/// A younger file may be on its way to the host, in seconds.
 const ON_ITS_WAY: u64 = 300;
+
 /// Whose files are looked at, and as whom.
 #[derive(Clone)]
 pub enum View {
@@ -50,8 +48,8 @@ impl fmt::Display for View {
     }
 }
 
-/// The users within reach that something of ours on the host's own file system belongs to, with their groups. Changes
-/// the thread's identity, as `sweep` does.
+/// The users within reach that own something of ours on the host's own file system, with their groups. Changes the
+/// thread's identity, as `sweep` does.
 pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
     let Ok(namespaces) = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()) else {
         return BTreeSet::new();
@@ -96,7 +94,7 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
             base.look(sweep, &mut found);
         }
     }
-    // Caches, which may be called as they like.
+    // Caches. Their folders may have any name.
     let caches = homes
         .iter()
         .map(|home| format!("{home}/.cache/{}", names::CACHE));
@@ -115,10 +113,9 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     found
 }
 
-/// A folder in which ours may be.
 struct Base<'a> {
     dir: OwnedFd,
-    /// As whoever uses it calls it.
+    /// Its path as seen from `namespaces`.
     path: String,
     namespaces: &'a Namespaces,
 }
@@ -141,9 +138,6 @@ impl<'a> Base<'a> {
         let mut found = Vec::new();
         for entry in Dir::read_from(&self.dir).into_iter().flatten().flatten() {
             let name = entry.file_name().to_str().unwrap_or_default();
-            if is_own_probe(name) {
-                continue;
-            }
             found.extend(names::kind(name).map(|kind| (name.to_owned(), kind)));
             if found.len() > MOST_FILES || Instant::now() > end {
                 return (found, false);
@@ -156,7 +150,7 @@ impl<'a> Base<'a> {
         statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Meet everything of ours in it, unless another JVM of this user has the same folder.
+    /// List or remove everything of ours in it, unless another JVM of this user has the same folder.
     fn look(&self, sweep: &Sweep, found: &mut Leftovers) {
         let id = fstat(&self.dir).map(|stat| file_id(&stat));
         if !id.is_ok_and(|id| sweep.is_first(id, self.namespaces.uid)) {
@@ -177,9 +171,6 @@ impl<'a> Base<'a> {
             return;
         };
         let private = matches!(named, Named::Private | Named::Once);
-        if named == Named::Private && sweep.order.kept {
-            return;
-        }
         let kind = match named {
             Named::Once => Kind::File,
             _ => Kind::Folder,
@@ -190,7 +181,7 @@ impl<'a> Base<'a> {
             ..Leftover::new(kind, path, sweep.users.name(stat.st_uid))
         };
         if stat.st_uid != self.namespaces.uid {
-            // Who can be reached is another view.
+            // A user within reach has a view of its own.
             if !sweep.reaches(stat.st_uid) {
                 found.entries.push(entry.foreign());
             }
@@ -209,8 +200,7 @@ impl<'a> Base<'a> {
 
     fn meet_file(&self, sweep: &Sweep, name: &str, stat: &Stat, entry: Leftover) -> Leftover {
         let (state, reason) = match strange(stat, self.namespaces.uid) {
-            Some(what) => (State::Foreign, format!("it is {what}")),
-            None if stat.st_nlink > 1 => (State::Foreign, "it has other names".to_owned()),
+            Some(what) => (State::Foreign, what),
             None if sweep.running.contains(&file_id(stat)) => {
                 (State::Used, "an agent runs from it".to_owned())
             }
@@ -239,15 +229,15 @@ impl<'a> Base<'a> {
         stat: &Stat,
         entry: Leftover,
     ) -> Option<Leftover> {
-        // A folder of everybody's caches may well be called as ours is.
+        // Another program may have a cache of the same name.
         let common = name == names::CACHE;
         let dir = match self.open_ours(name, stat, &entry.path) {
             Ok(dir) => dir,
             Err(_) if common => return None,
             Err(reason) => return Some(entry.judged(State::Foreign, reason)),
         };
-        let held = Contents::read(&dir, named, self.namespaces.uid, sweep);
-        let (state, reason) = self.judge(sweep, &dir, name, named, stat, &held);
+        let held = Contents::read(&dir, self.namespaces.uid, sweep);
+        let (state, reason) = self.judge(sweep, &dir, name, named, &held);
         if state == State::Foreign && common {
             return None;
         }
@@ -276,7 +266,6 @@ impl<'a> Base<'a> {
         dir: &OwnedFd,
         name: &str,
         named: Named,
-        stat: &Stat,
         held: &Contents,
     ) -> (State, String) {
         let used = |reason: &str| (State::Used, reason.to_owned());
@@ -284,8 +273,7 @@ impl<'a> Base<'a> {
             let reason = "it holds no file of hprofiler".to_owned();
             return (State::Foreign, reason);
         }
-        let strange = held.strange.as_deref();
-        let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
+        let strange = held.strange.as_ref();
         let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
         if named == Named::Private {
             return match () {
@@ -293,12 +281,6 @@ impl<'a> Base<'a> {
                 () if held.comes => used("a file in it is arriving just now"),
                 () => (State::Left, format!("cache, kept for the next run{also}")),
             };
-        }
-        if named == Named::Library && sweep.needed.contains(&file_id(stat)) {
-            return used("a JVM has its library and may record");
-        }
-        if named == Named::Library && sweep.unread.contains(&stat.st_uid) {
-            return used("a process that could not be checked may have its library");
         }
         if is_free(dir) {
             return (State::Left, format!("no session holds it{also}"));
@@ -309,7 +291,7 @@ impl<'a> Base<'a> {
         }
     }
 
-    /// Open a folder that only its owner can enter and that nothing is mounted on. Err says what is wrong with it.
+    /// Open a folder that only its owner can enter and that nothing is mounted on. Err says what is wrong.
     fn open_ours(&self, name: &str, seen: &Stat, path: &str) -> Result<OwnedFd, String> {
         let flags = OFlags::RDONLY
             | OFlags::DIRECTORY
@@ -328,13 +310,13 @@ impl<'a> Base<'a> {
             error => error.to_string(),
         })?;
         let stat = fstat(&dir).map_err(|error| error.to_string())?;
-        if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
+        if file_id(&stat) != file_id(seen) {
             return Err("it changed while it was checked".to_owned());
         }
         check_private(path, &stat, self.namespaces.uid).map(|()| dir)
     }
 
-    /// Delete what is ours in a folder, and the folder unless there is something else in it. Err says what stays.
+    /// Delete what is ours in a folder, and the folder if nothing else is in it. Err says what stays.
     fn delete(
         &self,
         name: &str,
@@ -342,7 +324,7 @@ impl<'a> Base<'a> {
         dir: &OwnedFd,
         held: &Contents,
     ) -> Result<(), String> {
-        // Held until it is gone, so that no session begins to use it meanwhile.
+        // Locked until it is gone, so that no session starts to use it.
         if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err("a session has started to use it".to_owned());
         }
@@ -353,14 +335,10 @@ impl<'a> Base<'a> {
                 Err(error) => return Err(format!("{file}: {error}")),
             }
         }
-        if held.more {
-            return Err(format!("it stays, because it holds {TOO_MANY}"));
-        }
         if held.strange.is_some() {
             return Ok(());
         }
-        let there = self.stat(name).map(|stat| (stat.st_dev, stat.st_ino));
-        if there != Some((seen.st_dev, seen.st_ino)) {
+        if self.stat(name).map(|stat| file_id(&stat)) != Some(file_id(seen)) {
             return Err("it was moved meanwhile".to_owned());
         }
         unlinkat(&self.dir, name, AtFlags::REMOVEDIR).map_err(|error| error.to_string())
@@ -373,11 +351,6 @@ fn note_removed(entry: &Leftover) {
     }
 }
 
-fn file_id(stat: &Stat) -> FileId {
-    (stat.st_dev, stat.st_ino)
-}
-
-/// In seconds, by when it was last written.
 fn age(stat: &Stat, now: u64) -> u64 {
     now.saturating_sub(written(stat))
 }
@@ -386,16 +359,13 @@ fn written(stat: &Stat) -> u64 {
     u64::try_from(stat.st_mtime).unwrap_or(0)
 }
 
-/// What is in a folder of ours.
 struct Contents {
     ours: Vec<String>,
     /// Something that is not ours.
     strange: Option<String>,
-    /// Whether there is more than is looked through.
-    more: bool,
     /// Whether an agent runs from it.
     runs: bool,
-    /// Whether a file is being brought for a session that is about to begin.
+    /// Whether a file is being sent for a session that is about to start.
     comes: bool,
     bytes: u64,
     /// When something was last written, in seconds since 1970.
@@ -403,49 +373,34 @@ struct Contents {
 }
 
 impl Contents {
-    fn read(dir: &OwnedFd, named: Named, owner: u32, sweep: &Sweep) -> Self {
+    fn read(dir: &OwnedFd, owner: u32, sweep: &Sweep) -> Self {
         let mut contents = Self {
             ours: Vec::new(),
             strange: None,
-            more: false,
             runs: false,
             comes: false,
             bytes: 0,
             newest: fstat(dir).map_or(0, |stat| written(&stat)),
         };
         let entries = Dir::read_from(dir).into_iter().flatten().flatten();
-        for (number, entry) in entries.enumerate() {
+        for entry in entries.take(MOST_FILES) {
             let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
+            let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+            if let (Ok(stat), false) = (stat, matches!(name.to_bytes(), b"." | b"..")) {
+                contents.take(&name.to_string_lossy(), &stat, owner, sweep);
             }
-            if number > MOST_FILES {
-                contents.more = true;
-                break;
-            }
-            let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            contents.take(&name.to_string_lossy(), named, &stat, owner, sweep);
         }
         contents
     }
 
-    fn take(&mut self, name: &str, named: Named, stat: &Stat, owner: u32, sweep: &Sweep) {
-        // Nobody but its owner can have linked what is kept; what is deleted is a name.
-        let linked = stat.st_nlink > 1 && named != Named::Private;
-        let other = "a file that has other names".to_owned();
-        let strange = strange(stat, owner)
-            .or_else(|| linked.then_some(other))
-            .or_else(|| (!names::fits(named, name)).then(|| format!("a file named {name:?}")));
-        if strange.is_some() {
-            self.strange = self.strange.take().or(strange);
+    fn take(&mut self, name: &str, stat: &Stat, owner: u32, sweep: &Sweep) {
+        let other = || (!names::is_file(name)).then(|| format!("a file named {name:?}"));
+        if let Some(strange) = strange(stat, owner).or_else(other) {
+            self.strange.get_or_insert(strange);
             return;
         }
-        let young = age(stat, sweep.now) < ON_ITS_WAY;
-        if named == Named::Private && names::is_on_its_way(name) && young {
-            self.comes = true;
-        }
+        // Its name ends in a number until all of it is there.
+        self.comes |= name.contains('.') && age(stat, sweep.now) < ON_ITS_WAY;
         self.runs |= sweep.running.contains(&file_id(stat));
         self.ours.push(name.to_owned());
         let bytes = u64::try_from(stat.st_size).unwrap_or(0);
@@ -456,16 +411,9 @@ impl Contents {
 
 /// Why something is not a file of ours, whatever its name is. Under sudo a file may be root's for a moment.
 fn strange(stat: &Stat, owner: u32) -> Option<String> {
-    let what = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_uid != owner && stat.st_uid != 0 => {
-            return Some(format!("a file of user {}", stat.st_uid));
-        }
-        FileType::RegularFile => return None,
-        FileType::Directory => "a folder",
-        FileType::Symlink => "a link",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        _ => "a device",
-    };
-    Some(what.to_owned())
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Some("something that is not a regular file".to_owned());
+    }
+    let other = stat.st_uid != owner && stat.st_uid != 0;
+    other.then(|| format!("a file of user {}", stat.st_uid))
 }

@@ -1,8 +1,7 @@
-//! A sweep of what broken-off sessions of any version left: agents and what they ran, profilers that still record,
-//! folders that nobody holds any more.
+//! A sweep of what interrupted sessions left: agents, profilers that still record, and folders that nobody holds.
 //!
-//! What is in use is known by two things that end with their process: the lock on a folder, and the lease that an agent
-//! shows (`os::lease`).
+//! Two things that end with their process show what is in use: the lock on a folder, and the lease that an agent shows
+//! (`os::lease`).
 
 mod agents;
 mod folders;
@@ -18,31 +17,32 @@ use rustix::process::{getegid, geteuid};
 
 use crate::discovery::scan::{self, Overlooked, Seen};
 use crate::os::audit;
+use crate::os::files::file_id;
 use crate::os::proc::users::Users;
 use crate::os::worker_pool::{self, NoResult};
+use crate::wire::events::split_off_excess;
 use crate::wire::leftovers::{Clean, Done, Kind, Leftover, Leftovers, OutOfReach, State, Unseen};
 use folders::View;
 
-/// JVMs or folders that are looked at simultaneously, and the time for all of them.
+/// How many JVMs or folders are checked at a time, and the time for all of them.
 const AT_ONCE: usize = 8;
 const FOR_PROFILERS: Duration = Duration::from_secs(25);
 const FOR_FOLDERS: Duration = Duration::from_secs(20);
 const MOST_USERS: usize = 100;
-/// What a line of the protocol has room for: entries, and bytes of their texts, which JSON may make six times as long.
+/// What a line of the protocol has room for.
 const MOST_ENTRIES: usize = 5000;
-const MOST_TEXT: usize = 2 << 20;
+const MOST_BYTES: usize = 12 << 20;
 
 /// Device and inode.
 type FileId = (u64, u64);
 
-/// What all steps need to know.
 #[derive(Clone)]
 struct Sweep {
     order: Arc<Clean>,
     excluded: HashSet<i32>,
-    /// The user this agent runs as. Threads take on others.
+    /// The user this agent runs as. Its threads may act as others.
     me: u32,
-    /// Whose agents and caches this user may remove: its own, and under sudo the connecting user's.
+    /// Whose agents and caches may be removed: those of this user, and under sudo those of the connecting user.
     mine: BTreeSet<(u32, u32)>,
     /// The folder this agent was started from.
     own: Option<FileId>,
@@ -50,14 +50,10 @@ struct Sweep {
     running: HashSet<FileId>,
     /// Sessions of agents that are left over. In a dry run they still hold their folders.
     ended: HashSet<String>,
-    /// Folders of libraries that JVMs need: without its file no profiler on musl can be told to stop.
-    needed: HashSet<FileId>,
-    /// Users with processes that could not be checked, which may need any library folder of that user.
-    unread: HashSet<u32>,
     users: Arc<Users>,
     /// In seconds since 1970.
     now: u64,
-    /// Folders that were looked through, by user: several JVMs see the same ones.
+    /// Folders that were checked, by user: several JVMs may share one.
     looked: Arc<Mutex<HashSet<(FileId, u32)>>>,
 }
 
@@ -71,11 +67,9 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
         excluded: excluded.clone(),
         me: me.0,
         mine: connecting.into_iter().chain([me]).collect(),
-        own: owner.map(|stat| (stat.st_dev, stat.st_ino)),
+        own: owner.map(|stat| file_id(&stat)),
         running: HashSet::new(),
         ended: HashSet::new(),
-        needed: HashSet::new(),
-        unread: HashSet::new(),
         users: Arc::new(Users::read()),
         now: audit::now() as u64,
         looked: Arc::default(),
@@ -83,7 +77,7 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
     let mut found = Leftovers::default();
     for agent in agents::sweep(&sweep) {
         match agent.entry.state {
-            State::Left => sweep.ended.extend(agent.session()),
+            State::Left => drop(sweep.ended.insert(agent.session())),
             _ => sweep.running.extend(agent.executable),
         }
         found.entries.push(agent.entry);
@@ -98,33 +92,22 @@ pub fn clean(excluded: &HashSet<i32>, order: Clean, folder: Option<&str>) -> Lef
 type Jvm = (i32, u64, u32);
 
 impl Sweep {
-    /// Whether this agent can act as that user: root is every user.
     fn reaches(&self, uid: u32) -> bool {
         self.me == 0 || self.me == uid
     }
 
-    /// Whether agents and caches of this user are ours to remove.
     fn may(&self, uid: u32) -> bool {
         self.mine.iter().any(|&(mine, _)| mine == uid)
     }
 
     /// All JVMs within reach. Those of other users are counted.
-    fn jvms(&mut self, found: &mut Leftovers) -> Vec<Jvm> {
+    fn jvms(&self, found: &mut Leftovers) -> Vec<Jvm> {
         let scanned = scan::processes(&self.excluded);
-        for Overlooked {
-            pid,
-            uid,
-            program,
-            why,
-        } in scanned.overlooked
-        {
-            if !self.reaches(uid) {
-                continue;
-            }
-            // Any program may have a JVM in it.
-            self.unread.insert(uid);
+        let within_reach = |it: &Overlooked| self.reaches(it.uid);
+        for it in scanned.overlooked.into_iter().filter(within_reach) {
+            let program = it.program;
             if program == "java" || program.starts_with("jsvc") || program.is_empty() {
-                found.fail(format!("process {pid}"), why.to_string());
+                found.fail(format!("process {}", it.pid), it.why.to_string());
             }
         }
         let jvms = scanned.seen.into_iter().filter(|it| it.jvm.is_some());
@@ -142,27 +125,19 @@ impl Sweep {
             .collect()
     }
 
-    /// The profilers that earlier sessions left running. After this the folders of their libraries may go.
-    fn sweep_profilers(&mut self, jvms: &[Jvm], found: &mut Leftovers) {
+    /// The profilers that earlier sessions left running.
+    fn sweep_profilers(&self, jvms: &[Jvm], found: &mut Leftovers) {
         let sweep = self.clone();
         let look = move |(pid, start_time, _)| profilers::sweep(&sweep, pid, start_time);
         let results = worker_pool::run_all(jvms.to_vec(), AT_ONCE, FOR_PROFILERS, look);
-        for (&(pid, _, uid), result) in jvms.iter().zip(results) {
+        for (&(pid, ..), result) in jvms.iter().zip(results) {
             match result {
-                Ok(Some(swept)) => {
-                    self.needed.extend(swept.needed);
-                    found.entries.extend(swept.entries);
-                }
-                Ok(None) => drop(self.unread.insert(uid)),
-                Err(why) => {
-                    self.unread.insert(uid);
-                    found.late(format!("process {pid}"), why);
-                }
+                Ok(entries) => found.entries.extend(entries),
+                Err(why) => found.late(format!("process {pid}"), why),
             }
         }
     }
 
-    /// What is on the host's own file system, of all users within reach, and in those of JVMs.
     fn sweep_folders(&self, jvms: &[Jvm], folder: Option<&str>, found: &mut Leftovers) {
         let sweep = self.clone();
         let owners = worker_pool::run(FOR_FOLDERS, move || folders::owners(&sweep));
@@ -192,7 +167,7 @@ impl Sweep {
         }
     }
 
-    /// Whether this folder was not looked through for this user before.
+    /// Whether this folder is checked for this user for the first time.
     fn is_first(&self, folder: FileId, uid: u32) -> bool {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         looked.insert((folder, uid))
@@ -223,7 +198,6 @@ impl Leftover {
         }
     }
 
-    /// For what only its own user removes.
     fn foreign(self) -> Self {
         let user = &self.user;
         let by_sudo = match user.as_str() {
@@ -234,7 +208,6 @@ impl Leftover {
         self.judged(State::Foreign, reason)
     }
 
-    /// Record what came of removing it.
     fn record(&mut self, result: Result<Done, String>) {
         match result {
             Ok(done) => self.result = Some(done),
@@ -260,14 +233,7 @@ impl Leftovers {
     /// Keep what a line of the protocol has room for, what is left over first.
     fn bounded(mut self) -> Self {
         self.entries.sort_by_key(|entry| entry.state);
-        let mut room = MOST_TEXT;
-        let fit = self.entries.iter().take(MOST_ENTRIES).take_while(|entry| {
-            let left = room.checked_sub(entry.path.len() + entry.reason.len());
-            room = left.unwrap_or(0);
-            left.is_some()
-        });
-        let fit = fit.count();
-        let more = self.entries.split_off(fit).len();
+        let more = split_off_excess(&mut self.entries, MOST_ENTRIES, MOST_BYTES).len();
         if more > 0 {
             let reason =
                 format!("the list is too long, {more} are left out: clean up and list again");
@@ -275,29 +241,5 @@ impl Leftovers {
         }
         self.failed.truncate(MOST_ENTRIES);
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_fits_into_a_line() {
-        let entry = |state, path: String| {
-            Leftover::new(Kind::Agent, path, "root".to_owned()).judged(state, "why")
-        };
-        let long = || entry(State::Foreign, "\u{1}".repeat(4000));
-        let entries = (0..1000)
-            .map(|_| long())
-            .chain([entry(State::Left, "/tmp/x".to_owned())]);
-        let found = Leftovers {
-            entries: entries.collect(),
-            ..Leftovers::default()
-        };
-        let found = found.bounded();
-        assert_eq!(found.entries[0].path, "/tmp/x");
-        assert!(found.failed[0].reason.ends_with("list again"));
-        assert!(serde_json::to_vec(&found).unwrap().len() < 16 << 20);
     }
 }

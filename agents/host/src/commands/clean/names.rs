@@ -1,4 +1,4 @@
-//! Every name that any version has given to what it puts on a host.
+//! The names of the files and folders that hprofiler makes on a host.
 
 use crate::os::files::{is_sha256, is_temporary};
 use crate::staging::folders::{is_library_file, is_library_folder, RUN_FOLDER};
@@ -8,20 +8,19 @@ const ONCE: &str = ".hprofiler-once-";
 /// The last component of a user's own cache folder.
 pub const CACHE: &str = "hprofiler";
 
-/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// The folder of a session, beside a JVM.
     Run,
-    /// That of a library, beside a JVM.
+    /// The folder of a library, beside a JVM.
     Library,
     /// What is kept between runs: the agent and what it loads.
     Private,
-    /// The agent where nothing may stay, or what deletes it.
+    /// The agent's file, where nothing may stay.
     Once,
 }
 
-/// What an entry of a folder is by its name; None of what is not ours.
+/// What a name in one of the usual folders stands for. None: it is not ours.
 pub fn kind(name: &str) -> Option<Named> {
     let ends_in_number = name.rsplit('-').next().is_some_and(is_number);
     if name.starts_with(RUN_FOLDER) && ends_in_number {
@@ -37,62 +36,34 @@ pub fn kind(name: &str) -> Option<Named> {
     }
 }
 
-/// Whether a file of such a folder may be one of ours.
-pub fn fits(folder: Named, name: &str) -> bool {
-    match folder {
-        Named::Run => is_of_run(name),
-        Named::Library => is_library_file(name),
-        Named::Private => is_kept(name),
-        Named::Once => false,
-    }
-}
-
-/// Whether an executable is called as an agent is; with the hash that its name has, if it has one.
-pub fn agent(name: &str) -> Option<Option<&str>> {
-    let hash = name.strip_prefix("agent-").filter(|hash| is_sha256(hash));
-    match hash {
-        Some(hash) => Some(Some(hash)),
-        None => is_once(name).then_some(None),
-    }
-}
-
-/// `.hprofiler-once-UID-TOKEN`, perhaps with the number of a process behind.
-fn is_once(name: &str) -> bool {
-    let Some((uid, rest)) = name
-        .strip_prefix(ONCE)
-        .and_then(|rest| rest.split_once('-'))
-    else {
-        return false;
-    };
-    let (token, number) = rest.split_once('.').unwrap_or((rest, "0"));
-    let is_token = token.len() == 16 && token.bytes().all(|b| b.is_ascii_hexdigit());
-    is_number(uid) && is_token && is_number(number)
-}
-
-/// What engines write: numbers of a process, then what it is.
-fn is_of_run(name: &str) -> bool {
-    let numbered = name.split_once('.').is_some_and(|(numbers, kind)| {
+/// Whether a file in one of our folders may be ours.
+pub fn is_file(name: &str) -> bool {
+    // A file of an engine: numbers of a process, then its kind.
+    let of_run = name.split_once('.').is_some_and(|(numbers, kind)| {
         let digit = |b: u8| b.is_ascii_digit() || b == b'-';
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
         !numbers.is_empty() && numbers.bytes().all(digit) && kind.bytes().all(plain)
     });
-    numbered || name == "status" || is_temporary(name)
-}
-
-/// What coordinators and agents keep, and what they make on the way to it.
-fn is_kept(name: &str) -> bool {
+    // A file of the cache, or one that is being sent there.
     let (whole, number) = name.split_once('.').unwrap_or((name, "0"));
-    let stored = whole.strip_prefix("agent-").unwrap_or(whole);
+    let kept = is_sha256(whole.strip_prefix("agent-").unwrap_or(whole)) && is_number(number);
     let probe = name.strip_prefix("probe-").is_some_and(is_number);
-    is_sha256(stored) && is_number(number) || probe || is_temporary(name)
+    of_run || kept || probe || name == "status" || is_temporary(name) || is_library_file(name)
 }
 
-/// Whether such a file has not yet the name that it is to have.
-pub fn is_on_its_way(name: &str) -> bool {
-    is_temporary(name)
-        || name
-            .split_once('.')
-            .is_some_and(|(_, number)| is_number(number))
+/// Whether an executable is named like an agent.
+pub fn is_agent(name: &str) -> bool {
+    name.strip_prefix("agent-").is_some_and(is_sha256) || is_once(name)
+}
+
+/// `.hprofiler-once-UID-TOKEN`, possibly followed by the number of a process.
+fn is_once(name: &str) -> bool {
+    let parts = name.strip_prefix(ONCE).and_then(|it| it.split_once('-'));
+    parts.is_some_and(|(uid, rest)| {
+        let (token, number) = rest.split_once('.').unwrap_or((rest, "0"));
+        let is_token = token.len() == 16 && token.bytes().all(|b| b.is_ascii_hexdigit());
+        is_number(uid) && is_token && is_number(number)
+    })
 }
 
 fn is_number(text: &str) -> bool {
@@ -104,10 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_every_version() {
+    fn names_of_folders() {
         for (name, want) in [
             (".hprofiler-run-4242-99887-1000", Some(Named::Run)),
-            (".hprofiler-run-clean-12-0", Some(Named::Run)),
             (".hprofiler-ap-0123456789abcdef-1000", Some(Named::Library)),
             (".hprofiler-map-0123456789abcdef-0", Some(Named::Library)),
             (".hprofiler-1000", Some(Named::Private)),
@@ -124,26 +94,28 @@ mod tests {
     }
 
     #[test]
-    fn what_else_is_in_our_folders_is_not_ours() {
+    fn names_of_files() {
         let hash = "0123456789abcdef".repeat(4);
-        for name in ["4026531836-7-12345.status", "7.jfr", "status", ".new-x-7"] {
-            assert!(fits(Named::Run, name), "{name}");
-        }
-        for name in ["thesis.tex", "..", ".bashrc", "a\n7.jfr", "7.jf\x1br"] {
-            assert!(!fits(Named::Run, name), "{name}");
+        let (agent, sent) = (format!("agent-{hash}"), format!("agent-{hash}.77"));
+        for name in [
+            "4026531836-7-12345.status",
+            ".new-x-7",
+            &hash,
+            &agent,
+            &sent,
+        ] {
+            assert!(is_file(name), "{name}");
         }
         for name in [
-            hash.clone(),
-            format!("agent-{hash}"),
-            format!("agent-{hash}.77"),
-            "probe-8".to_owned(),
+            "thesis.tex",
+            "..",
+            "a\n7.jfr",
+            "7.jf\x1br",
+            "agent-x",
+            "agent-.7",
         ] {
-            assert!(fits(Named::Private, &name), "{name}");
+            assert!(!is_file(name), "{name}");
         }
-        for name in ["agent-x", "probe-", "id_rsa", "agent-.7"] {
-            assert!(!fits(Named::Private, name), "{name}");
-        }
-        assert_eq!(agent(&format!("agent-{hash}")), Some(Some(hash.as_str())));
-        assert_eq!(agent("agent-smith"), None);
+        assert!(is_agent(&agent) && !is_agent("agent-smith"));
     }
 }

@@ -1,10 +1,8 @@
-//! Profilers that broken-off sessions left running in JVMs.
+//! Profilers that interrupted sessions left running in JVMs.
 
 use std::time::Duration;
 
-use rustix::fs::stat;
-
-use super::{FileId, Sweep};
+use super::Sweep;
 use crate::engine::async_profiler::jvm::status_file;
 use crate::engine::async_profiler::plan;
 use crate::jvm::attach::{Attach, Reply};
@@ -13,28 +11,11 @@ use crate::jvm::preflight::writes_recording;
 use crate::os::files::read_regular;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
-use crate::staging::folders::{is_in_use, is_ours, run_folder, users_of, RUN_FOLDER, USUAL};
+use crate::staging::folders::{is_in_use, is_ours, run_folder, users_of, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
 use crate::wire::outcome::Failure;
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
-const PROBE: &str = "clean-";
-
-/// Whether a folder is there for the moment in which this agent asks a JVM.
-pub fn is_own_probe(name: &str) -> bool {
-    let probe = name.strip_prefix(RUN_FOLDER);
-    let number = probe.and_then(|name| name.strip_prefix(PROBE)?.split('-').next());
-    number.is_some_and(|number| number == std::process::id().to_string())
-}
-
-/// What was found in one JVM.
-#[derive(Default)]
-pub struct Swept {
-    pub entries: Vec<Leftover>,
-    /// Folders of libraries that have to stay.
-    pub needed: Vec<FileId>,
-}
 
 /// A JVM that has libraries of ours.
 struct Jvm<'a> {
@@ -45,22 +26,25 @@ struct Jvm<'a> {
     writing: Option<bool>,
 }
 
-/// Find the profilers of a JVM, each by its library, and stop those that record for no session. None where it is not
-/// known what the JVM has. Changes the thread's identity.
-pub fn sweep(sweep: &Sweep, pid: i32, start_time: u64) -> Option<Swept> {
-    let mut swept = Swept::default();
+/// Find the profilers of a JVM, each by its library, and stop those that record for no session. Changes the thread's
+/// identity.
+pub fn sweep(sweep: &Sweep, pid: i32, start_time: u64) -> Vec<Leftover> {
+    let mut entries = Vec::new();
     let Ok(target) = Target::open(pid, start_time) else {
-        return Some(swept);
+        return entries;
     };
     let loaded = Loaded::of(&target).unwrap_or_default();
     let paths = loaded.paths().into_iter();
     let libraries: Vec<String> = paths.filter(|path| is_ours(path)).collect();
     if libraries.is_empty() {
-        return Some(swept);
+        return entries;
     }
     let writing = writes_recording(&target);
+    let Ok(namespaces) = Namespaces::enter(&target) else {
+        return entries;
+    };
     let jvm = Jvm {
-        namespaces: Namespaces::enter(&target).ok()?,
+        namespaces,
         target: &target,
         loaded,
         writing,
@@ -80,23 +64,13 @@ pub fn sweep(sweep: &Sweep, pid: i32, start_time: u64) -> Option<Swept> {
             let stopped = jvm.stop(&library).map(|()| Done::Stopped);
             entry.record(stopped.map_err(|failure| failure.reason));
         }
-        if entry.state == State::Unknown || entry.result == Some(Done::Failed) {
-            swept.needed.extend(jvm.folder_of(&library));
-        }
-        swept.entries.push(entry);
+        entries.push(entry);
     }
-    Some(swept)
+    entries
 }
 
 impl Jvm<'_> {
-    /// Sessions put the library beside a JVM as its user: it needs no folder of another user, whatever path leads there.
-    fn folder_of(&self, library: &str) -> Option<FileId> {
-        let (folder, _) = library.rsplit_once('/')?;
-        let stat = stat(self.namespaces.path(folder)).ok()?;
-        (stat.st_uid == self.namespaces.uid).then_some((stat.st_dev, stat.st_ino))
-    }
-
-    /// The state of a profiler; None where it does not record.
+    /// The state of a profiler. None: it does not record.
     fn ask(&self, sweep: &Sweep, library: &str) -> Result<Option<(State, String)>, Failure> {
         if self.target.stat().is_none() {
             return Ok(None);
@@ -110,17 +84,20 @@ impl Jvm<'_> {
         if !self.is_active(library)? {
             return Ok(None);
         }
-        // Only who has seen all folders of sessions may call it left over.
+        // It is left over only if all folders of sessions could be read.
         match unseen {
             Some(unseen) => Err(Failure::plain(unseen)),
-            None => Ok(Some((State::Left, "no hprofiler session uses it".to_owned()))),
+            None => Ok(Some((
+                State::Left,
+                "no hprofiler session uses it".to_owned(),
+            ))),
         }
     }
 
     fn is_active(&self, library: &str) -> Result<bool, Failure> {
         let bases = USUAL.map(str::to_owned);
-        // Each JVM has one of its own: several are asked at a time.
-        let session = format!("{PROBE}{}-{}", std::process::id(), self.target.pid);
+        // Several JVMs are asked at a time, each with a folder of its own.
+        let session = format!("clean-{}-{}", std::process::id(), self.target.pid);
         let run = run_folder(&self.namespaces, &bases, &session).map_err(Failure::plain)?;
         let command = plan::status(&format!("{}/status", run.path));
         let active = self.load(library, &command).and_then(|found| {
@@ -153,14 +130,14 @@ impl Jvm<'_> {
         }
     }
 
-    /// Have the JVM run a command of one of our libraries; false where it has lost the library.
+    /// Have the JVM run a command of one of our libraries. False: its file is gone.
     fn load(&self, library: &str, options: &str) -> Result<bool, Failure> {
         if !self.loaded.may_be_named(&self.namespaces, library) {
             return Ok(false);
         }
         match Attach::new(self.target, &self.namespaces).load(library, options, ANSWER)? {
             Reply::Returned(0) => Ok(true),
-            // Some JVMs do not find a library again whose file is gone.
+            // Some JVMs do not find a library again if its file is gone.
             Reply::Refused(_) if std::fs::metadata(self.namespaces.path(library)).is_err() => {
                 Ok(false)
             }

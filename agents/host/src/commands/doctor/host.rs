@@ -1,4 +1,4 @@
-//! What is worth knowing of a host before it is profiled.
+//! Facts about a host that matter before it is profiled.
 
 use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
@@ -6,8 +6,7 @@ use rustix::process::geteuid;
 use crate::engine::api::{Note, Shared};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::engine::{async_profiler, perf};
-use crate::os::host;
-use crate::os::proc::read_text;
+use crate::os::host::{self, kernel_setting};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::wire::events::Severity::{Error, Info, Ok as Fine, Warning};
@@ -16,13 +15,13 @@ use crate::wire::sampling::Sampling;
 
 /// Where engines and JVMs write, best first.
 const FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// With less than this left a recording would be ended early, in bytes.
+/// With less space a recording would end early, in bytes.
 const LITTLE_DISK: u64 = 64 << 20;
 const LITTLE_MEMORY: u64 = 256 << 20;
-/// With so many tasks that want to run for each processor a host is busy.
+/// Runnable tasks per processor of a busy host.
 const BUSY: f64 = 2.0;
 
-/// The host as the agent sees it. `shared` has the host's perf, and the agent's limits.
+/// `shared` has the host's perf and the agent's limits.
 pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
     let mut findings = vec![user(), agent(shared), paranoid()];
     findings.extend(less_than_root());
@@ -52,7 +51,6 @@ fn user() -> Finding {
     }
 }
 
-/// In containers root has few of its rights.
 fn less_than_root() -> Option<Finding> {
     let own = Target::own_status().filter(|own| own.uid == 0)?;
     let missing = own.missing_of_root();
@@ -66,14 +64,13 @@ fn less_than_root() -> Option<Finding> {
     })
 }
 
-/// By those that it has it may do things that its user may not.
 fn capabilities() -> Option<Finding> {
     let held = Target::own_status()?.that_matter();
-    let told = match held.is_empty() {
+    let text = match held.is_empty() {
         true => "none".to_owned(),
         false => held.join(", "),
     };
-    let text = format!("the agent has the capabilities {told}");
+    let text = format!("the agent has the capabilities {text}");
     Some(Finding::new(Info, "user", text))
 }
 
@@ -83,27 +80,27 @@ fn kernel(note: Note) -> Finding {
 }
 
 fn agent(shared: &Shared) -> Finding {
-    let (told, cpus) = (shared.limits.text(), host::processors());
+    let (text, cpus) = (shared.limits.text(), host::processors());
     match shared.limits.cores > cpus as f64 {
-        true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
+        true => Finding::new(Warning, "agent", format!("{text}: the host has {cpus}"))
             .remedy("use a smaller --agent-cpu: this one has no effect"),
-        false => Finding::new(Fine, "agent", told),
+        false => Finding::new(Fine, "agent", text),
     }
 }
 
 fn paranoid() -> Finding {
-    let read = |name: &str| {
-        let text = read_text(format!("/proc/sys/kernel/{name}"), 64).unwrap_or_default();
-        text.trim().to_owned()
+    let level = kernel_setting("perf_event_paranoid");
+    let restrict =
+        kernel_setting("kptr_restrict").map_or("unknown".to_owned(), |it| it.to_string());
+    let text = |level| {
+        format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}")
     };
-    let (level, restrict) = (read("perf_event_paranoid"), read("kptr_restrict"));
-    let text = format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}");
-    match level.parse::<i32>() {
-        Ok(..=2) => Finding::new(Fine, "kernel", text),
-        Ok(_) => Finding::new(Warning, "kernel", text).remedy(
+    match level {
+        Some(level @ ..=2) => Finding::new(Fine, "kernel", text(level)),
+        Some(level) => Finding::new(Warning, "kernel", text(level)).remedy(
             "set kernel.perf_event_paranoid to 2 or less: above 2 users have no perf events",
         ),
-        Err(_) => Finding::new(
+        None => Finding::new(
             Warning,
             "kernel",
             "the kernel has no perf events, or hides them",
@@ -112,7 +109,6 @@ fn paranoid() -> Finding {
     }
 }
 
-/// What filters the agent's own system calls, as in a container.
 fn filtered() -> Option<Finding> {
     let filtered = Target::own_status().is_some_and(|own| own.filtered);
     (filtered && !may_sample_itself()).then(|| {

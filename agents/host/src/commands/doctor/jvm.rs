@@ -1,4 +1,4 @@
-//! What is worth knowing of a process beside what its line of the ledger would say.
+//! Facts about a process that its outcome does not contain.
 
 use crate::engine::api::Job;
 use crate::engine::async_profiler::events::feature;
@@ -8,12 +8,12 @@ use crate::jvm::preflight::{self, last_set, Findings};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
-use crate::staging::folders::{bases, could_stage, is_usual, ASYNC_PROFILER};
+use crate::staging::folders::{bases, is_usual, refuse_staging};
 use crate::wire::events::Finding;
 use crate::wire::events::Severity::{Info, Ok as Fine, Warning};
 use crate::wire::outcome::{Code, Failure, Outcome};
 
-/// Options by which JVMs are more or less easily profiled.
+/// Options that make profiling a JVM easier or harder.
 const FLAGS: [&str; 7] = [
     "DisableAttachMechanism",
     "EnableDynamicAgentLoading",
@@ -23,14 +23,12 @@ const FLAGS: [&str; 7] = [
     "PerfDisableSharedMem",
     "StartAttachListener",
 ];
-/// What begins the option by which a JVM records itself from its start.
 const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
-/// The first version that warns of agents that are loaded while it runs.
+/// The first version that warns of an agent that is loaded at run time.
 const WARNS: u32 = 21;
 const LITTLE_MEMORY: u64 = 64 << 20;
 
-/// There is nothing to say of what is not a JVM, and of what the agent may not see. `engine` would record it, with this
-/// outcome.
+/// Empty for a process that is not a JVM, or that the agent may not see. `engine` would record it, with this outcome.
 pub fn findings(job: &Job, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let look = || {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
@@ -41,7 +39,6 @@ pub fn findings(job: &Job, engine: &str, outcome: &Outcome) -> Vec<Finding> {
 
 fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Finding> {
     let seen = preflight::look(target);
-    let writing = flight_recording(target);
     let mut findings = of_process(target, &seen);
     if seen.library.is_none() {
         return findings;
@@ -50,8 +47,7 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         return findings;
     };
     let data = &seen.performance_data;
-    let mut options = seen.launched.options(&namespaces.named);
-    options.extend(hsperf::options(&namespaces.named, data));
+    let options = seen.options(&namespaces.named);
     let version =
         hsperf::jvm_version(&namespaces.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&namespaces, &seen, &version, target));
@@ -66,9 +62,12 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         let remedy = "start it with -XX:+EnableDynamicAgentLoading";
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
-    findings.extend(flight_recorder(&options, writing));
+    if options.iter().any(|it| it.starts_with(FLIGHT_RECORDING)) {
+        let text = format!("the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it, and its own work is among the samples");
+        findings.push(Finding::new(Info, "profiler", text));
+    }
     findings.extend(folders(job, &namespaces));
-    // Last, because there may be too many to be told.
+    // Last, because there may be too many to send.
     findings.extend(seen.foreign.iter().map(|path| foreign(path)));
     findings
 }
@@ -96,7 +95,7 @@ fn foreign(path: &str) -> Finding {
     Finding::new(Warning, "profiler", text).remedy("stop it (asprof stop)")
 }
 
-/// Perf events take one file of each thread.
+/// Perf events need one descriptor for each thread.
 fn files(target: &Target) -> Option<Finding> {
     let limits = target.read("limits", 64 << 10)?;
     let line = limits
@@ -129,7 +128,7 @@ fn jvm(namespaces: &Namespaces, seen: &Findings, version: &str, target: &Target)
     )
 }
 
-/// What is known of the release that would be loaded, and of this version of the JVM.
+/// What is known about the async-profiler release that would be loaded, with this version of the JVM.
 fn release(job: &Job, version: &str) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
     let about = |severity, text| Some(Finding::new(severity, "profiler", text));
@@ -148,7 +147,6 @@ fn release(job: &Job, version: &str) -> Option<Finding> {
     )
 }
 
-/// Whether an outcome, or a note of it, has one of these codes.
 fn says(outcome: &Outcome, codes: &[Code]) -> bool {
     let mut notes = outcome.notes.iter();
     codes.contains(&outcome.code) || notes.any(|note| codes.contains(&note.code))
@@ -169,91 +167,21 @@ fn flags(options: &[String]) -> Vec<Finding> {
         ));
     }
     if last_set(options, "DebugNonSafepoints") != Some(true) {
-        let text = "methods that were compiled and inlined before a profiler was loaded are told at safepoints only";
+        let text = "methods that were compiled and inlined before a profiler was loaded are visible at safepoints only";
         let remedy = "start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints";
         findings.push(Finding::new(Info, "flags", text).remedy(remedy));
     }
     findings
 }
 
-/// The file that Flight Recorder has open while it records. To be called before the thread takes the process's user.
-fn flight_recording(target: &Target) -> Option<String> {
-    let mut files = target.open_files()?.flatten();
-    files.find(|path| is_flight_recording(path))
-}
-
-/// Its files are in a folder of the JVM's own, which is named by when it was made and by the JVM's number.
-fn is_flight_recording(path: &str) -> bool {
-    let Some((folder, file)) = path.rsplit_once('/') else {
-        return false;
-    };
-    let folder = folder.rsplit('/').next().unwrap_or_default();
-    let numbers: Vec<&str> = folder.split('_').collect();
-    let is_number =
-        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    file.ends_with(".jfr") && numbers.len() >= 7 && numbers.iter().all(is_number)
-}
-
-/// JDK's own profiler. It goes together with ours, and takes time too.
-fn flight_recorder(options: &[String], writing: Option<String>) -> Option<Finding> {
-    let began = |option: &&String| option.starts_with(FLIGHT_RECORDING);
-    let text = match (writing, options.iter().find(began)) {
-        (Some(path), _) => format!("Flight Recorder (JFR) records in this JVM ({path})"),
-        (None, Some(_)) => format!(
-            "the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it"
-        ),
-        (None, None) => return None,
-    };
-    let text = format!("{text}; it keeps nothing out, and its own work is among what is sampled");
-    Some(Finding::new(Info, "profiler", text))
-}
-
-/// Where the JVM's user may load a library from, where that is not everywhere.
+/// The folders from which the JVM's user cannot load a library.
 fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
-    let library = job.libraries.async_profiler.as_ref()?;
-    let closed =
-        |base: String| could_stage(namespaces, &ASYNC_PROFILER, &base, &library.sha256).err();
+    job.libraries.async_profiler.as_ref()?;
     let usual = bases(namespaces).into_iter().filter(|base| is_usual(base));
-    let closed: Vec<String> = usual.filter_map(closed).collect();
+    let closed = usual.filter_map(|base| refuse_staging(namespaces, &base).err());
+    let closed: Vec<String> = closed.collect();
     (!closed.is_empty()).then(|| {
         let text = format!("no library is loaded from: {}", closed.join("; "));
         Finding::new(Info, "folder", text)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_flight_recorder() {
-        const FOLDER: &str = "2026_11_23_02_03_13_27545";
-        for (path, is) in [
-            (format!("/tmp/{FOLDER}/2026_11_23_02_03_13.jfr"), true),
-            (format!("/data/{FOLDER}_1/2026_11_23_02_03_13.jfr"), true),
-            (format!("/tmp/{FOLDER}/notes.txt"), false),
-            ("/tmp/.hprofiler-run-7-8-0/1-2-3.jfr".to_owned(), false),
-            ("/usr/lib/jvm/lib/jfr".to_owned(), false),
-            ("x.jfr".to_owned(), false),
-        ] {
-            assert_eq!(is_flight_recording(&path), is, "{path}");
-        }
-    }
-
-    #[test]
-    fn what_tells_of_flight_recorder() {
-        let told = |options: &[&str], writing: Option<&str>| {
-            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-            flight_recorder(&options, writing.map(str::to_owned)).map(|finding| finding.text)
-        };
-        assert_eq!(
-            told(&["-Xmx1g", "-Dx=-XX:StartFlightRecording"], None),
-            None
-        );
-        let file = "-XX:StartFlightRecording=filename=/secret";
-        let begun = told(&[file], None).unwrap();
-        assert!(begun.contains("may record") && !begun.contains("secret"));
-        let at_work = told(&[file], Some("/tmp/x.jfr")).unwrap();
-        assert!(at_work.contains("records in this JVM (/tmp/x.jfr)"));
-    }
 }

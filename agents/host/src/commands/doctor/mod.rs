@@ -1,4 +1,4 @@
-//! Doctor: a dry run of a recording, and what else is worth knowing of the host and its processes.
+//! Doctor: a dry run of a recording, and facts about the host and its processes.
 
 mod host;
 mod jvm;
@@ -12,21 +12,19 @@ use crate::engine::api::{Job, Libraries, Library, Shared};
 use crate::os::audit;
 use crate::os::threads::{broken, hangs};
 use crate::os::worker_pool::{self, NoResult};
-use crate::recording::group::too_many;
 use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Blobs, Prepare, MAX_PROCESSES};
+use crate::wire::requests::{Blobs, Prepare};
 
-/// How long all processes may take together: less than a coordinator waits.
+/// Less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
-/// How many are looked at simultaneously.
 const AT_ONCE: usize = 48;
-/// No text of a finding is longer, in characters: some of it is a process's own.
+/// The longest text of a finding, in characters. Some texts come from processes.
 const LONGEST: usize = 1000;
 
-/// Of one process, or of the host, no more is told.
+/// The most findings of one process, or of the host.
 const MOST: usize = 100;
 
 impl Finding {
@@ -46,13 +44,10 @@ impl Finding {
     }
 }
 
-/// Look at the host and at each of the processes, which are looked at together.
+/// Check the host and all of the processes.
 pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Failure> {
-    if request.processes.len() > MAX_PROCESSES {
-        return Err(too_many(request.processes.len()));
-    }
-    request.limits.check()?;
-    let shared = Arc::new(Shared::within(&request.limits, request.processes.len()));
+    request.check()?;
+    let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,
@@ -75,7 +70,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     })
 }
 
-/// The library that a run would send: nothing is loaded now, so its name is enough.
+/// The library that a run would send. A dry run needs only its hash.
 fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
     let sha256 = blobs.async_profiler.clone()?;
     crate::os::files::is_sha256(&sha256).then(|| {
@@ -87,7 +82,6 @@ fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
     })
 }
 
-/// Each on a thread of its own; one that hangs does not hold up the others.
 fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     let pids: Vec<i32> = jobs.iter().map(|job| job.chosen.pid).collect();
     let checked = worker_pool::run_all(jobs, AT_ONCE, ALL, |job: Job| dry_run(&job));
@@ -108,12 +102,12 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
 }
 
 fn dry_run(job: &Job) -> CheckedProcess {
-    let ((_orders, mut none), (reports, told)) = (channel(), channel());
+    let ((_orders, mut none), (reports, received)) = (channel(), channel());
     process::run(job, &mut none, &move |report| {
         let _ = reports.send(report);
     });
     let (mut engine, mut sources, mut outcome) = ("", BTreeMap::new(), None);
-    for report in told {
+    for report in received {
         match report {
             Report::Prepared => {}
             Report::Started {
@@ -132,7 +126,7 @@ fn dry_run(job: &Job) -> CheckedProcess {
     }
 }
 
-/// The first of them, and how many more there were: some are as many as a process likes.
+/// The first findings, and the number of the others.
 fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
     if findings.len() > most {
         let more = findings.split_off(most - 1).len();
@@ -140,25 +134,4 @@ fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
         findings.push(Finding::new(Severity::Info, "findings", text));
     }
     findings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_process_says_more_than_is_read() {
-        let findings =
-            |count| (0..count).map(|n| Finding::new(Severity::Warning, "a", n.to_string()));
-        assert_eq!(
-            at_most(3, findings(3).collect()),
-            findings(3).collect::<Vec<_>>()
-        );
-        let told = at_most(3, findings(5).collect());
-        assert_eq!(told[..2], findings(2).collect::<Vec<_>>());
-        assert_eq!(
-            (told.len(), told[2].text.as_str()),
-            (3, "3 more findings are left out")
-        );
-    }
 }

@@ -1,44 +1,41 @@
 use super::*;
-use crate::jvm::command_line;
 use std::net::TcpListener;
 
 const ID: &str = "container_e17_1700000000000_0042_01_000003";
 const OTHER: &str = "container_e17_1700000000000_0042_01_000004";
+/// Users.
 const APPLICATION: u32 = 4001;
 const STRANGER: u32 = 4242;
 
 fn process(pid: i32, ppid: i32, uid: u32, command: &str) -> Seen {
-    let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
     Seen {
-        pid,
-        namespace_pid: pid,
         ppid,
-        start_time: 1,
         uid,
         user: format!("u{uid}"),
-        program: command[0].clone(),
-        launch: command_line::parse(&command, |_| None),
-        command,
-        jvm: None,
+        ..Seen::of(pid, command)
     }
 }
 
-/// The pids that are believed of those that say that they are in the container.
-fn believed(seen: &[Seen], words: &[Option<Evidence>], trusted: &TrustedFacts) -> Vec<i32> {
-    let membership = |evidence: &Option<Evidence>| {
-        evidence.map(|evidence| Membership {
-            id: ID.to_owned(),
-            evidence,
-        })
-    };
-    let places = settle(seen, words.iter().map(membership).collect(), trusted);
-    let believed = seen.iter().zip(places);
-    believed
-        .filter(|(_, place)| *place == Some(Ok(ID.to_owned())))
-        .map(|(process, _)| process.pid)
-        .collect()
+/// The pids that are believed, if all of the processes claim to be in the container: the `by_kernel` first ones by their
+/// control groups, the others by their own word.
+fn believed(seen: &[Seen], by_kernel: usize, trusted: &TrustedFacts) -> Vec<i32> {
+    let evidence = (0..seen.len()).map(|index| match index < by_kernel {
+        true => Evidence::Kernel,
+        false => Evidence::Own,
+    });
+    let claims = evidence.map(|evidence| {
+        let id = ID.to_owned();
+        Some(Membership { id, evidence })
+    });
+    let places = settle(seen, claims.collect(), trusted);
+    let believed = seen
+        .iter()
+        .zip(places)
+        .filter(|(_, place)| *place == Some(Ok(ID.to_owned())));
+    believed.map(|(process, _)| process.pid).collect()
 }
 
+/// The cluster says whose application it is.
 fn owned() -> TrustedFacts {
     TrustedFacts {
         owners: BTreeMap::from([(ID.to_owned(), format!("u{APPLICATION}"))]),
@@ -47,76 +44,60 @@ fn owned() -> TrustedFacts {
 }
 
 #[test]
-fn where_one_user_speaks_he_is_believed() {
-    let seen = [process(10, 1, 3000, "java"), process(11, 1, 3000, "java")];
-    let words = [Some(Evidence::Own); 2];
-    assert_eq!(believed(&seen, &words, &owned()), [10, 11]);
+fn users_are_told_apart_by_what_only_root_controls() {
+    let java = |pid, uid| process(pid, 1, uid, "java");
+    for (seen, by_kernel, want) in [
+        // One user alone is believed.
+        (vec![java(10, 3000), java(11, 3000)], 0, vec![10, 11]),
+        // The kernel's word counts more than any other.
+        (
+            vec![java(10, 0), java(11, 0), java(12, STRANGER)],
+            1,
+            vec![10],
+        ),
+        (vec![java(10, APPLICATION), java(11, STRANGER)], 0, vec![10]),
+        // Nothing tells these users apart.
+        (vec![java(10, 3000), java(11, 3001)], 0, vec![10, 11]),
+    ] {
+        assert_eq!(believed(&seen, by_kernel, &owned()), want);
+    }
+    let silent = settle(&[java(10, APPLICATION)], vec![None], &owned());
+    assert_eq!(silent, [None]);
 }
 
 #[test]
-fn the_kernels_word_goes_before_any_other() {
-    let seen = [
-        process(10, 1, 0, "java"),
-        process(11, 1, 0, "java"),
-        process(12, 1, STRANGER, "java"),
-    ];
-    let words = [
-        Some(Evidence::Kernel),
-        Some(Evidence::Own),
-        Some(Evidence::Own),
-    ];
-    assert_eq!(believed(&seen, &words, &TrustedFacts::default()), [10]);
-}
-
-#[test]
-fn the_applications_user_is_believed() {
-    let seen = [
-        process(10, 1, APPLICATION, "java"),
-        process(11, 1, STRANGER, "java"),
-    ];
-    assert_eq!(believed(&seen, &[Some(Evidence::Own); 2], &owned()), [10]);
-}
-
-#[test]
-fn whoever_root_starts_for_it_is_believed() {
+fn processes_that_root_started_for_the_container_are_believed() {
     let executor =
         |uid, id: &str| process(5, 1, uid, &format!("container-executor u u 1 a {id} /dir"));
-    let rest = || {
-        [
-            process(6, 5, 99, "bash"),
-            process(10, 6, 99, "java"),
-            process(11, 1, STRANGER, "java"),
-        ]
-    };
-    let words = [Some(Evidence::Own); 4];
     for (first, want) in [
         (executor(0, ID), vec![6, 10]),
         (executor(STRANGER, ID), vec![5, 6, 10, 11]),
         (executor(0, OTHER), vec![5, 6, 10, 11]),
     ] {
-        let seen: Vec<Seen> = std::iter::once(first).chain(rest()).collect();
-        assert_eq!(believed(&seen, &words, &TrustedFacts::default()), want);
+        let seen = [
+            first,
+            process(6, 5, 99, "bash"),
+            process(10, 6, 99, "java"),
+            process(11, 1, STRANGER, "java"),
+        ];
+        assert_eq!(believed(&seen, 0, &TrustedFacts::default()), want);
     }
 }
 
 #[test]
-fn roots_own_helper_does_not_tell_whose_it_is() {
+fn a_helper_of_roots_own_does_not_show_whose_container_it_is() {
     let seen = [
         process(5, 1, 0, &format!("container-executor u u 1 a {ID} /dir")),
         process(6, 5, 0, &format!("docker run {ID}")),
         process(10, 1, APPLICATION, "java"),
         process(11, 1, STRANGER, "java"),
     ];
-    let words = [Some(Evidence::Own); 4];
-    assert_eq!(believed(&seen, &words, &owned()), [10]);
-    assert_eq!(
-        believed(&seen, &words, &TrustedFacts::default()),
-        [5, 6, 10, 11]
-    );
+    assert_eq!(believed(&seen, 0, &owned()), [10]);
+    assert_eq!(believed(&seen, 0, &TrustedFacts::default()), [5, 6, 10, 11]);
 }
 
 #[test]
-fn the_managers_user_is_believed_and_the_applications_beside_it() {
+fn the_managers_user_is_believed_beside_the_applications() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let manager = rustix::process::geteuid().as_raw();
     let seen = [
@@ -128,25 +109,5 @@ fn the_managers_user_is_believed_and_the_applications_beside_it() {
         manager_port: Some(listener.local_addr().unwrap().port()),
         ..owned()
     };
-    assert_eq!(
-        believed(&seen, &[Some(Evidence::Own); 3], &trusted),
-        [10, 11]
-    );
-}
-
-#[test]
-fn where_nothing_tells_users_apart_all_are_believed() {
-    let seen = [process(10, 1, 3000, "java"), process(11, 1, 3001, "java")];
-    let words = [Some(Evidence::Own); 2];
-    assert_eq!(believed(&seen, &words, &owned()), [10, 11]);
-}
-
-#[test]
-fn who_says_nothing_is_nowhere() {
-    let seen = [
-        process(10, 1, APPLICATION, "java"),
-        process(11, 1, 1, "java"),
-    ];
-    let places = settle(&seen, vec![None, None], &owned());
-    assert_eq!(places, [None, None]);
+    assert_eq!(believed(&seen, 0, &trusted), [10, 11]);
 }

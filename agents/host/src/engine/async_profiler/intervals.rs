@@ -1,8 +1,8 @@
-//! What one sample stands for: as asked, or chosen by what the JVM does.
+//! What one sample stands for: as requested, or chosen by what the JVM does.
 //!
-//! A fixed allocation interval is wrong for most: 512 KiB costs a JVM of several GB/s a tenth of its throughput, and 16
-//! MiB leaves nothing to see of one that allocates 10 MB/s. So it follows the rate at which the JVM allocates, by what
-//! it publishes of its garbage collector.
+//! No allocation interval fits all JVMs: 512 KiB costs a JVM that allocates several GB/s a tenth of its throughput, and
+//! 16 MiB shows nothing of one that allocates 10 MB/s. So the interval follows the allocation rate, which the JVM's
+//! performance data show.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,48 +14,46 @@ use crate::os::proc::named::Named;
 use crate::wire::outcome::Code;
 use crate::wire::sampling::Sampling;
 
-/// The least time between two looks at a JVM.
+/// The least time between two readings of the performance data.
 const WHILE: Duration = Duration::from_millis(400);
-/// Enough samples a second.
+/// Enough samples per second.
 const SAMPLES: f64 = 200.0;
 const LEAST: u64 = 512 << 10;
 const MOST: u64 = 16 << 20;
 /// The interval if the JVM publishes nothing.
 const UNKNOWN: u64 = 2 << 20;
-/// Bytes used, capacity and collections of the young generation, or of the heap if there is only one.
+/// Bytes used, capacity and collections of the young generation, or of the heap if there is only one generation.
 const YOUNG: [&str; 3] = [
     "sun.gc.generation.0.space.0.used",
     "sun.gc.generation.0.space.0.capacity",
     "sun.gc.collector.0.invocations",
 ];
 
-/// Published if there is an old generation. Large objects may go there at once, unseen.
+/// Published if there is an old generation. Large objects may be allocated there and are not counted.
 const OLD: [&str; 1] = ["sun.gc.generation.1.space.0.capacity"];
 
-/// Shorter contentions are left out, in nanoseconds.
+/// Nanoseconds of waiting for each sample of `lock`.
 const LOCK_THRESHOLD: u64 = 10_000;
 /// The interval of native allocations without heap events, in bytes.
 const NATIVE_ALLOC: u64 = 512 << 10;
 const MILLISECOND: u64 = 1_000_000;
-/// With more threads than this a JVM's wall clock is sampled less often.
+/// With more threads the wall clock is sampled less often.
 const MANY_THREADS: u64 = 200;
 
-/// What one sample stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intervals {
     /// Nanoseconds of CPU time.
     pub cpu: u64,
     /// Allocated bytes.
     pub alloc: u64,
-    /// Nanoseconds; shorter waits are not recorded.
+    /// Nanoseconds of waiting. Waits are added up, and the one that completes an interval is recorded.
     pub lock: u64,
     /// Nanoseconds of each thread.
     pub wall: u64,
 }
 
 impl Intervals {
-    /// Choose what was not asked for: `alloc` chooses the allocation interval, and `threads` are the JVM's. The notes
-    /// say what was chosen, and why.
+    /// `alloc` chooses the allocation interval; `threads` are the JVM's. The notes say what was chosen, and why.
     pub fn choose(
         sampling: &Sampling,
         events: &[String],
@@ -89,13 +87,12 @@ impl Intervals {
     }
 }
 
-/// The first look at a JVM.
+/// The first reading of the performance data.
 pub struct Rate {
     at: Instant,
     first: Option<Young>,
 }
 
-/// The young generation.
 #[derive(Debug, Clone, Copy)]
 struct Young {
     used: u64,
@@ -113,7 +110,7 @@ impl Young {
         })
     }
 
-    /// Bytes allocated since an earlier look, if each collection came when the generation was full.
+    /// Bytes allocated since an earlier reading, if the generation was full at each collection.
     fn since(&self, earlier: &Self) -> u64 {
         let collections = self.collections.saturating_sub(earlier.collections);
         let Some(between) = collections.checked_sub(1) else {
@@ -135,7 +132,7 @@ impl Rate {
         }
     }
 
-    /// The interval in bytes, and why. Waits until enough time has passed since the first look.
+    /// The interval in bytes, and why. Waits until enough time has passed since the first reading.
     pub fn interval(self, named: &Named, data: &[Mapped]) -> (u64, Note) {
         let second = self.first.and_then(|first| {
             sleep(WHILE.saturating_sub(self.at.elapsed()));
@@ -152,7 +149,7 @@ impl Rate {
     }
 }
 
-/// `beside`: whether there may be more that was not seen.
+/// `beside`: whether allocations may have been missed.
 fn seen(rate: f64, beside: bool) -> String {
     if rate < 1e6 {
         return String::from("almost no allocations seen");
@@ -169,7 +166,7 @@ fn note(interval: u64, why: &str) -> Note {
     Note::plain(format!("allocation interval {interval} ({why})")).coded(Code::IntervalChosen)
 }
 
-/// The least power of two that gives no more than enough samples at this rate in bytes a second.
+/// The least power of two that gives no more than enough samples, at this rate in bytes per second.
 fn interval(rate: f64) -> u64 {
     let least = (rate / SAMPLES).clamp(LEAST as f64, MOST as f64);
     (least as u64).next_power_of_two().min(MOST)
@@ -185,6 +182,7 @@ fn amount(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn collections_tell_what_was_allocated_between() {
         let young = |used, collections| Young {
@@ -224,29 +222,5 @@ mod tests {
         assert!(note(LEAST, &seen(12e6, false))
             .text
             .contains("512 KiB (12 MB/s"));
-    }
-
-    #[test]
-    fn intervals_are_given_or_chosen() {
-        let choose = |sampling: &Sampling| {
-            let alloc = || (1 << 20, Note::plain("chosen"));
-            Intervals::choose(sampling, &sampling.events, 500, alloc)
-        };
-        let given = Sampling {
-            alloc_interval: Some(7),
-            lock_threshold: Some(8),
-            wall_interval: Some(9),
-            ..Sampling::of("wall alloc lock")
-        };
-        let (intervals, notes) = choose(&given);
-        assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
-        assert_eq!(notes, []);
-        let (intervals, notes) = choose(&Sampling::of("offcpu live"));
-        assert_eq!(
-            (intervals.alloc, intervals.wall),
-            (1 << 20, 50 * MILLISECOND)
-        );
-        assert_eq!(notes.len(), 2);
-        assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
     }
 }

@@ -1,17 +1,14 @@
-//! One JVM with our library in it: start, stop, and leave it as it was.
+//! A JVM in which our library is loaded: start, stop, and leave it as it was.
 //!
-//! All time limits together stay below the half minute that a coordinator gives a host for a step. So a JVM that hangs
-//! does not lose the results of others.
+//! All time limits together stay below the half minute that a coordinator gives a host for a step, so that a JVM that
+//! hangs does not cost the results of others.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
-use rustix::process::{getrlimit, Resource};
 
 use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
@@ -21,22 +18,17 @@ use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Namespaces;
-use crate::os::lease::since_boot;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::resources::limits::Limits;
 use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER, RECORDING};
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::requests::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
-/// How long it may take to write the recording.
 const WRITE: Duration = Duration::from_secs(15);
-/// How long it may take when nobody waits for the result.
+/// How long an answer may take when nobody waits for the result.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a profiler at its time limit may take to write the rest.
-const TO_END: Duration = Duration::from_secs(1);
 /// The longest argument of JDK 8's attach protocol.
 const MAX_OPTIONS: usize = 1000;
 /// The largest log or status that is read, in bytes.
@@ -55,10 +47,8 @@ pub struct Jvm {
     running: bool,
     /// Whether the JVM may have a log of ours open.
     logs: bool,
-    /// How long it took to load and start it, without the wait for a turn.
+    /// How long loading and starting it took, without the wait for a turn.
     attached: Duration,
-    /// When the recording ends by itself at the latest; since boot.
-    ends: Option<Duration>,
     /// The recording, once it is over.
     recorded: Option<File>,
 }
@@ -82,7 +72,6 @@ impl Jvm {
             running: false,
             logs: false,
             attached: entered.attached,
-            ends: None,
             recorded: None,
         }
     }
@@ -107,7 +96,7 @@ impl Jvm {
             ))
             .coded(Code::PathTooLong));
         }
-        // If the file is gone anybody may put another one in its place, which musl would load as a second library.
+        // If the file is gone, somebody may have replaced it, and musl would load that as a second library.
         if self.musl && !self.library.is_there() {
             let why = format!("{} is gone, so it cannot be called", self.library.path);
             return Err(Failure::plain(why));
@@ -140,7 +129,7 @@ impl Jvm {
         ))
     }
 
-    /// Start the first of the plan's ways that works. Also returns why the one before did not.
+    /// Start with the first choice that works. Also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let shared = self.shared.clone();
         let _turn = shared.attach_turn()?;
@@ -154,12 +143,10 @@ impl Jvm {
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
-            // Without an answer the JVM may have started it, or may start it yet.
+            // Without an answer the JVM may have started it, or may still start it.
             self.running = true;
             self.logs = true;
-            let answer = self.command(&options, ANSWER);
-            self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
-            match answer? {
+            match self.command(&options, ANSWER)? {
                 Reply::Returned(0) => return Ok((choice.clone(), refused)),
                 reply => refused = self.explain(&reply),
             }
@@ -184,56 +171,35 @@ impl Jvm {
     /// End the recording; the JVM writes the rest of it. After `limit` seconds it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
-        if self.is_over() && self.target.stat().is_some() {
-            sleep(TO_END);
-            self.running = false;
-            self.close_log();
-            return Ok(Stopped::Early);
-        }
-        match self.command(&plan::stop(&self.file("log")), WRITE) {
-            Ok(Reply::Returned(0)) => {
-                self.running = false;
-                self.close_log();
-                Ok(Stopped::AsTold)
-            }
+        let stopped = match self.command(&plan::stop(&self.file("log")), WRITE) {
+            Ok(Reply::Returned(0)) => Stopped::AsTold,
             Ok(reply) => match self.explain(&reply) {
-                why if plan::is_idle(&why) => {
-                    self.running = false;
-                    self.close_log();
-                    Ok(Stopped::Early)
+                why if plan::is_idle(&why) => Stopped::Early,
+                why => {
+                    let reason = format!("async-profiler could not stop: {why}");
+                    return Err(Failure::plain(reason).coded(Code::StopFailed));
                 }
-                why => Err(
-                    Failure::plain(format!("async-profiler could not stop: {why}"))
-                        .coded(Code::StopFailed),
-                ),
             },
-            Err(_) if self.target.stat().is_none() => {
-                self.running = false;
-                Ok(Stopped::WithTheProcess)
+            Err(_) if self.target.stat().is_none() => Stopped::WithTheProcess,
+            Err(failure) => {
+                let reason = format!("{}; the profiler stops by itself", failure.reason);
+                let remedy = format!("{} (within {limit} s)", failure.remedy);
+                return Err(Failure::new(reason, remedy.trim()).coded(Code::StopFailed));
             }
-            Err(failure) => Err(Failure::new(
-                format!("{}; the profiler stops by itself", failure.reason),
-                format!("{} (within {limit} s)", failure.remedy)
-                    .trim()
-                    .to_owned(),
-            )
-            .coded(Code::StopFailed)),
+        };
+        self.running = false;
+        if stopped != Stopped::WithTheProcess {
+            self.close_log();
         }
+        Ok(stopped)
     }
 
-    /// Whether it has ended by itself, because the agent was stopped, or the machine slept, for so long. A recording
-    /// that runs now belongs to somebody else.
-    fn is_over(&self) -> bool {
-        self.ends.is_some_and(|ends| since_boot() > ends)
-    }
-
-    /// The JVM keeps the log open until a command without it.
+    /// The JVM keeps the log open until it gets a command without a log.
     fn close_log(&mut self) {
         let _ = self.command(&plan::status("/dev/null"), FAREWELL);
         self.logs = false;
     }
 
-    /// Why the recording should end: it takes too much of the disk (or memory) that its folder is on.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
@@ -241,14 +207,11 @@ impl Jvm {
         refused.err()
     }
 
-    /// Keep the recording open. It may wait long to be folded, and a container that ends meanwhile takes its files with
-    /// it. If there are too few descriptors it is opened by name later.
+    /// Keep the recording open. It may wait long to be folded, and a container that ends takes its files with it.
     pub fn hold_recording(&mut self) {
-        let recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
-        self.recorded = recorded.filter(leaves_descriptors);
+        self.recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
     }
 
-    /// The recording, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
         let (name, owner) = (recording_file(&self.target), Some(self.namespaces.uid));
         match &self.recorded {
@@ -259,41 +222,32 @@ impl Jvm {
 
     /// Stop what may still run and delete our files. Returns the paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        // NFS keeps the name of an open file, and so its folder.
+        // NFS keeps the name of an open file, and with it the folder.
         self.recorded = None;
         self.end();
-        // On musl a deleted library cannot be told to stop, and the next run would load one more beside it.
+        // On musl a profiler whose library is deleted cannot be stopped, and the next run would load a second one.
         let library = match self.running && self.musl {
-            true => {
-                let left = format!("{}: the profiler could not be stopped", self.library.path);
-                self.library.keep();
-                Err(left)
-            }
+            true => Err(format!(
+                "{}: the profiler could not be stopped",
+                self.library.path
+            )),
             false => let_library_go(self.library, self.musl),
         };
         let left = [library, self.run.release(|_| true)];
         left.into_iter().filter_map(Result::err).collect()
     }
 
-    /// Stop what may still run, if the JVM answers.
     fn end(&mut self) {
-        self.running &= !self.is_over() && self.target.stat().is_some();
+        self.running &= self.target.stat().is_some();
         if self.running {
             self.running = self.command(&plan::stop("/dev/null"), FAREWELL).is_err();
         }
         self.running &= self.target.stat().is_some();
-        // A profiler that did not start has opened its log all the same. A JVM that does not answer is not asked twice.
+        // A profiler that did not start has opened its log too. A JVM that does not answer is not asked twice.
         if self.logs && !self.running && self.target.stat().is_some() {
             self.close_log();
         }
     }
-}
-
-/// Whether there are descriptors enough beside this one: each process of a session may need one to be stopped. The
-/// kernel gives the lowest that is free.
-fn leaves_descriptors(file: &File) -> bool {
-    let most = getrlimit(Resource::Nofile).current;
-    most.is_none_or(|most| file.as_raw_fd() as u64 + MAX_PROCESSES as u64 <= most)
 }
 
 pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
@@ -322,12 +276,12 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
     .coded(Code::StartFailed)
 }
 
-/// If a locked folder has this file, a session records the process.
+/// A locked folder with this file: a session records the process.
 pub fn recording_file(target: &Target) -> String {
     format!("{}.{RECORDING}", target.file_stem())
 }
 
-/// If a locked folder has this file, a session works on the process.
+/// A locked folder with this file: a session works on the process.
 pub fn status_file(target: &Target) -> String {
     format!("{}.status", target.file_stem())
 }

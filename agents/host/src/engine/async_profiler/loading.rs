@@ -1,4 +1,4 @@
-//! Loads the library into a JVM: which folder, who else profiles the JVM, and whether it loads.
+//! Loads the library into a JVM: the folder, other profilers of the JVM, and whether it loads.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -20,15 +20,16 @@ use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, could_make_run_folder, could_stage, is_in_use, is_library_file, is_usual, let_library_go,
-    library_folder, run_folder_in, stage_library, Held, ASYNC_PROFILER,
+    self, is_in_use, is_library_file, is_usual, let_library_go, library_folder, refuse_staging,
+    refuse_unwritable, run_folder_in, stage_library, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
 
-/// A folder where a recording may grow to so many bytes is as good as any.
+/// A folder where a recording may grow to this size is as good as any, in bytes.
 const PLENTY: u64 = 256 << 20;
 
-/// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
+/// Where the library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual
+/// places.
 fn bases(namespaces: &Namespaces, findings: &Findings, library: &Library) -> Vec<String> {
     let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, namespaces.uid);
     let loaded = findings
@@ -37,21 +38,20 @@ fn bases(namespaces: &Namespaces, findings: &Findings, library: &Library) -> Vec
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
     let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
     bases.extend(folders::bases(namespaces));
-    // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
+    // In the profiler's arguments a comma ends a file name, and a percent sign begins a placeholder.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();
     bases.retain(|base| seen.insert(base.clone()));
     bases
 }
 
-/// Folders that could hold the recording, best first. Nothing is made. Err says why there is none.
+/// Folders that could hold the recording, best first. Err says why there is none.
 ///
 /// Usual folders with plenty of room come first, then by room. Other folders come last: `clean` does not find leftovers
-/// there once the JVM has ended.
+/// there after the JVM's end.
 fn places(
     namespaces: &Namespaces,
     bases: &[String],
-    session: &str,
     memory: &Arc<Memory>,
     recordings: usize,
 ) -> Result<Vec<(String, DiskCap)>, String> {
@@ -59,7 +59,7 @@ fn places(
     let mut places = Vec::new();
     let mut tried = Vec::new();
     for base in bases {
-        let cap = could_make_run_folder(namespaces, base, session).and_then(|()| {
+        let cap = refuse_unwritable(namespaces, base).and_then(|()| {
             let folder = open(namespaces.path(base), flags, Mode::empty());
             let folder = folder.map_err(|error| format!("{base}: {error}"))?;
             DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
@@ -76,18 +76,17 @@ fn places(
     }
 }
 
-/// What a JVM was entered with.
 pub struct Entered {
-    /// The folder for its recording, and how much of the disk it may take.
+    /// The folder for the recording, and how much of the disk it may use.
     pub run: Held,
     pub cap: DiskCap,
     pub library: Held,
-    /// How long it took, without the wait for a turn.
+    /// How long loading took, without the wait for a turn.
     pub attached: Duration,
 }
 
 /// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same
-/// decisions as far as it can from outside, touches nothing and returns None.
+/// decisions as far as possible from outside, touches nothing and returns None.
 pub fn enter(
     job: &Job,
     target: &Target,
@@ -110,13 +109,7 @@ pub fn enter(
         )
         .coded(Code::NoWritableFolder)
         };
-    let places = places(
-        namespaces,
-        &bases,
-        &job.session,
-        &findings.memory,
-        recordings,
-    );
+    let places = places(namespaces, &bases, &findings.memory, recordings);
     let places = places.map_err(no_folder)?;
     let (run, cap) = match job.dry_run {
         true => (None, None),
@@ -148,7 +141,7 @@ pub fn enter(
             attached: began.elapsed(),
         })),
         (staged, run, _) => {
-            // `clean` finds what cannot be deleted now.
+            // `clean` will find what cannot be deleted now.
             let _ = run.map(|run| run.release(|_| true));
             staged.map(|_| None)
         }
@@ -164,7 +157,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Another async-profiler may be loaded if it is idle. An older file of ours may be loaded too, and only that one
+    /// Another async-profiler may be loaded if it is idle. An older library of ours may be loaded too, and only it
     /// knows whether it records.
     fn refuse_others(&self) -> Result<(), Failure> {
         let (pid, findings) = (self.target.pid, self.findings);
@@ -190,8 +183,7 @@ impl Entry<'_> {
         for (library, ours) in ours.map(|path| (path, true)).chain(foreign) {
             let busy = match self.run {
                 _ if !findings.loaded.may_be_named(namespaces, library) => {
-                    // It cannot be asked. One of ours would have its recording open. Of timers only the signals can be
-                    // seen.
+                    // It cannot be asked. One of ours would have its recording open. Timers show only by their signals.
                     if !ours && (sampled || self.target.status.catches_profilers_signals()) {
                         return Err(out_of_reach(pid, library));
                     }
@@ -227,7 +219,7 @@ impl Entry<'_> {
         for base in bases {
             let hash = &library.sha256;
             let Some(run) = self.run else {
-                match could_stage(namespaces, &ASYNC_PROFILER, base, hash) {
+                match refuse_staging(namespaces, base) {
                     Ok(()) => {
                         return Attach::new(self.target, namespaces)
                             .foresee()
@@ -300,7 +292,7 @@ impl Entry<'_> {
     }
 }
 
-/// `sign`: what shows it.
+/// `sign`: what shows that.
 fn others_profile(pid: i32, sign: &str) -> Failure {
     Failure::new(
         format!("another profiler ({sign}) is active in process {pid}"),
@@ -324,7 +316,6 @@ fn already_profiled(pid: i32) -> Failure {
     .coded(Code::OtherSession)
 }
 
-/// Why a library gave no status.
 enum Load {
     /// This library, or its folder, does not work.
     Refused(String),

@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 use self::intervals::{Intervals, Rate};
 use self::jvm::{start_failure, Jvm};
 use self::plan::{Choice, Plan};
-use crate::engine::api::{
-    Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped, USER_CODE,
-};
+use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::preflight::{refuse_disabled, Findings};
@@ -25,17 +23,16 @@ use crate::wire::outcome::{Code, Failure};
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
 
-/// What is known of a JVM before it is touched. From then on the thread has the JVM's user and namespaces.
+/// What is known about a JVM before it is touched. The thread has the JVM's user and namespaces from then on.
 pub struct Looked<'a> {
     library: &'a Library,
     namespaces: Namespaces,
     events: Vec<String>,
     left_out: Vec<Failure>,
-    /// Whether the agent's own system calls are filtered.
     agent_filtered: bool,
 }
 
-/// Check everything that can be seen from outside. Err if the JVM cannot be recorded.
+/// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
 fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
@@ -59,12 +56,11 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
-    // What only root may see is read before the thread takes the JVM's user.
+    // Only root may see this; the thread takes the JVM's user below.
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let namespaces = Namespaces::enter(target)?;
     let (named, data) = (&namespaces.named, &findings.performance_data);
-    refuse_disabled(target.pid, &findings.launched.options(named))?;
-    refuse_disabled(target.pid, &hsperf::options(named, data))?;
+    refuse_disabled(target.pid, &findings.options(named))?;
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let (events, unable) = events::of_jvm(events, version.as_deref());
@@ -81,7 +77,6 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     }
 }
 
-/// Make a JVM ready to be recorded. All checks come before it is touched.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
     let looked = look(job, &target, findings)?;
     let (named, data) = (&looked.namespaces.named, &findings.performance_data);
@@ -110,7 +105,9 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     })))
 }
 
-/// What `start` would most likely return. `agent_filtered`: whether the agent's own system calls are filtered.
+/// What `start` would most likely return: the first of the plan's choices that would work. The calling thread must have
+/// the JVM's user and no more rights. An agent whose own system calls are filtered, as in the JVM's container
+/// (`agent_filtered`), finds out by trying.
 fn expected_start(
     target: &Target,
     plan: &Plan,
@@ -118,74 +115,38 @@ fn expected_start(
     privileged: bool,
     agent_filtered: bool,
 ) -> Result<Started, Failure> {
-    let perf_events = PerfEvents::of(target, privileged, agent_filtered);
-    let Some((choice, why)) = used(plan, perf_events) else {
-        return Err(start_failure(target.pid, &plan.events, perf_events.why()));
+    let refused = if privileged {
+        ""
+    } else if !may_sample_itself() {
+        "its user may not use perf events (perf_event_paranoid, seccomp)"
+    } else if target.status.filtered && !agent_filtered {
+        "its system calls are filtered (seccomp), probably perf_event_open as well"
+    } else {
+        ""
+    };
+    let by_perf_events = |choice: &Choice| match choice.source.as_str() {
+        "" | "ctimer" | "itimer" => false,
+        event => !is_method(event),
+    };
+    let works = |choice: &&Choice| refused.is_empty() || !by_perf_events(choice);
+    let Some(choice) = plan.choices.iter().find(works) else {
+        return Err(start_failure(target.pid, &plan.events, refused));
     };
     notes.extend(choice.note.clone());
-    notes.extend(why.map(Note::plain));
+    if !works(&&plan.choices[0]) {
+        notes.push(Note::plain(refused));
+    }
     Ok(Started {
         sources: plan.sources(choice),
         notes,
     })
 }
 
-/// Whether a JVM may open perf events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PerfEvents {
-    Open,
-    /// Its user may not.
-    OfOthers,
-    /// Its seccomp filter most likely refuses perf_event_open, as those of usual containers do.
-    Filtered,
-}
-
-impl PerfEvents {
-    /// The calling thread must have the JVM's user and no more rights. An agent that is filtered itself, as in the
-    /// JVM's container, finds out by trying.
-    fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
-        match privileged {
-            true => Self::Open,
-            false if !may_sample_itself() => Self::OfOthers,
-            false if target.status.filtered && !agent_filtered => Self::Filtered,
-            false => Self::Open,
-        }
-    }
-
-    fn why(self) -> &'static str {
-        match self {
-            Self::Open => "",
-            Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
-            Self::Filtered => {
-                "its system calls are filtered (seccomp), probably perf_event_open as well"
-            }
-        }
-    }
-}
-
-/// The first of the plan's ways that would work, and why the one before would not.
-fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>)> {
-    let of_perf = |choice: &&Choice| match choice.source.as_str() {
-        "perf_events" | USER_CODE => true,
-        "" | "ctimer" | "itimer" => false,
-        event => !is_method(event),
-    };
-    match perf_events {
-        PerfEvents::Open => plan.choices.first().map(|choice| (choice, None)),
-        closed => {
-            let choice = plan.choices.iter().find(|choice| !of_perf(choice))?;
-            let first = std::ptr::eq(choice, &plan.choices[0]);
-            Some((choice, (!first).then(|| closed.why().to_owned())))
-        }
-    }
-}
-
-/// A Java method, which is counted without the kernel.
+/// Whether an event is a Java method, which is counted without the kernel.
 fn is_method(event: &str) -> bool {
     event.contains('.') && !event.contains([':', '/'])
 }
 
-/// A JVM that is ready, and what was used when it was started.
 struct AsyncProfiler {
     jvm: Jvm,
     plan: Plan,

@@ -1,4 +1,4 @@
-//! async-profiler's commands, and what it answers.
+//! async-profiler's commands and answers.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use super::intervals::Intervals;
 use crate::engine::api::{Note, USER_CODE};
 use crate::wire::outcome::{Code, Failure};
 
-/// The profiler stops by itself this long after the asked time, in seconds, should the agent be killed.
+/// If the agent is killed, the profiler stops by itself this many seconds after the requested time.
 const LEASE: u64 = 30;
-/// Happens in the kernel only, as tracepoints do (which have a colon in their names).
+/// Happens only in the kernel, like tracepoints (which have a colon in their names).
 const OF_KERNEL: &str = "context-switches";
 const UNSEEN: (&str, &str) = (
     "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples",
@@ -24,16 +24,16 @@ const NOT_LET: (&str, &str) = (
     "the kernel does not let this JVM sample them (perf_event_paranoid)",
     "set kernel.perf_event_paranoid to 1 on the host, or record it by perf as root (--become sudo --engine perf), to see the kernel",
 );
-/// If that is not the reason. What async-profiler says is noted beside.
+/// If that is not the reason. async-profiler's own words are a note beside it.
 const UNABLE: (&str, &str) = (
     "async-profiler cannot sample them in this JVM",
     "record it by perf as root (--become sudo --engine perf) to see the kernel",
 );
-/// The size of a recording's chunks. Each is read by itself, which bounds the memory that reading takes.
+/// The size of a recording's chunks. Each is read by itself, which bounds the memory for reading.
 const CHUNK: &str = "8m";
-/// A chunk ends after so many seconds at the latest. If a JVM is killed its unfinished chunk cannot be read.
+/// The longest chunk in seconds. If a JVM is killed, its unfinished chunk cannot be read.
 const CHUNK_SECONDS: u64 = 5;
-/// Neither the JVM's arguments nor its system properties (bits 1 and 2 of `jfropts`): secrets are among them.
+/// Neither the JVM's arguments nor its system properties (bits 1 and 2 of `jfropts`): they contain secrets.
 const NO_ARGUMENTS: u32 = 3;
 
 /// One way to record the event that uses the profiler's only `event=`.
@@ -43,11 +43,11 @@ pub struct Choice {
     arguments: String,
     /// What records that event.
     pub source: String,
-    /// What the user should know if this one is used.
+    /// What the user should know if this choice is used.
     pub note: Option<Note>,
 }
 
-/// What to record, and the ways to do it in the order in which they are tried.
+/// What to record, and the choices in the order in which they are tried.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub events: Vec<String>,
@@ -57,7 +57,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of events that go together; `kernel`: whether the JVM may sample kernel stacks; `duration` in seconds.
+    /// The events must go together. `kernel`: whether the JVM may sample kernel stacks; `duration` in seconds.
     pub fn new(events: Vec<String>, intervals: Intervals, duration: f64, kernel: bool) -> Self {
         let choices = choices(counted(&events), intervals.cpu, kernel);
         Self {
@@ -68,7 +68,6 @@ impl Plan {
         }
     }
 
-    /// After how many seconds the profiler stops by itself.
     pub fn time_limit(&self) -> u64 {
         self.seconds + LEASE
     }
@@ -77,7 +76,7 @@ impl Plan {
         self.events.iter().any(|asked| asked == event)
     }
 
-    /// Go without an event; false if it is not asked for, or is the only one.
+    /// Leave out an event; false if it is not there, or is the only one.
     pub fn leave_out(&mut self, event: &str) -> bool {
         let leaves = self.has(event) && self.events.len() > 1;
         if leaves {
@@ -86,7 +85,6 @@ impl Plan {
         leaves
     }
 
-    /// The command that starts a recording into `file`.
     pub fn start(&self, choice: &Choice, file: &str, log: &str) -> String {
         let intervals = &self.intervals;
         let mut command = "start".to_owned();
@@ -107,7 +105,7 @@ impl Plan {
             self.has("wall") || self.has("offcpu"),
             format!("wall={}", intervals.wall),
         );
-        // The stacks of all allocations, freed or not.
+        // Of all allocations, freed or not.
         add(
             self.has("nativemem"),
             format!("nativemem={},nofree", intervals.alloc),
@@ -118,7 +116,6 @@ impl Plan {
         command + &format!(",{jfr},file={file},{chunks},timeout={timeout},log={log}")
     }
 
-    /// What records an event.
     pub fn source(&self, event: &str, choice: &Choice) -> String {
         match counted(&self.events) {
             Some(counted) if counted == event => choice.source.clone(),
@@ -145,8 +142,8 @@ impl Plan {
     }
 }
 
-/// `event=cpu` is never used: if the kernel forbids it, async-profiler silently takes a timer, which loses samples
-/// above the kernel's tick rate. Named ways fail with an error, and the next one is tried.
+/// `event=cpu` is never used: if the kernel forbids it, async-profiler silently uses a timer, which loses samples above
+/// the kernel's tick rate. Named sources fail with an error, and the next one is tried.
 fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     let choice = |arguments: String, source: &str, note| Choice {
         arguments,
@@ -182,7 +179,6 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
     choices
 }
 
-/// End the recording and write the rest. Errors go to the log.
 pub fn stop(log: &str) -> String {
     format!("stop,log={log}")
 }
@@ -197,7 +193,7 @@ pub fn is_idle(status: &str) -> bool {
     status.contains("not active")
 }
 
-/// The errors in the profiler's log, each once, without thread numbers and without advice on options of its own.
+/// The errors in the profiler's log, each once, without thread numbers and without advice about its own options.
 pub fn complaint(log: &str) -> String {
     let lines = log
         .lines()
@@ -231,6 +227,7 @@ fn plain(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::wire::sampling::Sampling;
+
     fn plan(events: &str, kernel: bool) -> Plan {
         let sampling = Sampling::of(events);
         let alloc = || (1 << 20, Note::plain("chosen"));

@@ -1,4 +1,4 @@
-//! Reads async-profiler's recording into one profile for each event.
+//! Reads async-profiler's recording into one profile per event.
 
 use std::io::Read;
 
@@ -12,9 +12,9 @@ use crate::wire::outcome::{Code, Failure};
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
-/// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
+/// The largest chunk, which is held in memory. The profiler was note to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
-/// Bytes of names that may be made of a recording.
+/// The most bytes of names of a recording.
 const MOST_NAMES: usize = 64 << 20;
 const NAMES_PART: u64 = 8;
 /// The largest raw recording that is sent.
@@ -22,16 +22,15 @@ const MAX_RAW: u64 = 512 << 20;
 /// The most warnings of one recording that become notes.
 const MOST_WARNINGS: usize = 3;
 
-/// Above these factors a slow wall-clock sampler is corrected for, and the result is degraded.
+/// Above these factors a slow wall-clock sampler is corrected for, and above the second the result is degraded.
 const BEHIND: f64 = 1.02;
 const FAR_BEHIND: f64 = 1.2;
-/// The depth of outermost frames, below the groups of threads.
+/// The depth of the outermost frames, below the thread groups.
 const BELOW_THREADS: u32 = 2;
-/// Fewer samples of a thread say nothing about the sampler.
+/// Fewer samples of a thread prove nothing.
 const FEW: f64 = 20.0;
 
-/// The profiles of the plan's events. `used` recorded the event with the profiler's only `event=`; the profiler sampled
-/// for `seconds`.
+/// `used` recorded the event with the profiler's only `event=`; the profiler sampled for `seconds`.
 pub fn fold(
     jvm: &Jvm,
     stopped: Stopped,
@@ -55,7 +54,7 @@ pub fn fold(
         names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
         ..Limits::default()
     });
-    // Its user may write on meanwhile.
+    // The JVM's user may still write to it.
     let recording = match read_jfr(within.reading(file.take(size)), &options) {
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
         Err(Error::Io(error)) => Err(limits::unread(&error)),
@@ -90,7 +89,7 @@ pub fn of_recording(
     let interval = plan.interval("wall");
     let behind = match stopped {
         Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
-        // Samples that were not written yet are lost, so their number says nothing.
+        // Samples that were not written yet are lost, so their number proves nothing.
         Stopped::WithTheProcess | Stopped::Early => None,
     };
     if let Some(factor) = behind {
@@ -106,7 +105,7 @@ pub fn of_recording(
     Ok(Folded { notes, profiles })
 }
 
-/// A note of stacks that the profiler could not walk to their end. `named`: there are several events.
+/// A note about stacks that the profiler could not walk to their end. `named`: there are several events.
 fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Note>> {
     let nodes = recorded.profile.nodes(0)?;
     let ends = nodes.filter(|node| node.depth == BELOW_THREADS && is_end_of_walk(node.name));
@@ -123,12 +122,11 @@ fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Not
     }))
 }
 
-/// async-profiler's names for a frame without a known caller.
 fn is_end_of_walk(name: &str) -> bool {
     name.starts_with("break_") || name.starts_with("not_walkable_") || name == "unknown_Java"
 }
 
-/// The profiler's own time limit goes by the wall clock.
+/// The profiler's own time limit uses the wall clock.
 fn early(profiles: &[EventProfile]) -> Note {
     let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
     let seconds = seconds.max().unwrap_or(0);
@@ -139,7 +137,7 @@ fn early(profiles: &[EventProfile]) -> Note {
 }
 
 /// The factor by which a wall-clock sample stands for more than its interval (nanoseconds). A thread that lived
-/// throughout, which every JVM has, should have one sample for each interval.
+/// throughout, which every JVM has, should have one sample per interval.
 fn behind(seconds: f64, busiest: u64, interval: u64) -> Option<f64> {
     let expected = seconds * 1e9 / interval.max(1) as f64;
     let factor = expected / busiest as f64;
@@ -171,7 +169,6 @@ fn slow(interval: u64, factor: f64) -> Note {
     }
 }
 
-/// How a recording is read.
 pub fn wanted(limits: Limits) -> ReadOptions {
     ReadOptions {
         threads: Threads::Groups,
@@ -225,7 +222,6 @@ fn one(
     })
 }
 
-/// The values of an event's profile.
 fn values(event: &str) -> Vec<ValueType> {
     let (count, amount, unit) = match event {
         "cpu" => ("samples", "cpu", "nanoseconds"),
@@ -240,16 +236,11 @@ fn values(event: &str) -> Vec<ValueType> {
     vec![ValueType::new(count, "count"), ValueType::new(amount, unit)]
 }
 
-/// The recording as it is.
 pub fn raw(jvm: &Jvm) -> Result<Raw, Failure> {
     let (file, size) = jvm
         .recording(MAX_RAW)
         .map_err(|error| Failure::plain(error.to_string()))?;
-    Ok(Raw {
-        name: "recording.jfr".to_owned(),
-        file,
-        size,
-    })
+    Ok(Raw { file, size })
 }
 
 #[cfg(test)]
@@ -276,7 +267,7 @@ mod tests {
 
     #[test]
     fn stacks_that_were_not_walked_to_their_begin() {
-        let told = |whole: i64, broken: i64, named: bool| {
+        let note = |whole: i64, broken: i64, named: bool| {
             let mut profile = Profile::new(values("cpu"));
             let stacks = [
                 (["[main]", "thread_start", "Job.run"], whole - broken),
@@ -300,17 +291,8 @@ mod tests {
             let note = super::broken(&recorded, named).unwrap();
             note.map_or(String::new(), |note| note.text)
         };
-        assert_eq!(told(100, 2, false), "");
-        assert!(told(100, 93, false).starts_with("93 % of the stacks are broken: "));
-        assert!(told(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
-    }
-
-    #[test]
-    fn values_of_events() {
-        assert_eq!(
-            values("page-faults"),
-            [ValueType::new("page-faults", "count")]
-        );
-        assert_eq!(values("lock")[1], ValueType::new("delay", "nanoseconds"));
+        assert_eq!(note(100, 2, false), "");
+        assert!(note(100, 93, false).starts_with("93 % of the stacks are broken: "));
+        assert!(note(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
     }
 }

@@ -1,7 +1,7 @@
-//! Runs the host's `perf` without the agent's environment, and never for longer than the agent lives.
+//! Runs the host's `perf` without the agent's environment, and never longer than the agent lives.
 //!
-//! The kernel ends it with the agent, unless the program has capabilities of its own and the user is not root. Then the
-//! program that perf runs sees the end of its stdin, and perf ends with that.
+//! The kernel ends perf with the agent, unless the program has capabilities of its own and the user is not root. Then
+//! the program that perf runs sees the end of its stdin, and perf ends with it.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,8 +11,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::AsFd;
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{
     getpid, getppid, kill_process, kill_process_group, set_parent_process_death_signal, waitid,
@@ -20,30 +19,26 @@ use rustix::process::{
 };
 
 use crate::os::audit;
+use crate::os::files::is_ready;
 use crate::resources::limits::{restore_memory_limit, usual_memory_limit};
 
 /// The most bytes that are kept of a program's output, and of its messages.
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
-/// Where hosts have their programs.
 pub const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a process may take to end after its output: some seconds on a busy host.
 const END: Duration = Duration::from_secs(10);
-/// How long it may take once it is killed. A process that hangs in the kernel is not waited for.
+/// How long it may take to die. A process that hangs in the kernel is not waited for.
 const DIE: Duration = Duration::from_secs(2);
 
-/// A program that has ended.
 pub struct Ended {
-    /// The first of its output.
     pub output: Vec<u8>,
-    /// Its messages on stderr.
     pub words: String,
     pub good: bool,
-    /// The signal that killed it.
     pub killed: Option<i32>,
 }
 
-/// Run a program to its end. Err if it cannot be run, or takes too long.
+/// Run a program to its end. Err: it cannot be run, or takes too long.
 pub fn run(program: &Path, arguments: &[String], limit: Duration) -> Result<Ended, String> {
     let started = Running::start(program, arguments).map_err(|error| error.to_string());
     let (mut running, stream) = started?;
@@ -61,12 +56,15 @@ pub fn run(program: &Path, arguments: &[String], limit: Duration) -> Result<Ende
     })
 }
 
-/// The first of a program's output; None if it does not end in time.
+/// The first of a program's output. None: it does not end in time.
 fn read_until(mut stream: ChildStdout, end: Instant) -> Option<Vec<u8>> {
     let (mut output, mut buffer) = (Vec::new(), [0; 16 << 10]);
     loop {
-        if !readable(&stream, end.saturating_duration_since(Instant::now())) {
-            return None;
+        let left = end.saturating_duration_since(Instant::now());
+        match is_ready(&stream, PollFlags::IN, left) {
+            Ok(true) => {}
+            Ok(false) if !left.is_zero() => continue, // the time may be over
+            _ => return None,
         }
         match stream.read(&mut buffer) {
             Ok(0) => return Some(output),
@@ -78,36 +76,22 @@ fn read_until(mut stream: ChildStdout, end: Instant) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether something, or the end, can be read within this time.
-fn readable(file: impl AsFd, patience: Duration) -> bool {
-    let patience = Timespec {
-        tv_sec: patience.as_secs() as i64,
-        tv_nsec: i64::from(patience.subsec_nanos()),
-    };
-    let mut fds = [PollFd::new(&file, PollFlags::IN)];
-    poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
-}
-
-/// A mark in the environment by which `clean` knows programs that outlive their agent.
-pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
-
-/// A command in its own process group. The kernel ends it when the thread ends that starts it.
+/// A command in its own process group. The kernel ends it when the thread that starts it ends.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
-        // Not the caller's: if perf is a script, it looks there for what it runs.
+        // Not the caller's: a perf that is a script searches it.
         .env("PATH", SEARCH)
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
-        .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
         .current_dir("/")
         .process_group(0);
     let agent = getpid();
     let usual = usual_memory_limit();
     let end_with_agent = move || {
-        // A perf that SIGPIPE kills leaves its child behind; one that sees the error ends it.
-        // perf ends by SIGINT, which background jobs of scripts ignore, and their children too.
+        // If SIGPIPE kills perf, its child stays; if perf sees the error, it ends the child. perf ends by SIGINT, which
+        // background jobs of scripts and their children ignore.
         // SAFETY: changes no memory, and dispositions only in the child.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -115,7 +99,7 @@ fn clean(program: &Path) -> Command {
         }
         restore_memory_limit(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // The agent may have ended before.
+        // The agent may have ended already.
         match getppid() == Some(agent) {
             true => Ok(()),
             false => Err(io::ErrorKind::NotConnected.into()),
@@ -127,7 +111,7 @@ fn clean(program: &Path) -> Command {
     command
 }
 
-/// Whether it ends within this time. It is not reaped, so that nobody else gets its pid or group.
+/// Whether it ends within this time. It is not reaped, so that its pid and group are not reused.
 fn ends(child: &Child, patience: Duration) -> bool {
     let end = Instant::now() + patience;
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -146,20 +130,19 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// A running `perf record`. It is killed when this is dropped or the agent ends, at the latest.
+/// A running `perf record`. It is killed at the latest when this is dropped or the agent ends.
 pub struct Running {
     child: Child,
     words: Receiver<String>,
-    /// Once it is reaped.
+    /// Set once it is reaped.
     status: Option<ExitStatus>,
-    /// It was asked to end.
     asked: bool,
     forced: bool,
 }
 
 impl Running {
     /// Start it; its recording comes from the stream. The calling thread must live as long as the recording. Its stdin,
-    /// and that of its child, ends with the agent at the latest.
+    /// and its child's, end at the latest with the agent.
     pub fn start(program: &Path, arguments: &[String]) -> io::Result<(Self, ChildStdout)> {
         let mut command = clean(program);
         command
@@ -183,14 +166,13 @@ impl Running {
             forced: false,
         };
         let listen = move || {
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = sender.send(keep_first(errors));
         };
         thread::Builder::new().stack_size(64 << 10).spawn(listen)?;
         Ok((running, stream))
     }
 
-    /// Ask it to write what it has, and to end.
     pub fn interrupt(&mut self) {
         if self.status.is_none() {
             self.asked = true;
@@ -199,7 +181,7 @@ impl Running {
         }
     }
 
-    /// Wait for its end, and kill it after this time; false if it was killed. If it does not die it stays unreaped.
+    /// Wait for its end, and kill it after this time. False: it was killed. If it does not die it stays unreaped.
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
             let (patience, to_die) = match self.forced {
@@ -213,9 +195,9 @@ impl Running {
                     format!("SIGKILL to the group of perf, {}", self.child.id())
                 });
             }
-            // A perf that was killed has left its child behind. It is not reaped, so the group is still its own.
+            // A killed perf leaves its child behind. It is not reaped, so the group is still its own.
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
-            // The child may have made its own group.
+            // The child may have made a group of its own.
             drop(self.child.stdin.take());
             if ends(&self.child, to_die) {
                 self.status = self.child.wait().ok();
@@ -224,8 +206,8 @@ impl Running {
         !self.forced
     }
 
-    /// The signal that killed it, unless that was ours. A perf that is interrupted ends its child by SIGTERM, and then
-    /// itself by the same signal.
+    /// The signal that killed it, unless we sent it. An interrupted perf ends its child by SIGTERM, and then itself by
+    /// the same signal.
     pub fn killed(&self) -> Option<i32> {
         let signal = self.status.and_then(|status| status.signal());
         let follows = |signal| self.asked && matches!(signal, libc::SIGINT | libc::SIGTERM);
@@ -244,7 +226,7 @@ impl Drop for Running {
     }
 }
 
-/// The first of the messages. The rest is read and dropped, so that perf does not wait.
+/// The first of the messages. The rest is read and dropped, so that perf does not block.
 fn keep_first(mut errors: impl Read) -> String {
     let mut words = Vec::new();
     let _ = errors.by_ref().take(MOST_WORDS).read_to_end(&mut words);
@@ -257,14 +239,13 @@ pub(super) mod tests {
     use super::*;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// A program cannot be run just after it was written while another test starts one, which holds the file open.
+    /// A program cannot be run just after it was written while another test, which starts one, holds the file open.
     pub fn alone() -> MutexGuard<'static, ()> {
         static STARTS: Mutex<()> = Mutex::new(());
         STARTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     const SHELL: &str = "/bin/sh";
-    /// Enough for a busy machine.
     const LONG: Duration = Duration::from_secs(60);
 
     fn shell(script: &str, limit: Duration) -> Result<Ended, String> {
@@ -291,39 +272,5 @@ pub(super) mod tests {
         assert!(shell("sleep 600 & wait", Duration::from_millis(100)).is_err());
         assert!(begin.elapsed() < LONG);
         assert!(run(Path::new("/none"), &[], LONG).is_err());
-    }
-
-    #[test]
-    fn a_recording_ends_when_it_is_told_or_dropped() {
-        let _alone = alone();
-        let start = |script: &str| {
-            Running::start(Path::new(SHELL), &["-c".to_owned(), script.to_owned()]).unwrap()
-        };
-        let (mut running, mut stream) = start(
-            "trap 'echo end; echo why >&2; exit' INT; echo begin; while :; do sleep 0.05; done",
-        );
-        let mut first = [0; 6];
-        stream.read_exact(&mut first).unwrap();
-        running.interrupt();
-        assert!(running.wait(LONG));
-        let mut rest = String::new();
-        stream.read_to_string(&mut rest).unwrap();
-        assert_eq!(
-            (rest.as_str(), running.words().as_str()),
-            ("end\n", "why\n")
-        );
-        let (mut deaf, mut stream) = start("trap '' INT; echo begin; sleep 600; sleep 600");
-        stream.read_exact(&mut first).unwrap();
-        deaf.interrupt();
-        assert!(!deaf.wait(Duration::from_millis(50)));
-        // The stream ends, so its child has ended too.
-        assert_eq!(stream.read(&mut first).unwrap(), 0);
-        let (dropped, mut stream) = start("sleep 600");
-        drop(dropped);
-        assert_eq!(stream.read(&mut first).unwrap(), 0);
-        let (mut killed, mut stream) = start("sleep 600 & kill -9 $$");
-        assert!(killed.wait(LONG));
-        assert_eq!(killed.killed(), Some(9));
-        assert_eq!(stream.read(&mut first).unwrap(), 0);
     }
 }

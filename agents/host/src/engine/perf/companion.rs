@@ -1,6 +1,6 @@
 //! A thread that sees the process's files as the process's user.
 //!
-//! perf itself is run by another thread, with the agent's own rights.
+//! Another thread runs perf itself, with the agent's own rights.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -11,10 +11,10 @@ use std::time::Duration;
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::{GoOn, SymbolOptions};
 
-use super::java_map::{Asked, Java, MapFile, NO_NAMES};
+use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
 use crate::engine::api::{Job, Library, Note, Shared};
-use crate::jvm::preflight::{self, Findings};
+use crate::jvm::preflight;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
@@ -23,19 +23,19 @@ use crate::wire::outcome::{Code, Failure};
 
 /// How long the thread may take to enter the process's namespaces.
 const ENTER: Duration = Duration::from_secs(10);
-/// The part of the agent's memory that symbols may take, beside the call tree and a file's tables.
+/// The part of the agent's memory for symbols, beside the call tree and a file's tables.
 const SYMBOLS: u64 = 4;
 
 type Work = Box<dyn FnOnce(&mut View) + Send>;
 
-/// The thread. It ends when this is dropped and its work is done.
+/// It ends when this is dropped and its work is done.
 pub struct Companion {
     orders: Sender<Work>,
     pid: i32,
 }
 
 impl Companion {
-    /// Start it. It takes the process's user at once, so that it sees the files even after the process's end.
+    /// It takes the process's user at once, so that it sees the files even after the process's end.
     pub fn start(job: &Job) -> Result<Self, Failure> {
         let (orders, to_do) = channel::<Work>();
         let (entered, answer) = channel();
@@ -45,7 +45,7 @@ impl Companion {
             Ok(mut view) => {
                 let _ = entered.send(Ok(()));
                 for work in to_do {
-                    // If it panics, whoever waits sees the channel closed.
+                    // If it panics, the waiting side sees the channel closed.
                     let _ = unbroken(|| work(&mut view));
                 }
             }
@@ -57,22 +57,21 @@ impl Companion {
         Ok(Self { orders, pid })
     }
 
-    /// Have something done; the result comes by the channel.
+    /// Start some work; the result comes by the channel.
     pub fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut View) -> T + Send + 'static,
     ) -> Receiver<T> {
         let (sender, receiver) = channel();
         let work = move |view: &mut View| {
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = sender.send(work(view));
         };
-        // If the thread is no more, the channel says so.
+        // If the thread is gone, the channel is closed.
         let _ = self.orders.send(Box::new(work));
         receiver
     }
 
-    /// Have something done and wait for it.
     pub fn do_now<T: Send + 'static>(
         &self,
         patience: Duration,
@@ -89,21 +88,23 @@ impl Companion {
 
 /// The process as its user sees it, and what was recorded of it.
 pub struct View {
-    target: Target,
-    namespaces: Namespaces,
-    findings: Findings,
-    session: String,
+    pub(super) target: Target,
+    pub(super) namespaces: Namespaces,
+    pub(super) musl: bool,
+    pub(super) session: String,
     shared: Arc<Shared>,
     folding: Arc<Folding>,
-    perfmap: Option<Arc<Library>>,
-    java: Java,
+    pub(super) perfmap: Option<Arc<Library>>,
+    pub(super) java: Java,
     live: Option<Live>,
-    map: Option<MapFile>,
-    left: Vec<String>,
+    /// The JVM's names, once it was asked.
+    pub(super) map: Option<MapFile>,
+    /// Paths that could not be deleted.
+    pub(super) left: Vec<String>,
 }
 
 impl View {
-    /// Take the process's user and namespaces, for good.
+    /// For good.
     fn enter(job: &Job) -> Result<Self, Failure> {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let findings = preflight::look(&target);
@@ -112,7 +113,7 @@ impl View {
             java: Java::look(&findings, &namespaces, target.pid),
             target,
             namespaces,
-            findings,
+            musl: findings.loaded.musl,
             session: job.session.clone(),
             shared: job.shared.clone(),
             folding: job.folding.clone(),
@@ -127,7 +128,6 @@ impl View {
         self.java.clone()
     }
 
-    /// Read perf's stream to its end.
     pub fn record(
         &mut self,
         stream: Stream,
@@ -144,32 +144,8 @@ impl View {
         live.read(stream).map_err(|error| error.to_string())
     }
 
-    /// Notes on the JVM's names, without asking it.
-    pub fn foresee(&mut self) -> Vec<Note> {
-        self.asked().foresee()
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        Asked {
-            target: &self.target,
-            namespaces: &self.namespaces,
-            java: &self.java,
-            musl: self.findings.loaded.musl,
-            session: &self.session,
-            library: self.perfmap.as_deref(),
-        }
-    }
-
-    /// Ask the JVM, while it lives, which code it has where.
-    pub fn ask_for_map(&mut self) -> Vec<Note> {
-        let answer = self.asked().map();
-        self.map = answer.map;
-        self.left.extend(answer.left);
-        answer.notes
-    }
-
-    /// Find names for the recording, and note if that fails. `kernel`: the kernel's symbols, which only the agent may
-    /// read.
+    /// Find names for the recording, with a note if that fails. `kernel`: the kernel's symbols, which only the agent
+    /// may read.
     pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<(Recorded, Option<Note>), String> {
         let mut live = self.live.take().ok_or("nothing was recorded")?;
         let pid = self.target.pid as u32;
@@ -200,7 +176,7 @@ impl View {
         Ok((recorded, unnamed))
     }
 
-    /// Reads symbols at the agent's pace, and only while somebody waits: the process chooses their files.
+    /// Symbols are read at the agent's pace, and only while somebody waits: the process chooses their files.
     fn go_on(&self) -> GoOn {
         let (shared, folding) = (self.shared.clone(), self.folding.clone());
         GoOn::new(move || {
@@ -209,7 +185,6 @@ impl View {
         })
     }
 
-    /// The paths that could not be deleted.
     pub fn left(&mut self) -> Vec<String> {
         std::mem::take(&mut self.left)
     }

@@ -1,7 +1,7 @@
-//! Which events perf may record, and how it is asked for them.
+//! Which events perf may record, and its arguments for them.
 //!
 //! An event is one of the lists below, a tracepoint, or an event that the kernel lists for a device. Nothing else that
-//! a user types becomes an argument of perf. What the kernel lets the agent record is settled by trying perf out.
+//! a user types becomes an argument of perf. A trial run shows what the kernel lets the agent record.
 
 use flamegraph::perf_data::{Counted, Wanted};
 
@@ -11,10 +11,9 @@ use crate::engine::kernel_events::{
 };
 use crate::wire::outcome::{Code, Failure};
 
-/// The clock that counts CPU time.
 const CPU_CLOCK: &str = "cpu-clock";
-/// Events that the kernel itself counts. Each is one sample: with a frequency a sample would say how many the *next*
-/// one stands for, so that sums were wrong by any factor where events come in bursts.
+/// Events that the kernel counts. Each one is a sample: with a frequency, a sample would say how many the *next* one
+/// stands for, and sums would be wrong if events come in bursts.
 const COUNTED: [&str; 7] = [
     "alignment-faults",
     "context-switches",
@@ -24,14 +23,13 @@ const COUNTED: [&str; 7] = [
     "minor-faults",
     "page-faults",
 ];
-/// Events that are sampled at the frequency asked for, beside the counters that both engines know.
+/// Events that are sampled at the requested frequency, beside the counters that both engines know.
 const SAMPLED: [&str; 4] = [
     CPU_CLOCK,
     "task-clock",
     "stalled-cycles-frontend",
     "stalled-cycles-backend",
 ];
-/// Other names.
 const SAME: [(&str, &str); 7] = [
     ("cpu", CPU_CLOCK),
     ("offcpu", "context-switches"),
@@ -41,13 +39,11 @@ const SAME: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branches", "branch-instructions"),
 ];
-/// Events that async-profiler alone can see, because it asks the JVM.
 const OF_ASYNC_PROFILER: [&str; 5] = ["alloc", "live", "lock", "wall", "nativemem"];
 
-/// One event as it was asked for, and how perf records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// As it was asked for.
+    /// As requested.
     pub name: String,
     /// perf's name.
     term: String,
@@ -63,7 +59,7 @@ enum Kind {
 }
 
 impl Event {
-    /// Err if perf cannot record it on this host, as far as that shows without a trial.
+    /// Err: perf cannot record it on this host, as far as that shows without a trial.
     pub fn new(name: &str) -> Result<Self, Failure> {
         if OF_ASYNC_PROFILER.contains(&name) {
             return Err(Failure::new(
@@ -93,7 +89,6 @@ impl Event {
         })
     }
 
-    /// Whether each one is a sample, however often it comes.
     pub fn is_each_one(&self) -> bool {
         matches!(self.kind, Kind::Counted | Kind::Tracepoint)
     }
@@ -102,8 +97,8 @@ impl Event {
         self.name == "offcpu"
     }
 
-    /// perf's argument. Without `kernel` only the program's own code is sampled. `own`: the event's own frequency, if
-    /// perf gets none for all.
+    /// Without `kernel` only the program's own code is sampled. `own`: the event's own frequency, if there is none for
+    /// all.
     fn argument(&self, own: Option<u32>, kernel: bool) -> String {
         let term = &self.term;
         let user = if kernel { "" } else { "u" };
@@ -119,7 +114,6 @@ impl Event {
         }
     }
 
-    /// What records it, in the protocol's words.
     pub fn source(&self, kernel: bool) -> String {
         let source = match self.name.as_str() {
             "cpu" if kernel => "perf_events",
@@ -129,7 +123,7 @@ impl Event {
         source.to_owned()
     }
 
-    /// What one sample stands for: nanoseconds of CPU time; otherwise each sample has its own period.
+    /// Nanoseconds of CPU time; other samples have their own periods.
     pub fn interval(&self, frequency: u32) -> u64 {
         match self.name.as_str() {
             "cpu" => (1e9 / f64::from(frequency.max(1))).round() as u64,
@@ -138,8 +132,8 @@ impl Event {
     }
 }
 
-/// The profiles that are wanted, in the events' order, and perf's arguments, with each of its events once. There is no
-/// frequency for all beside a tracepoint, of which every one is to be a sample.
+/// The profiles that are wanted, in the events' order, and perf's arguments, each event once. Beside a tracepoint there
+/// is no frequency for all, because each of its events is a sample.
 pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> (Vec<Wanted>, Vec<String>) {
     let tracepoint = events.iter().any(|event| event.kind == Kind::Tracepoint);
     let own = tracepoint.then_some(frequency);
@@ -165,7 +159,7 @@ pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> (Vec<Wanted>
         });
     }
     if events.iter().any(Event::is_off_cpu) {
-        // The records of switches say when a thread is back.
+        // These records show when a thread runs again.
         arguments.push("--switch-events".to_owned());
     }
     (wanted, arguments)
@@ -175,7 +169,6 @@ pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> (Vec<Wanted>
 mod tests {
     use super::*;
 
-    /// An event of a kind that this machine may not have.
     fn event(name: &str, kind: Kind) -> Event {
         Event {
             name: name.to_owned(),
@@ -219,23 +212,6 @@ mod tests {
         let want = "-e sched:sched_switch -e cpu-clock/freq=300/ -e page-faults/period=1/ -e cpu/mem-loads,freq=300/";
         assert_eq!(asked(&events, true), want);
         assert!(asked(&events, false).contains("-e sched:sched_switch:u -e cpu-clock/freq=300/u"));
-    }
-
-    #[test]
-    fn what_it_becomes() {
-        let names = ["cpu", "offcpu", "faults"];
-        let events = names.map(|name| Event::new(name).unwrap());
-        let (wanted, _) = arguments(&events, 300, true);
-        let asked: Vec<_> = wanted.iter().map(|one| (&*one.event, &*one.name)).collect();
-        let want = [
-            ("cpu", CPU_CLOCK),
-            ("offcpu", "context-switches"),
-            ("faults", "page-faults"),
-        ];
-        assert_eq!(asked, want);
-        let counted = wanted.iter().map(|one| one.counted);
-        let want = [Counted::CpuTime, Counted::OffCpu, Counted::Count];
-        assert!(counted.eq(want));
     }
 
     #[test]

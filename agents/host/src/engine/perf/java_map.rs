@@ -1,4 +1,4 @@
-//! The names of a JVM's compiled code, which the JVM itself has to list while it lives.
+//! The names of a JVM's compiled code, which the JVM itself must list while it lives.
 //!
 //! Our own agent lists most, inlined methods too. A JVM that takes no agents writes a map by its own command, and a JVM
 //! that cannot be asked may have a map already.
@@ -10,15 +10,15 @@ use std::time::{Duration, SystemTime};
 use flamegraph::perf_data::JitMap;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::io::Errno;
 
+use super::companion::View;
 use crate::engine::api::{Library, Note};
 use crate::jvm::attach::{Attach, Reply};
-use crate::jvm::hsperf;
 use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
 use crate::os::identity::Namespaces;
-use crate::os::proc::target::Target;
 use crate::staging::folders::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
@@ -28,15 +28,12 @@ use crate::wire::outcome::{Code, Failure};
 const ANSWER: Duration = Duration::from_secs(10);
 /// The largest map that is read, in bytes: less than the format's 256 MiB. A map of 100,000 methods is half as large.
 const MOST: u64 = 64 << 20;
-/// What to say where there is no map.
 pub const NO_NAMES: &str = "Java methods have no names";
 /// A file that we make and the JVM writes to.
 const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::CLOEXEC);
 
-/// What a JVM's options allow.
 #[derive(Debug, Clone)]
 pub struct Java {
-    /// Whether it is a HotSpot JVM.
     pub is_hotspot: bool,
     /// Why nothing can attach to it, or why it takes no agents.
     pub no_attach: Option<Failure>,
@@ -48,12 +45,7 @@ pub struct Java {
 impl Java {
     /// The calling thread must have no more rights than the JVM's user.
     pub fn look(findings: &Findings, namespaces: &Namespaces, pid: i32) -> Self {
-        let mut options = findings.launched.options(&namespaces.named);
-        // The JVM publishes the values in force, so they count last.
-        options.extend(hsperf::options(
-            &namespaces.named,
-            &findings.performance_data,
-        ));
+        let options = findings.options(&namespaces.named);
         let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
         let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
         let no_agents =
@@ -93,57 +85,37 @@ fn other_profiler(findings: &Findings) -> Option<String> {
     other.or_else(another).or_else(unknown)
 }
 
-/// A JVM to ask.
-pub struct Asked<'a> {
-    pub target: &'a Target,
-    pub namespaces: &'a Namespaces,
-    pub java: &'a Java,
-    pub musl: bool,
-    pub session: &'a str,
-    pub library: Option<&'a Library>,
-}
-
-/// The map, what to say of it, and the paths that could not be deleted.
-#[derive(Default)]
-pub struct Answer {
-    pub map: Option<MapFile>,
-    pub notes: Vec<Note>,
-    pub left: Vec<String>,
-}
-
-impl Asked<'_> {
-    /// The best map there is.
-    pub fn map(&self) -> Answer {
-        let mut answer = Answer::default();
+impl View {
+    /// Get the best map from the JVM while it lives. Returns what the user should know about it.
+    pub fn ask_for_map(&mut self) -> Vec<Note> {
         if !self.java.is_hotspot {
-            answer.map = self.existing();
-            return answer;
+            self.map = self.existing();
+            return Vec::new();
         }
-        let lives = self.target.stat().is_some();
-        let failure = match self.java.no_attach.as_ref() {
-            Some(failure) => failure.clone(),
-            None if lives => match self.ask(&mut answer) {
-                Ok(()) => return answer,
-                Err(failure) => failure,
-            },
-            None => {
-                Failure::plain("the JVM ended before it could be asked").coded(Code::ProcessEnded)
+        let asked =
+            match self.java.no_attach.clone() {
+                Some(failure) => Err(failure),
+                None if self.target.stat().is_some() => self.ask(),
+                None => Err(Failure::plain("the JVM ended before it could be asked")
+                    .coded(Code::ProcessEnded)),
+            };
+        let failure = match asked {
+            Ok((map, note)) => {
+                self.map = Some(map);
+                return note.into_iter().collect();
             }
+            Err(failure) => failure,
         };
-        answer.map = self.existing();
-        let names = match answer.map {
+        self.map = self.existing();
+        let names = match self.map {
             Some(_) => format!(
                 "Java methods are named by {} as it was found",
                 self.usual_path()
             ),
             None => NO_NAMES.to_owned(),
         };
-        answer.notes.push(
-            Note::degraded(names)
-                .coded(Code::NoJavaNames)
-                .because(failure),
-        );
-        answer
+        let note = Note::degraded(names).coded(Code::NoJavaNames);
+        vec![note.because(failure)]
     }
 
     /// Notes on the names, as far as the agent knows without asking.
@@ -151,7 +123,7 @@ impl Asked<'_> {
         if !self.java.is_hotspot {
             return Vec::new();
         }
-        let attach = Attach::new(self.target, self.namespaces);
+        let attach = Attach::new(&self.target, &self.namespaces);
         let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
         let unnamed = no_attach.and_then(|()| attach.foresee()).err();
         let unnamed = unnamed.map(|failure| {
@@ -167,34 +139,31 @@ impl Asked<'_> {
         unnamed.or(coarse).into_iter().collect()
     }
 
-    /// Ask the JVM in one way after the other, while there is time. Err says why none worked.
-    fn ask(&self, answer: &mut Answer) -> Result<(), Failure> {
-        let attach = Attach::new(self.target, self.namespaces);
+    /// The map by the first way that works.
+    fn ask(&mut self) -> Result<(MapFile, Option<Note>), Failure> {
+        let attach = Attach::new(&self.target, &self.namespaces);
         attach.await_motion();
         let attach = attach.within(ANSWER);
-        let first = match self.by_agent(&attach, answer) {
+        let mut left = Vec::new();
+        let by_agent = self.by_agent(&attach, &mut left);
+        let asked = match by_agent {
             Ok(map) => {
-                answer.map = Some(map);
-                if !self.java.debug_non_safepoints {
-                    let coarse = "inlined methods are known only at safepoints (-XX:+DebugNonSafepoints improves this)";
-                    answer.notes.push(Note::plain(coarse));
-                }
-                return Ok(());
+                let coarse = "inlined methods are known only at safepoints (-XX:+DebugNonSafepoints improves this)";
+                let coarse = (!self.java.debug_non_safepoints).then(|| Note::plain(coarse));
+                Ok((map, coarse))
             }
-            Err(failure) if attach.is_over() => return Err(failure),
-            Err(failure) => failure,
+            Err(failure) if attach.is_over() => Err(failure),
+            Err(first) => match self.by_command(&attach, &mut left) {
+                Ok(map) => Ok((map, Some(no_inlined(&first.reason)))),
+                Err(failure) => Err(Failure::all([first, failure])),
+            },
         };
-        match self.by_command(&attach, answer) {
-            Ok(map) => {
-                answer.notes.push(no_inlined(&first.reason));
-                answer.map = Some(map);
-                Ok(())
-            }
-            Err(failure) => Err(Failure::all([first, failure])),
-        }
+        self.left.extend(left);
+        asked
     }
 
-    fn by_agent(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
+    /// Put our agent into the first folder from which the JVM loads it, and take the map that it writes.
+    fn by_agent(&self, attach: &Attach, left: &mut Vec<String>) -> Result<MapFile, Failure> {
         if let Some(reason) = &self.java.no_agents {
             return Err(Failure::plain(reason));
         }
@@ -202,35 +171,29 @@ impl Asked<'_> {
             Failure::plain("the library that names Java code is missing on the host")
                 .coded(Code::LibraryMissing)
         };
-        let library = self.library.ok_or_else(not_sent)?;
+        let library = self.perfmap.as_ref().ok_or_else(not_sent)?;
         let run = self.run_folder()?;
-        let map = self.staged(attach, library, &run, answer);
-        answer.left.extend(run.release(|_| true).err());
+        let map = self.staged(attach, library, &run, left);
+        left.extend(run.release(|_| true).err());
         map
     }
 
     fn run_folder(&self) -> Result<Held, Failure> {
-        run_folder(self.namespaces, &bases(self.namespaces), self.session).map_err(Failure::plain)
+        let bases = bases(&self.namespaces);
+        run_folder(&self.namespaces, &bases, &self.session).map_err(Failure::plain)
     }
 
-    /// Put our agent into the first folder from which the JVM loads it, and take the map that it writes.
     fn staged(
         &self,
         attach: &Attach,
         library: &Library,
         run: &Held,
-        answer: &mut Answer,
+        left: &mut Vec<String>,
     ) -> Result<MapFile, Failure> {
         let mut tried = Vec::new();
-        for base in bases(self.namespaces) {
-            let staged = stage_library(
-                self.namespaces,
-                &PERFMAP,
-                &base,
-                &library.sha256,
-                &library.bytes,
-            );
-            let held = match staged {
+        let (hash, bytes) = (&library.sha256, &library.bytes);
+        for base in bases(&self.namespaces) {
+            let held = match stage_library(&self.namespaces, &PERFMAP, &base, hash, bytes) {
                 Ok(held) => held,
                 Err(reason) => {
                     tried.push(reason);
@@ -242,7 +205,7 @@ impl Asked<'_> {
                 Ok(_) => let_library_go(held, self.musl),
                 Err(_) => held.release(is_library_file),
             };
-            answer.left.extend(let_go.err());
+            left.extend(let_go.err());
             match loaded? {
                 Reply::Returned(code) => return self.written(run, code).map_err(Failure::plain),
                 Reply::Refused(text) => tried.push(text),
@@ -277,8 +240,8 @@ impl Asked<'_> {
         Err(reason.unwrap_or_else(|| format!("the agent in the JVM returned {code}")))
     }
 
-    /// A map by the JVM's own command, which JDK 17 and later have. JDK 25 writes it to the path it is given.
-    fn by_command(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
+    /// By the JVM's own command, which JDK 17 and later have. JDK 25 writes the map to the given path.
+    fn by_command(&self, attach: &Attach, left: &mut Vec<String>) -> Result<MapFile, Failure> {
         let run = self.run_folder()?;
         let path = format!("{}/{}", run.path, self.file());
         let map = match attach.command(&format!("Compiler.perfmap {path}"), ANSWER) {
@@ -288,22 +251,31 @@ impl Asked<'_> {
                 Failure::plain("this version has no Compiler.perfmap (JDK 17 and later have it)")
                     .coded(Code::JdkTooOld),
             ),
-            Ok((false, _)) => self.by_command_in_tmp(attach, answer),
+            Ok((false, _)) => self.by_command_in_tmp(attach, left),
         };
-        answer.left.extend(run.release(|_| true).err());
+        left.extend(run.release(|_| true).err());
         map
     }
 
     /// JDK 17 to 24 write `/tmp/perf-PID.map`. We make that file first, so that the JVM neither follows a link nor
-    /// writes over a map of its user's.
-    fn by_command_in_tmp(&self, attach: &Attach, answer: &mut Answer) -> Result<MapFile, Failure> {
+    /// overwrites a map of its user's.
+    fn by_command_in_tmp(
+        &self,
+        attach: &Attach,
+        left: &mut Vec<String>,
+    ) -> Result<MapFile, Failure> {
         let tmp = self.tmp().map_err(Failure::plain)?;
         let (name, path) = (self.usual_name(), self.usual_path());
         let made = openat(&tmp, &name, NEW | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
-        made.map_err(|_| {
-            let reason = format!("{path} exists, and the JVM would overwrite it");
-            Failure::new(reason, format!("remove {path} if nobody needs it"))
-                .coded(Code::NoWritableFolder)
+        made.map_err(|error| {
+            let failure = match error {
+                Errno::EXIST => Failure::new(
+                    format!("{path} exists, and the JVM would overwrite it"),
+                    format!("remove {path} if nobody needs it"),
+                ),
+                error => Failure::plain(format!("{path}: {error}")),
+            };
+            failure.coded(Code::NoWritableFolder)
         })?;
         audit::note("file", || path.clone());
         let answered = attach.command("Compiler.perfmap", ANSWER);
@@ -314,15 +286,13 @@ impl Asked<'_> {
                 Err(Failure::plain(format!("Compiler.perfmap: {words}")))
             }
             Err(failure) => {
-                answer
-                    .left
-                    .push(format!("{path}, which the JVM may still write"));
+                left.push(format!("{path}, which the JVM may still write"));
                 return Err(failure);
             }
         };
         match unlinkat(&tmp, &name, AtFlags::empty()) {
             Ok(()) => audit::note("removed", || path.clone()),
-            Err(error) => answer.left.push(format!("{path}: {error}")),
+            Err(error) => left.push(format!("{path}: {error}")),
         }
         map
     }
@@ -356,7 +326,6 @@ fn no_inlined(why: &str) -> Note {
     Note::plain(format!("inlined Java methods are not visible: {why}")).coded(Code::NoInlining)
 }
 
-/// The format of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Our own agent's.
@@ -365,15 +334,15 @@ pub enum Form {
     Text,
 }
 
-/// A map as the JVM wrote it: an open file, which may have no name any more. It is read when the recording is folded,
-/// so that the agent holds one map in memory, however many JVMs end together.
+/// A map as the JVM wrote it: an open file, whose name may be gone. It is read when the recording is folded, so that
+/// the agent holds one map in memory, however many JVMs end together.
 pub struct MapFile {
     file: File,
     form: Form,
 }
 
 impl MapFile {
-    /// The map of that name, which must belong to the owner. Err says why there is none.
+    /// The map must belong to the owner. Err says why there is none.
     pub fn open(dir: impl AsFd, name: &str, owner: u32, form: Form) -> Result<Self, String> {
         match open_regular(dir, name, Some(owner), MOST) {
             Ok((_, 0)) => Err("the map is empty".to_owned()),
@@ -382,13 +351,12 @@ impl MapFile {
         }
     }
 
-    /// Whether it was last written at that time or later.
     fn is_since(&self, time: SystemTime) -> bool {
         let written = self.file.metadata().and_then(|file| file.modified());
         written.is_ok_and(|written| written >= time)
     }
 
-    /// Its content by now; its owner may have changed it.
+    /// Its owner may have changed it.
     pub fn read(mut self) -> Result<JitMap, String> {
         self.file.rewind().map_err(|error| unreadable(&error))?;
         let bytes = self.file.take(MOST);
@@ -412,7 +380,7 @@ mod tests {
     use super::*;
     use crate::os::proc::target::Target;
     use rustix::process::geteuid;
-    use std::fs::{create_dir, remove_dir_all, remove_file, write};
+    use std::fs::{create_dir, remove_dir_all, write};
     use std::time::Duration;
 
     #[test]
@@ -430,32 +398,6 @@ mod tests {
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(began - Duration::from_millis(1)).unwrap();
         assert!(!is_since());
-        remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn a_map_is_read_once_its_turn_has_come() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-map-{}", std::process::id()));
-        create_dir(&folder).unwrap();
-        let dir = File::open(&folder).unwrap();
-        let owner = geteuid().as_raw();
-        let written = |content: &str, form| {
-            let path = folder.join("map");
-            write(&path, content).unwrap();
-            let written = MapFile::open(&dir, "map", owner, form);
-            remove_file(path).unwrap();
-            written
-        };
-        let map = written("1000 10 a.b\n", Form::Text).unwrap();
-        let refused = written("error: no memory\n", Form::Binary).unwrap();
-        let nothing = written("no map\n", Form::Text).unwrap();
-        assert!(written("", Form::Text).is_err());
-        assert!(MapFile::open(&dir, "map", owner, Form::Text).is_err());
-        assert_eq!(map.read().unwrap().find(0x1000)[0].0, "a.b");
-        assert!(refused.read().unwrap_err().contains("no memory"));
-        assert_eq!(nothing.read().unwrap_err(), "the map is empty");
-        let theirs = MapFile::open(&dir, ".", owner + 1, Form::Text);
-        assert!(theirs.is_err());
         remove_dir_all(folder).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The host's own `perf`. It writes its recording to the agent, which folds it at once; nothing goes to a disk.
+//! The host's own `perf`. It writes its recording to the agent, which folds it at once. Nothing goes to a disk.
 
 mod command;
 mod companion;
@@ -13,9 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
-
-pub use self::command::PROGRAM_MARK;
 use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;
@@ -28,20 +25,17 @@ use crate::engine::api::{
 };
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
-use crate::os::proc::users::Users;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
-/// How long the JVM may take to list its code, and the agent to fold, and to clean up.
+/// How long the JVM may take to list its code, and the agent to fold and to clean up.
 const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Make a process ready to be recorded by perf. All checks come before the recording.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
-    refuse_other_user(&target)?;
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &job.sampling.events {
         match Event::new(name) {
@@ -53,7 +47,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
     let java = companion.do_now(FAREWELL, |view| view.java())?;
-    // With `auto` async-profiler was tried before, and failed.
+    // With `auto`, async-profiler was tried before and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
     let better = attachable && job.sampling.engine == NAME;
@@ -108,7 +102,7 @@ fn sources(events: &[Event], rights: &Rights) -> BTreeMap<String, String> {
     events.iter().map(source).collect()
 }
 
-/// Options that mean nothing to perf, unless an event that was refused says so already.
+/// Options without effect on perf, unless the failure of an event says so already.
 fn without_effect(sampling: &Sampling) -> Vec<Failure> {
     let asked = |events: &[&str]| {
         let mut asked = sampling.events.iter();
@@ -146,31 +140,10 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
     failures
 }
 
-/// What the kernel keeps from the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
 }
 
-/// The files that name code are read as the process's user, which only root can become.
-fn refuse_other_user(target: &Target) -> Result<(), Failure> {
-    let (own, theirs) = (geteuid().as_raw(), target.status.uid);
-    if own == 0 || own == theirs {
-        return Ok(());
-    }
-    let users = Users::read();
-    Err(Failure::new(
-        format!(
-            "process {} belongs to user {} and the agent is user {}: nothing of it would have a name, for only root can read its files",
-            target.pid,
-            users.name(theirs),
-            users.name(own)
-        ),
-        "connect as the process's user, or use --become sudo",
-    )
-    .coded(Code::NotPermitted))
-}
-
-/// What is missing from stacks of waiting threads.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
         (_, false) => Some(Note::of(
@@ -187,7 +160,6 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     }
 }
 
-/// A process that is ready, and its recording once it runs.
 struct PerfRecord {
     shared: Arc<Shared>,
     target: Target,
@@ -229,7 +201,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// On a busy host perf may take seconds to end. Its samples after the call are left out.
+    /// On a busy host perf may take seconds to end. Later samples are left out.
     fn samples_until_stopped(&self) -> bool {
         false
     }
@@ -287,7 +259,6 @@ impl Engine for PerfRecord {
             return Err(Failure::all(missing.chain(failures)));
         }
         notes.extend(missing.map(Note::degraded));
-        // They come in the order of the events.
         let profiles = there.into_iter().zip(recorded.events);
         let profiles = profiles.map(|(event, recorded)| EventProfile {
             source: event.source(self.rights.kernel),

@@ -1,4 +1,4 @@
-//! What a user should know: what perf's messages mean, what the kernel keeps from the agent, how good a recording is.
+//! What a user should know: the meaning of perf's messages, what the kernel hides, how good a recording is.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,13 +8,12 @@ use flamegraph::perf_data::Recorded;
 use super::java_map::Java;
 use crate::engine::api::{share, Note};
 use crate::engine::kernel_events::no_counter;
-use crate::os::proc::read_text;
+use crate::os::host::kernel_setting;
 use crate::os::proc::status::Status;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
 
-/// What to look for in perf's output, the outcome's code, what it means (`{}` is the event), and what to do. The first
-/// match counts.
+/// Words in perf's output, the outcome's code, the meaning (`{}` is the event), and the remedy. The first match counts.
 const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     (
         &["error mapping pages", "failed to mmap"],
@@ -74,14 +73,13 @@ const MEANINGS: [(&[&str], Code, &str, &str); 8] = [
     ),
 ];
 
-/// What perf says where the processor lacks a counter, if nothing above matches.
+/// perf's words for a counter that the processor lacks, if nothing above matches.
 const NO_COUNTER: [&str; 3] = [
     "not supported",
     "no such device",
     "no such file or directory",
 ];
 
-/// Why perf did not record these events.
 pub fn failure(words: &str, events: &str) -> Failure {
     let lower = words.to_lowercase();
     let fits = |phrases: &&[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
@@ -98,7 +96,7 @@ pub fn failure(words: &str, events: &str) -> Failure {
     }
 }
 
-/// Why perf ended; `killed`: by which signal.
+/// `killed`: by which signal.
 pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
     match killed {
         Some(libc::SIGKILL) => Failure::new(
@@ -113,7 +111,7 @@ pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
     }
 }
 
-/// Whether a smaller buffer might do.
+/// Whether a smaller buffer may help.
 pub fn is_memory(words: &str) -> bool {
     let lower = words.to_lowercase();
     MEANINGS[0].0.iter().any(|phrase| lower.contains(phrase))
@@ -130,7 +128,7 @@ fn first_of(words: &str) -> String {
     }
 }
 
-/// How good a recording is. `better`: async-profiler could record the process too.
+/// `better`: async-profiler could record the process too.
 pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     let mut notes = Vec::new();
     for event in &recorded.events {
@@ -198,7 +196,7 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
     notes
 }
 
-/// What is known of that before anything is recorded.
+/// What is known before the recording.
 pub fn before_recording(java: &Java, better: bool) -> Option<Note> {
     (java.is_hotspot && !java.frame_pointers)
         .then(|| no_frame_pointers("stacks may be broken", better))
@@ -216,11 +214,10 @@ fn no_frame_pointers(what: &str, better: bool) -> Note {
     .coded(Code::NoFramePointers)
 }
 
-/// The longest table of the kernel's symbols that is read, in bytes.
 const MOST_SYMBOLS: u64 = 64 << 20;
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// What the kernel lets the agent see, and the settings that it depends on; None where one cannot be read.
+/// What the kernel lets the agent see, and the settings behind that. None: a setting cannot be read.
 pub struct Rights {
     /// Whether samples may be taken in the kernel.
     pub kernel: bool,
@@ -234,9 +231,9 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Those of the calling thread.
+    /// Of the calling thread.
     pub fn of_agent() -> Self {
-        let paranoid = setting("perf_event_paranoid");
+        let paranoid = kernel_setting("perf_event_paranoid");
         let status = Target::own_status();
         let privileged = status.as_ref().is_some_and(Status::may_profile_kernel);
         Self {
@@ -244,14 +241,13 @@ impl Rights {
             root: status.as_ref().is_some_and(|status| status.uid == 0),
             syslog: status.is_some_and(|status| status.may_see_kernel_symbols()),
             paranoid,
-            restrict: setting("kptr_restrict"),
+            restrict: kernel_setting("kptr_restrict"),
             symbols: File::open(KALLSYMS)
                 .and_then(shows_addresses)
                 .unwrap_or(false),
         }
     }
 
-    /// What it keeps from the agent.
     pub fn note(&self) -> Option<Note> {
         let get = |capability: &str| match self.root {
             true => format!("give the agent's container {capability}"),
@@ -288,7 +284,7 @@ impl Rights {
         Some(note.because(Failure::new(why, remedy)))
     }
 
-    /// The kernel's symbols, read with the calling thread's rights; None if the kernel is not sampled or hides them.
+    /// Read with the calling thread's rights. None: the kernel is not sampled, or hides them.
     pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
         if !(self.kernel && self.symbols) {
             return Ok(None);
@@ -301,16 +297,11 @@ impl Rights {
     }
 }
 
-fn setting(name: &str) -> Option<i32> {
-    let text = read_text(format!("/proc/sys/kernel/{name}"), 64)?;
-    text.trim().parse().ok()
-}
-
 fn shown(setting: Option<i32>) -> String {
     setting.map_or("not to be read".to_owned(), |level| level.to_string())
 }
 
-/// If the kernel hides its addresses all of them are zero. (Some symbols are at zero on any kernel.)
+/// If the kernel hides its addresses, all of them are zero. (Some symbols are at zero on any kernel.)
 fn shows_addresses(symbols: impl Read) -> io::Result<bool> {
     let reader = BufReader::new(symbols.take(1 << 20));
     for line in reader.lines().take(20_000) {
@@ -345,64 +336,5 @@ mod tests {
             assert!(reason.contains(want), "{words:?} became {reason:?}");
         }
         assert!(is_memory("Permission error mapping pages.") && !is_memory("Permission denied"));
-    }
-
-    #[test]
-    fn async_profiler_is_advised_only_where_it_would_do() {
-        let java = Java {
-            is_hotspot: true,
-            no_attach: None,
-            no_agents: None,
-            frame_pointers: false,
-            debug_non_safepoints: false,
-        };
-        for better in [true, false] {
-            let note = before_recording(&java, better).unwrap();
-            assert!(note.remedy.contains("PreserveFramePointer"), "{note:?}");
-            assert_eq!(note.remedy.contains("async-profiler"), better, "{note:?}");
-        }
-        let java = Java {
-            frame_pointers: true,
-            ..java
-        };
-        assert_eq!(before_recording(&java, true), None);
-    }
-
-    #[test]
-    fn the_remedy_is_what_the_kernel_asks_for() {
-        const HIDDEN: &str = "0000000000000000 T startup_64\n0000000000000000 T do_idle\n";
-        const SHOWN: &str = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T startup_64\n";
-        let rights = |kernel, root, syslog, restrict, table: &str| Rights {
-            kernel,
-            root,
-            syslog,
-            paranoid: Some(2),
-            restrict: Some(restrict),
-            symbols: shows_addresses(table.as_bytes()).unwrap(),
-        };
-        for (root, syslog, restrict, want) in [
-            (
-                false,
-                false,
-                1,
-                "use --become sudo, with kernel.kptr_restrict at 1",
-            ),
-            (true, false, 1, "container CAP_SYSLOG"),
-            (true, true, 2, "set kernel.kptr_restrict to 1"),
-            (true, true, 1, "/proc/kallsyms"),
-        ] {
-            for table in [HIDDEN, ""] {
-                let note = rights(true, root, syslog, restrict, table).note().unwrap();
-                assert_eq!(note.text, "kernel functions have no names");
-                assert!(note.remedy.contains(want), "{note:?}");
-            }
-        }
-        assert_eq!(rights(true, false, false, 0, SHOWN).note(), None);
-        let note = rights(false, false, false, 1, HIDDEN).note().unwrap();
-        assert!(
-            note.why.contains("kernel.perf_event_paranoid is 2"),
-            "{note:?}"
-        );
-        assert!(!note.why.contains("kptr_restrict"), "{note:?}");
     }
 }

@@ -20,19 +20,18 @@ use super::record::{names, Command};
 use crate::engine::api::{Note, Shared};
 use crate::wire::outcome::{Code, Failure};
 
-/// How long perf may take to open its events, until they count, and to end. It goes from processor to processor, and
-/// was seen to wait 9 s for busy ones. What it has not written when it is killed is lost.
+/// How long perf may take to open its events, until they count, and to end. It visits all processors, and was seen to
+/// wait 9 s for busy ones. When it is killed, what it has not written is lost.
 const OPEN: Duration = Duration::from_secs(18);
 const COUNT: Duration = Duration::from_secs(22);
 const END: Duration = Duration::from_secs(11);
-/// How long it may take to read the rest of a stream that was cut, and perf to end after its stream.
+/// How long reading the rest of a closed stream may take, and perf's end after its stream.
 const LAST: Duration = Duration::from_secs(3);
 /// How long to wait for a perf that does not say when its events count.
 const SETTLE: Duration = Duration::from_secs(2);
-/// So many samples at once do no harm, as when a process begins.
+/// This many samples at once do no harm, as when a process starts.
 const BURST: f64 = 50_000.0;
 
-/// A running recording.
 pub struct Recording {
     running: Running,
     read: Receiver<Result<(), String>>,
@@ -41,7 +40,7 @@ pub struct Recording {
     begin: Instant,
     /// Later samples are left out, if perf's clock is known.
     end: Option<Arc<AtomicU64>>,
-    /// Its events did not count yet when it began.
+    /// Its events did not count yet at the start.
     late: bool,
     samples: Arc<AtomicU64>,
     /// See `Command::most_samples`.
@@ -112,7 +111,6 @@ impl Recording {
         })
     }
 
-    /// Why it should end early: there are too many samples.
     pub fn too_much(&self) -> Option<Failure> {
         let (most, names) = self.most.as_ref()?;
         let samples = self.samples.load(Ordering::Relaxed);
@@ -166,17 +164,15 @@ impl Recording {
     }
 }
 
-/// perf's stream, until it ends or is cut. It sends a message when perf has opened its events, and another one when
-/// they count.
+/// perf's stream. It sends a message when perf has opened its events, and another one when they count.
 pub struct Stream {
     stream: ChildStdout,
-    /// When its other end is closed the stream is cut: what is there by then is read.
+    /// When its other end is closed, only what is there is read.
     until: UnixStream,
     shared: Arc<Shared>,
     progress: Progress,
     said: (bool, bool),
     began: Sender<()>,
-    /// How many there were by now.
     samples: Arc<AtomicU64>,
 }
 
@@ -194,7 +190,7 @@ impl Read for Stream {
         }
         let (more, over) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if !over {
-            // Meanwhile perf waits. What does not fit into the kernel's buffers counts as lost.
+            // perf waits meanwhile. What does not fit into the kernel's buffers counts as lost.
             self.shared.limits.rest();
         }
         if !more {
@@ -213,7 +209,7 @@ impl Read for Stream {
             (begun, &mut self.said.1),
         ] {
             if now && !std::mem::replace(said, true) {
-                // Nobody may wait any more.
+                // The receiver may be gone.
                 let _ = self.began.send(());
             }
         }
@@ -222,11 +218,11 @@ impl Read for Stream {
     }
 }
 
-/// The stream's first bytes, and the bytes of its header and of a record's head: type (4 bytes), flags and size.
+/// The stream's first bytes, the size of its header, and the size of a record's head: type (4 bytes), flags and size.
 const MAGIC: &[u8] = b"PERFILE2";
 const HEADER: usize = 16;
 const HEAD: usize = 8;
-/// Types of records: the description of an event, samples, the end of a round over the processors, and the end of what
+/// Types of records: the description of an event, a sample, the end of a round over the processors, and the end of what
 /// is written before events count (perf 6.0 and later).
 const ATTR: u32 = 64;
 const SAMPLE: u32 = 9;
@@ -235,26 +231,25 @@ const FINISHED_INIT: u32 = 82;
 /// After this record's head, 4 bytes say how many bytes follow the record.
 const TRACING_DATA: u32 = 66;
 
-/// How far perf is, by its stream.
+/// How far perf is, from its stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// It has described an event.
     pub opened: bool,
-    /// Its events count, or the stream makes no sense.
+    /// Its events count, or the stream is damaged.
     pub begun: bool,
-    /// A record of its own said that they count.
+    /// A record said that they count.
     pub says_begin: bool,
     pub samples: u64,
-    /// Whether its header was passed, and whether it makes no sense and is not followed any more.
+    /// Whether the header is past, and whether the stream is damaged and is not followed any more.
     in_records: bool,
     lost: bool,
-    /// The begin of a record, as far as it has come, and how many bytes to skip before.
+    /// The start of a record as far as it is there, and the bytes to skip before it.
     head: Vec<u8>,
     skip: u64,
 }
 
 impl Progress {
-    /// Take the next bytes of the stream.
     pub fn follow(&mut self, mut bytes: &[u8]) {
         while !self.lost && !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len() as u64);
@@ -305,15 +300,13 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::sampling::AgentLimits;
-    use std::process::{self, Stdio};
 
     fn record(kind: u32, size: u16) -> Vec<u8> {
         let head = [&kind.to_ne_bytes()[..], &[0; 2], &size.to_ne_bytes()].concat();
         [head, vec![9; usize::from(size) - HEAD]].concat()
     }
 
-    /// A stream that has no record yet of events that count.
+    /// A stream without a record of events that count.
     fn before() -> Vec<u8> {
         let tracing = [
             &TRACING_DATA.to_ne_bytes()[..],
@@ -330,7 +323,6 @@ mod tests {
         parts.concat()
     }
 
-    /// After a stream that comes in parts of so many bytes.
     fn after(stream: &[u8], step: usize) -> Progress {
         let mut progress = Progress::default();
         for part in stream.chunks(step) {
@@ -366,43 +358,5 @@ mod tests {
             let progress = after(&[before.clone(), samples.concat()].concat(), step);
             assert_eq!(progress.samples, 3);
         }
-    }
-
-    #[test]
-    fn no_sense_is_not_waited_for() {
-        let no_size = [before(), vec![0; 8]].concat();
-        for stream in [&b"no recording at all"[..], &no_size] {
-            assert!(after(stream, 5).begun);
-        }
-        assert!(!after(b"no recording at all", 5).opened);
-    }
-
-    /// The output of a program that goes on, so that it has no end.
-    #[test]
-    fn what_is_there_is_read_and_no_end_is_waited_for() {
-        let mut command = process::Command::new("/bin/sh");
-        command.args(["-c", "printf 1234567890123456; exec sleep 600"]);
-        let mut program = command.stdout(Stdio::piped()).spawn().unwrap();
-        let (cut, until) = UnixStream::pair().unwrap();
-        let (began, begin) = channel();
-        let mut stream = Stream {
-            stream: program.stdout.take().unwrap(),
-            until,
-            shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
-            progress: Progress::default(),
-            said: (false, false),
-            began,
-            samples: Arc::default(),
-        };
-        let mut bytes = [0; 16];
-        stream.read_exact(&mut bytes[..15]).unwrap();
-        assert!(begin.try_recv().is_err());
-        drop(cut);
-        stream.read_exact(&mut bytes[15..]).unwrap();
-        assert_eq!(begin.recv(), Ok(()));
-        assert_eq!(&bytes, b"1234567890123456");
-        assert_eq!(stream.read(&mut bytes).unwrap(), 0);
-        program.kill().unwrap();
-        program.wait().unwrap();
     }
 }

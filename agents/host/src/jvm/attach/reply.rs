@@ -1,4 +1,4 @@
-//! What a JVM answers: reading it within a time, and what its versions mean by it.
+//! What a JVM answers: reading it within a time limit, and its meaning in each version.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,16 +10,16 @@ use super::MOMENT;
 
 const MAX_REPLY: usize = 64 << 10;
 
-/// What came of loading an agent library.
+/// The result of loading an agent library.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The library was loaded and its entry point returned this.
+    /// The library was loaded, and its entry point returned this.
     Returned(i32),
-    /// The JVM did not load it; its own words, perhaps none (JDK 8).
+    /// The JVM did not load it. Its own words, which JDK 8 leaves out.
     Refused(String),
 }
 
-/// What comes until the other side closes; the first of it where it is long. Pieces that come late are late together.
+/// The answer until the other side closes; only the beginning of a long one. The limit holds for all pieces together.
 pub(super) fn read_until(stream: &mut File, until: Instant) -> io::Result<Vec<u8>> {
     let (mut reply, mut piece) = (Vec::new(), [0; 4096]);
     while reply.len() < MAX_REPLY {
@@ -31,7 +31,7 @@ pub(super) fn read_until(stream: &mut File, until: Instant) -> io::Result<Vec<u8
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => reply.extend(&piece[..read]),
-            // Of the time there is the beginning of the next turn says whether it is over.
+            // The next turn checks the time.
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(error) => return Err(error),
@@ -40,8 +40,8 @@ pub(super) fn read_until(stream: &mut File, until: Instant) -> io::Result<Vec<u8
     Ok(reply)
 }
 
-/// The reply to `load`. The first line is the attach listener's own verdict. Then JDK 8 says `N`, 9 and later
-/// `return code: N`, and 21 and later an error text where the library was not loaded.
+/// The reply to `load`. The first line is the attach listener's verdict. Then JDK 8 sends `N`, 9 and later `return
+/// code: N`, and 21 and later an error text if the library was not loaded.
 pub fn parse_reply(reply: &str) -> Option<Reply> {
     let (verdict, rest) = reply.split_once('\n').unwrap_or((reply, ""));
     let rest = rest.trim();
@@ -53,7 +53,7 @@ pub fn parse_reply(reply: &str) -> Option<Reply> {
         .trim()
         .parse::<i32>();
     Some(match (verdict, code) {
-        // JDK 8 has no other words for a library that cannot be loaded.
+        // JDK 8 says no more about a library that cannot be loaded.
         (0, Ok(-1)) => Reply::Refused(String::new()),
         (0, Ok(code)) => Reply::Returned(code),
         (0, Err(_)) | (_, Err(_)) if !rest.is_empty() => Reply::Refused(rest.to_owned()),
@@ -75,7 +75,6 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut stream = File::from(OwnedFd::from(ours));
         scope(|scope| {
-            // Until nobody hears it.
             scope.spawn(move || {
                 while theirs.write_all(b"0").is_ok() {
                     sleep(Duration::from_millis(5));

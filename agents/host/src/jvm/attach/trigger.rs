@@ -1,40 +1,59 @@
-//! The file that tells a JVM what SIGQUIT means this time. All tools that attach call it alike, and one that is there
-//! serves whoever sends the signal.
+//! The file that tells a JVM what SIGQUIT means this time. All tools that attach use the same name, and a file that is
+//! there serves whoever sends the signal.
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, statat, AtFlags, Mode, OFlags};
+use rustix::fs::{openat, statat, unlinkat, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::os::files::Passing;
+use crate::os::audit;
 
-/// How often it is tried to make it while others make and delete theirs.
+/// How often to try, while others make and delete theirs.
 const TRIES: u32 = 10;
 
-/// One that is there. It is deleted with this where it was made here; another tool deletes its own.
+/// A trigger file. Dropping it deletes the file, if it was made here.
 pub struct Trigger {
-    own: Option<Passing>,
+    dir: OwnedFd,
+    name: String,
+    /// The folder's name in messages.
+    place: &'static str,
+    is_own: bool,
 }
 
 impl Trigger {
-    /// What people may call it, where it was made here.
     pub fn path(&self) -> Option<String> {
-        self.own.as_ref().map(Passing::path)
+        self.is_own.then(|| format!("{}/{}", self.place, self.name))
     }
 
-    /// Make it in a folder, which is told by the name `place`, unless there is one of the JVM's own user. Anybody else's
-    /// the JVM would take for a request to dump its threads.
+    /// Make it in a folder, unless there is one of the JVM's own user. For anybody else's file the JVM dumps its threads.
     pub fn put(dir: OwnedFd, name: &str, uid: u32, place: &'static str) -> Result<Self, Errno> {
-        match make(&dir, name)? {
-            None => Ok(Self {
-                own: Some(Passing::new(dir, name, place)),
-            }),
-            Some(owner) if owner == uid => Ok(Self { own: None }),
-            Some(_) => Err(Errno::EXIST),
+        let owner = make(&dir, name)?;
+        if owner.is_some_and(|owner| owner != uid) {
+            return Err(Errno::EXIST);
+        }
+        let trigger = Self {
+            dir,
+            name: name.to_owned(),
+            place,
+            is_own: owner.is_none(),
+        };
+        if let Some(path) = trigger.path() {
+            audit::note("file", || path);
+        }
+        Ok(trigger)
+    }
+}
+
+impl Drop for Trigger {
+    fn drop(&mut self) {
+        if let Some(path) = self.path() {
+            if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
+                audit::note("removed", || path);
+            }
         }
     }
 }
 
-/// Make the file; its owner where there is one.
+/// Returns the owner of a file that is there.
 fn make(dir: impl AsFd, name: &str) -> Result<Option<u32>, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..TRIES {
@@ -45,7 +64,7 @@ fn make(dir: impl AsFd, name: &str) -> Result<Option<u32>, Errno> {
         }
         match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) => return Ok(Some(there.st_uid)),
-            Err(Errno::NOENT) => {} // whoever made it has just deleted it
+            Err(Errno::NOENT) => {} // its maker has just deleted it
             Err(error) => return Err(error),
         }
     }
@@ -59,7 +78,7 @@ mod tests {
     use std::fs::{create_dir, remove_dir_all, write, File};
 
     #[test]
-    fn what_another_tool_made_is_left_to_it() {
+    fn the_file_of_another_tool_stays() {
         let path = std::env::temp_dir().join(format!("hprofiler-trigger-{}", std::process::id()));
         create_dir(&path).unwrap();
         let (file, me) = (path.join("x"), geteuid().as_raw());

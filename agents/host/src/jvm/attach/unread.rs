@@ -1,8 +1,8 @@
-//! Triggers that JVMs have yet to look at: such a JVM was sent SIGQUIT, and stands still or is slow.
+//! Triggers that JVMs have not read yet: the JVM was sent SIGQUIT, and is stopped or slow.
 //!
-//! Whenever it gets to the signal it dumps its threads on the application's output, unless its trigger is there. So
-//! that stays until the socket is seen to be open, or the process to have ended. Whoever ends a session tells of it, and
-//! stays for another while to see it off.
+//! When it handles the signal it dumps its threads on the application's output, unless its trigger is there. So the
+//! trigger stays until the socket is open or the process has ended. At its end a session reports it, and stays for one
+//! more lease to delete it.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
-use super::socket;
+use super::connect;
 use super::trigger::Trigger;
 use crate::os::audit;
 use crate::os::identity::Namespaces;
@@ -24,18 +24,16 @@ static UNREAD: Mutex<Vec<Unread>> = Mutex::new(Vec::new());
 struct Unread {
     pid: i32,
     start_time: u64,
-    /// The JVM's number for itself, which its socket is called by.
+    /// The JVM's pid in its own namespace, which names its socket.
     number: i32,
     uid: u32,
     gid: u32,
-    /// The JVM's `/tmp`, in which it opens its socket.
     tmp: OwnedFd,
     trigger: Trigger,
-    /// Whether somebody was told that it is left.
-    told: bool,
+    /// Whether it was reported.
+    reported: bool,
 }
 
-/// Keep the trigger of a JVM that was sent SIGQUIT.
 pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
     change(|all| {
         all.push(Unread {
@@ -46,28 +44,28 @@ pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
             gid: target.status.gid,
             tmp,
             trigger,
-            told: false,
+            reported: false,
         })
     });
 }
 
-/// Whether a JVM has a SIGQUIT to get to yet. At a second one it would dump its threads.
+/// Whether a JVM has not handled its SIGQUIT yet. It would answer a second one with a thread dump.
 pub fn has(target: &Target) -> bool {
     change(|all| all.iter().any(|one| one.is_of(target)))
 }
 
-/// Delete that of a JVM whose socket is open. To be called by a thread that has the JVM's user.
+/// Delete the trigger of a JVM whose socket is open. The calling thread has the JVM's user.
 pub fn let_go(target: &Target) {
     change(|all| all.retain(|one| !one.is_of(target)));
 }
 
-/// Delete those that are needed no more. What is left, and why; each is told once.
+/// Delete triggers that are not needed any more. Returns the others; each is reported once.
 pub fn left() -> Vec<String> {
     see_off();
-    change(|all| all.iter_mut().filter_map(Unread::tell).collect())
+    change(|all| all.iter_mut().filter_map(Unread::report).collect())
 }
 
-/// Delete those that are needed no more. Whether that was all of them.
+/// Delete triggers that are not needed any more. True: none is left.
 pub fn see_off() -> bool {
     change(|all| {
         let unread = std::mem::take(all).into_iter();
@@ -85,18 +83,16 @@ impl Unread {
         (self.pid, self.start_time) == (target.pid, target.start_time)
     }
 
-    /// What is left and why, unless somebody was told before.
-    fn tell(&mut self) -> Option<String> {
-        let path = self.trigger.path().filter(|_| !self.told)?;
-        self.told = true;
+    fn report(&mut self) -> Option<String> {
+        let path = self.trigger.path().filter(|_| !self.reported)?;
+        self.reported = true;
         let pid = self.pid;
         Some(format!(
             "{path}: process {pid} has not read it yet and would dump its threads without it; the agent removes it as soon as the JVM has read it"
         ))
     }
 
-    /// Itself, unless the JVM needs it no more: then it is deleted, as the JVM's user. Where there is no thread for that
-    /// it stays.
+    /// None: the JVM has read the trigger, which is deleted as the JVM's user. Without a thread for that it stays.
     fn unless_over(self) -> Option<Self> {
         let mut kept = Some(self);
         let run = || {
@@ -116,14 +112,14 @@ impl Unread {
         Target::has_ended(self.pid, self.start_time) || self.listens()
     }
 
-    /// Whether the JVM itself listens at its socket: that of an earlier process may lie there.
+    /// Whether the JVM itself listens at its socket, which may be that of an earlier process.
     fn listens(&self) -> bool {
         let path = format!(
             "/proc/self/fd/{}/.java_pid{}",
             self.tmp.as_raw_fd(),
             self.number
         );
-        let socket = socket::connect(&path, self.uid, MOMENT);
+        let socket = connect(&path, self.uid, MOMENT);
         socket.is_ok_and(|socket| peer::listener(socket) == Ok(Some(self.pid)))
     }
 }

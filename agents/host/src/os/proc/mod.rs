@@ -1,9 +1,8 @@
-//! What `/proc` tells of processes. They vanish at any time, which is never an error here.
+//! What `/proc` says about processes. They vanish at any time, which is never an error here.
 
 pub mod maps;
 pub mod mask;
 pub mod named;
-pub mod open_files;
 pub mod stat;
 pub mod status;
 pub mod target;
@@ -15,7 +14,7 @@ use std::path::Path;
 
 const MAX_WORDS: usize = 20_000;
 
-/// Read at most `limit` bytes; None where the file cannot be read (gone, or not ours to see).
+/// Read at most `limit` bytes. None: the file is gone, or the agent may not read it.
 pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
@@ -26,12 +25,18 @@ pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As `read_bounded`, for text that a host made: what is not UTF-8 is replaced.
+/// As `read_bounded`, with what is not UTF-8 replaced.
 pub fn read_text(path: impl AsRef<Path>, limit: u64) -> Option<String> {
     read_bounded(path, limit).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Split what the kernel separates by zero bytes; of more words than there are in practice the first.
+/// The first number of the line that begins with these words.
+pub fn number_after(text: &str, begin: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Split what the kernel separates by zero bytes, into at most `MAX_WORDS`.
 pub fn split_zero(bytes: &[u8]) -> Vec<String> {
     first_words(bytes).0
 }

@@ -2,7 +2,7 @@
 
 use super::read_text;
 
-/// The fields of interest; times in clock ticks, `start_time` since boot.
+/// Times in clock ticks, `start_time` since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     pub state: char,
@@ -14,29 +14,28 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Whether it has not ended; that of which nobody has heard yet is a zombie.
+    /// A zombie has ended.
     pub fn lives(&self) -> bool {
         !matches!(self.state, 'Z' | 'X')
     }
 
-    /// By a signal or a debugger: nothing of it runs.
+    /// By a signal or a debugger.
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't')
     }
 }
 
-/// Those of the agent itself.
+/// Of the agent itself.
 pub fn own() -> Option<Stat> {
     parse(&read_text("/proc/self/stat", 4096)?)
 }
 
-/// Parse the one line. The program's name may hold spaces and parentheses, so the fields are counted
-/// from the last closing one.
+/// The program's name may contain spaces and parentheses, so the fields are counted from the last closing one.
 pub fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line[line.rfind(')')? + 1..]
         .split_ascii_whitespace()
         .collect();
-    // proc(5) numbers the fields from 1 and the state, first after the name, is number 3.
+    // proc(5) numbers the fields from 1. The state, first after the name, is number 3.
     let field = |number: usize| fields.get(number - 3).copied();
     let ticks = |number| field(number)?.parse::<u64>().ok();
     Some(Stat {

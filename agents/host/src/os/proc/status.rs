@@ -4,7 +4,7 @@ const CAP_SYS_PTRACE: u64 = 1 << 19;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_SYSLOG: u64 = 1 << 34;
 const CAP_PERFMON: u64 = 1 << 38;
-/// By these root becomes other users, sees and signals their processes, and enters their containers.
+/// With these root becomes other users, sees and signals their processes, and enters their containers.
 const OF_ROOT: [(u64, &str); 6] = [
     (1 << 1, "CAP_DAC_OVERRIDE"),
     (1 << 5, "CAP_KILL"),
@@ -13,42 +13,41 @@ const OF_ROOT: [(u64, &str); 6] = [
     (CAP_SYS_PTRACE, "CAP_SYS_PTRACE"),
     (CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
 ];
-/// By these a user who is not root has the kernel's names, and samples of the kernel and of others' processes.
+/// With these other users get the kernel's symbols, and samples of the kernel and of other users' processes.
 const OF_SAMPLING: [(u64, &str); 2] = [(CAP_SYSLOG, "CAP_SYSLOG"), (CAP_PERFMON, "CAP_PERFMON")];
 const SIGQUIT: u64 = 1 << (3 - 1);
 const SIGVTALRM: u64 = 1 << (26 - 1);
 const SIGPROF: u64 = 1 << (27 - 1);
-/// The mode of seccomp in which a program filters system calls.
 const FILTER: &str = "2";
 
-/// The fields of interest; the ids are the effective ones.
+/// The ids are the effective ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     pub uid: u32,
     pub gid: u32,
     pub groups: Vec<u32>,
     pub namespace_pid: i32,
-    /// Whether it has the rights of the user who started it and no others, unlike a set-user-ID program.
+    /// Whether it has only the rights of the user who started it, unlike a set-user-ID program.
     pub one_user: bool,
     pub threads: u64,
-    /// Whether a filter decides which system calls it may make (seccomp).
+    /// Whether seccomp filters its system calls.
     pub filtered: bool,
     caught: u64,
     capabilities: u64,
 }
 
 impl Status {
-    /// Whether SIGQUIT has a handler; without one it would kill the process.
+    /// Whether SIGQUIT has a handler. Otherwise it would kill the process.
     pub fn catches_quit(&self) -> bool {
         self.caught & SIGQUIT != 0
     }
 
-    /// Whether it catches a signal by which profilers have threads sampled. Once it has sampled so it always does.
+    /// Whether it catches a signal that profilers use for sampling. The handler stays after a recording.
     pub fn catches_profilers_signals(&self) -> bool {
         self.caught & (SIGPROF | SIGVTALRM) != 0
     }
 
-    /// The capabilities that an agent makes use of where it is root, and that it has not.
+    /// The capabilities that an agent of root needs and does not have.
     pub fn missing_of_root(&self) -> Vec<&'static str> {
         let missing = OF_ROOT
             .iter()
@@ -56,19 +55,18 @@ impl Status {
         missing.map(|(_, name)| *name).collect()
     }
 
-    /// Of the capabilities that decide what an agent may do, those that it has.
+    /// The capabilities that it has, of those that matter to an agent.
     pub fn that_matter(&self) -> Vec<&'static str> {
         let all = OF_ROOT.iter().chain(&OF_SAMPLING);
         let held = all.filter(|(bit, _)| self.capabilities & bit != 0);
         held.map(|(_, name)| *name).collect()
     }
 
-    /// Whether the kernel tells it where its functions are though users may not know.
     pub fn may_see_kernel_symbols(&self) -> bool {
         self.capabilities & CAP_SYSLOG != 0
     }
 
-    /// Whether the process may profile the kernel whatever `perf_event_paranoid` says.
+    /// Whether it may profile the kernel whatever `perf_event_paranoid` says.
     pub fn may_profile_kernel(&self) -> bool {
         self.capabilities & (CAP_SYS_ADMIN | CAP_PERFMON) != 0
     }
@@ -96,7 +94,7 @@ pub fn parse(pid: i32, text: &str) -> Option<Status> {
         groups: field("Groups")?
             .filter_map(|group| group.parse().ok())
             .collect(),
-        // The innermost number is what the JVM itself goes by. Kernels before 4.1 do not tell.
+        // The innermost pid is the JVM's own. Kernels before 4.1 do not tell.
         namespace_pid: field("NStgid")
             .and_then(Iterator::last)
             .and_then(|last| last.parse().ok())

@@ -1,30 +1,32 @@
-//! One process, held fast: later steps cannot hit another one that was given the same pid.
+//! A handle of one process: later steps cannot hit another one with the same pid.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::time::{Duration, SystemTime};
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
+use rustix::fd::OwnedFd;
+use rustix::fs::{openat, readlinkat, Dir, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
 use super::maps::{self, Mapped};
 use super::named::Named;
-use super::open_files;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
 use crate::os::lease::since_boot;
 use crate::wire::outcome::{Code, Failure};
 
-/// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
+/// The open files that are looked at. Most systems allow no more.
+const MOST_FILES: usize = 1 << 20;
+
+/// A descriptor of `/proc/PID` keeps its meaning. Once the process has ended, reads through it fail.
 pub struct Target {
     pub pid: i32,
     pub start_time: u64,
     pub status: Status,
-    /// The inode of its pid namespace, the same for every agent; 0 where that is not ours to see.
+    /// The inode of its pid namespace; 0 if the agent may not see it.
     pid_namespace: u64,
     dir: OwnedFd,
     /// None on kernels before 5.3.
@@ -32,7 +34,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Take hold of the process that had this pid and this start time.
     pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
         let gone = || Failure::plain(format!("process {pid} has ended")).coded(Code::ProcessEnded);
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
@@ -66,20 +67,20 @@ impl Target {
         }
     }
 
-    /// Whether the process that had this pid and this start time is there no more; false where that cannot be seen.
+    /// Whether this process has ended. False if that cannot be seen.
     pub fn has_ended(pid: i32, start_time: u64) -> bool {
         let stat = std::fs::read(format!("/proc/{pid}/stat"));
         refuse_foreign_numbers().is_ok() && tells_of_end(stat, start_time)
     }
 
-    /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
-    /// the same for every agent, in whatever pid namespace that is.
+    /// The names of its files begin with this, for every agent and in every pid namespace. No other process has the
+    /// same.
     pub fn file_stem(&self) -> String {
         let number = self.status.namespace_pid;
         format!("{}-{number}-{}", self.pid_namespace, self.start_time)
     }
 
-    /// When it began, by the clock that files are dated by.
+    /// When it began, by the clock of file times.
     pub fn began(&self) -> SystemTime {
         let ticks = Duration::from_secs(self.start_time) / clock_ticks_per_second() as u32;
         SystemTime::now() - since_boot().saturating_sub(ticks)
@@ -90,22 +91,20 @@ impl Target {
         Self::open(std::process::id() as i32, stat::own().unwrap().start_time).unwrap()
     }
 
-    /// State and times now; None once the process has ended.
+    /// None: the process has ended.
     pub fn stat(&self) -> Option<Stat> {
         stat::parse(&read_at(&self.dir, "stat", 4096)?).filter(Stat::lives)
     }
 
-    /// A file of `/proc/PID`, at most `limit` bytes of it.
     pub fn read(&self, name: &str, limit: u64) -> Option<String> {
         read_at(&self.dir, name, limit)
     }
 
-    /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
+    /// None: the agent may not read the map.
     pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
         maps::files(self.map()?, wanted)
     }
 
-    /// The files whose code it may run.
     pub fn programs(&self) -> Option<Vec<Mapped>> {
         maps::programs(self.map()?)
     }
@@ -116,25 +115,34 @@ impl Target {
         map.ok().map(File::from)
     }
 
-    /// What it has open, as `open_files::of` tells it.
+    /// What it has open: what the links in `/proc/PID/fd` read. Err: one cannot be seen. None: the agent may not look.
     pub fn open_files(&self) -> Option<impl Iterator<Item = Result<String, Errno>>> {
-        open_files::of(self.dir.as_fd())
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = openat(&self.dir, "fd", flags, Mode::empty()).ok()?;
+        let entries = Dir::read_from(&dir).ok()?.flatten();
+        let numbers = entries.filter(|entry| !entry.file_name().to_bytes().starts_with(b"."));
+        Some(numbers.take(MOST_FILES).filter_map(move |entry| {
+            match readlinkat(&dir, entry.file_name(), Vec::new()) {
+                Ok(link) => Some(Ok(link.to_string_lossy().into_owned())),
+                Err(Errno::NOENT) => None, // closed meanwhile
+                Err(error) => Some(Err(error)),
+            }
+        }))
     }
 
-    /// Whether it is in the host's own user namespace, in which every number means itself.
+    /// Whether it is in the host's own user namespace, where every number means itself.
     pub fn has_users_of_host(&self) -> bool {
         let map = self.read("uid_map", 4096);
         // Kernels without user namespaces have no map.
         map.is_none_or(|map| map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
     }
 
-    /// The files its user named, in its own root.
     pub fn named(&self) -> Result<Named, Errno> {
         let root = self.open_link("root", OFlags::PATH | OFlags::DIRECTORY)?;
         Ok(Named::new(root, self.read_link("cwd")))
     }
 
-    /// Those of the agent itself.
+    /// Of the agent itself.
     pub fn own_status() -> Option<Status> {
         status::parse(
             std::process::id() as i32,
@@ -142,17 +150,15 @@ impl Target {
         )
     }
 
-    /// Signals caught and ids as they are now.
     pub fn status_now(&self) -> Option<Status> {
         status::parse(self.pid, &self.read("status", 1 << 20)?)
     }
 
-    /// Open what one of the links of `/proc/PID` leads to (`root`, `cwd`, `ns/mnt`).
+    /// `root`, `cwd` or `ns/mnt`.
     pub fn open_link(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         openat(&self.dir, name, flags | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// Where one of the links of `/proc/PID` points.
     pub fn read_link(&self, name: &str) -> Option<String> {
         readlinkat(&self.dir, name, Vec::new())
             .ok()?
@@ -160,7 +166,6 @@ impl Target {
             .ok()
     }
 
-    /// Send a signal to this process and no other.
     pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
         match (&self.pidfd, Pid::from_raw(self.pid)) {
             (Some(pidfd), _) => pidfd_send_signal(pidfd, signal),
@@ -170,7 +175,7 @@ impl Target {
     }
 }
 
-/// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.
+/// Signals use pids of the agent's own pid namespace, and `/proc` may show another one.
 fn refuse_foreign_numbers() -> Result<(), Failure> {
     let shown = read_text("/proc/self/stat", 4096)
         .and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
@@ -184,8 +189,7 @@ fn refuse_foreign_numbers() -> Result<(), Failure> {
     .coded(Code::NotPermitted))
 }
 
-/// What reading `/proc/PID/stat` tells of the process that had this start time. (An agent without descriptors, say, reads
-/// nothing.)
+/// Whether `/proc/PID/stat` shows that this process has ended. (An agent without free descriptors cannot read it.)
 fn tells_of_end(stat: io::Result<Vec<u8>>, start_time: u64) -> bool {
     match stat {
         Ok(text) => stat::parse(&String::from_utf8_lossy(&text))
@@ -216,37 +220,6 @@ fn read_at(dir: &OwnedFd, name: &str, limit: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn open_files_are_told_by_their_names() {
-        let path = std::env::temp_dir().join(format!("hprofiler-open-{}", std::process::id()));
-        let file = File::create(&path).unwrap();
-        let is_open = || {
-            let files = Target::own().open_files().unwrap();
-            files.flatten().any(|name| path == *name)
-        };
-        assert!(is_open());
-        drop(file);
-        assert!(!is_open());
-        std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn files_are_named_by_number_and_namespace() {
-        let own = Target::own();
-        let (stem, start_time) = (own.file_stem(), own.start_time);
-        let parts: Vec<u64> = stem.split('-').map(|part| part.parse().unwrap()).collect();
-        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
-        assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
-        assert_eq!(parts[2], start_time);
-    }
-
-    #[test]
-    fn one_whose_number_is_anothers_now_has_ended() {
-        let (pid, start_time) = (std::process::id() as i32, stat::own().unwrap().start_time);
-        assert!(!Target::has_ended(pid, start_time));
-        assert!(Target::has_ended(pid, start_time + 1));
-    }
 
     #[test]
     fn what_cannot_be_seen_has_not_ended() {

@@ -1,5 +1,5 @@
-//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot ask the name
-//! service itself.
+//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot use the
+//! name service itself.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,17 +15,14 @@ use crate::os::worker_pool;
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 /// How long a name service may take. One that takes longer is not asked again.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// No more users than this are asked for.
 const MOST_ASKED: usize = 200;
 
-/// Names by uid.
 pub struct Users {
     local: HashMap<u32, String>,
-    /// The answers of `getent`; None: the user has no name.
-    asked: Mutex<HashMap<u32, Option<String>>>,
     getent: Option<String>,
-    /// Whether the name service took too long.
-    slow: AtomicBool,
+    /// The answers of `getent`; None: the user has no name, or the name service is too slow.
+    asked: Mutex<HashMap<u32, Option<String>>>,
+    is_slow: AtomicBool,
 }
 
 impl Users {
@@ -38,13 +35,13 @@ impl Users {
     fn new(local: HashMap<u32, String>, getent: Option<String>) -> Self {
         Self {
             local,
-            asked: Mutex::default(),
             getent,
-            slow: AtomicBool::new(false),
+            asked: Mutex::default(),
+            is_slow: AtomicBool::new(false),
         }
     }
 
-    /// The name, or the number of a user that has none.
+    /// The name, or the number of a user without one.
     pub fn name(&self, uid: u32) -> String {
         let name = self.local.get(&uid).cloned().or_else(|| self.ask(uid));
         name.unwrap_or_else(|| uid.to_string())
@@ -53,34 +50,29 @@ impl Users {
     fn ask(&self, uid: u32) -> Option<String> {
         let getent = self.getent.clone()?;
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(name) = asked.get(&uid) {
-            return name.clone();
+        if asked.len() >= MOST_ASKED || self.is_slow.load(Ordering::Relaxed) {
+            return asked.get(&uid).cloned().flatten();
         }
-        if asked.len() >= MOST_ASKED || self.slow.load(Ordering::Relaxed) {
-            return None;
-        }
-        audit::note("program", || format!("{getent} passwd {uid}"));
-        let answer = worker_pool::run(PATIENCE, move || {
-            let mut command = Command::new(getent);
-            command.args(["passwd", &uid.to_string()]).env_clear();
-            let quiet = command.stdin(Stdio::null()).stderr(Stdio::null());
-            quiet.output().map(|output| output.stdout)
+        let answer = asked.entry(uid).or_insert_with(|| {
+            audit::note("program", || format!("{getent} passwd {uid}"));
+            let answer = worker_pool::run(PATIENCE, move || {
+                let mut command = Command::new(getent);
+                command.args(["passwd", &uid.to_string()]).env_clear();
+                let quiet = command.stdin(Stdio::null()).stderr(Stdio::null());
+                quiet.output().map(|output| output.stdout)
+            });
+            self.is_slow.store(answer.is_err(), Ordering::Relaxed);
+            parse(&String::from_utf8_lossy(&answer.ok()?.ok()?)).remove(&uid)
         });
-        let Ok(answer) = answer else {
-            self.slow.store(true, Ordering::Relaxed);
-            return None;
-        };
-        let line = String::from_utf8_lossy(&answer.unwrap_or_default()).into_owned();
-        let name = parse(&line).remove(&uid);
-        asked.insert(uid, name.clone());
-        name
+        answer.clone()
     }
 }
 
-/// The home folders of a user: by `/etc/passwd`, and by the environment where it is the agent's own.
+/// The home folders of a user, from `/etc/passwd`, and from the environment if it is the agent's own.
 pub fn homes(uid: u32) -> Vec<String> {
     let passwd = read_text("/etc/passwd", 4 << 20).unwrap_or_default();
-    let mut homes = parse_homes(&passwd, uid);
+    let homes = entries(&passwd).filter(|entry| entry.1 == uid);
+    let mut homes: Vec<String> = homes.map(|(_, _, home)| home.to_owned()).collect();
     let own = rustix::process::geteuid().as_raw() == uid;
     homes.extend(std::env::var("HOME").ok().filter(|_| own));
     homes.retain(|home| home.starts_with('/'));
@@ -89,23 +81,20 @@ pub fn homes(uid: u32) -> Vec<String> {
     homes
 }
 
-fn parse_homes(passwd: &str, uid: u32) -> Vec<String> {
-    let home = |line: &str| {
-        let mut fields = line.split(':').skip(2);
-        let matches = fields.next()?.parse() == Ok(uid);
-        matches.then(|| fields.nth(2).map(str::to_owned)).flatten()
-    };
-    passwd.lines().filter_map(home).collect()
+/// Each line's name, uid and home folder.
+fn entries(passwd: &str) -> impl Iterator<Item = (&str, u32, &str)> {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let (name, uid) = (fields.next()?, fields.nth(1)?.parse().ok()?);
+        Some((name, uid, fields.nth(2).unwrap_or_default()))
+    })
 }
 
 pub fn parse(passwd: &str) -> HashMap<u32, String> {
     let mut names = HashMap::new();
-    for line in passwd.lines() {
-        let mut fields = line.split(':');
-        if let (Some(name), Some(Ok(uid))) = (fields.next(), fields.nth(1).map(str::parse)) {
-            // Several names may share a uid; the first one is what other tools show.
-            names.entry(uid).or_insert_with(|| name.to_owned());
-        }
+    for (name, uid, _) in entries(passwd) {
+        // Several names may share a uid; the first one is what other tools show.
+        names.entry(uid).or_insert_with(|| name.to_owned());
     }
     names
 }
@@ -127,13 +116,6 @@ mod tests {
         assert_eq!(users.name(71234), "alice");
         assert_eq!(users.name(71235), "71235");
         std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn where_a_user_is_at_home() {
-        let passwd = "root:x:0:0:r:/root:/bin/sh\nbroken:x:7\nyarn:x:7:1:a:/var/yarn:c\n";
-        assert_eq!(parse_homes(passwd, 7), ["/var/yarn"]);
-        assert_eq!(parse_homes(passwd, 1), [""; 0]);
     }
 
     #[test]

@@ -1,9 +1,6 @@
-//! Steps without processes.
-
 use super::*;
 use crate::os::proc::stat;
 use crate::wire::outcome::Ended;
-use crate::wire::sampling::AgentLimits;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
     let recording = |(pid, &phase)| Recording {
@@ -22,24 +19,13 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600), usize::MAX)),
-        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+        shared: Arc::new(Shared::within(1.0, 1)),
         early: Vec::new(),
         left: Vec::new(),
     }
 }
 
 impl Recordings {
-    /// Of one process that has not answered in time.
-    pub fn hanging(pid: i32, started: bool) -> Self {
-        let mut recordings = match started {
-            true => recordings(Step::Record, &[Phase::Running]),
-            false => recordings(Step::Prepare, &[Phase::Preparing]),
-        };
-        recordings.all[0].pid = pid;
-        recordings
-    }
-
-    /// Have the next wait to be folded until all that was is received.
     pub fn without_room(&mut self) -> Arc<Folding> {
         self.folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
         self.folding.clone()
@@ -90,7 +76,6 @@ impl EventSink for Nobody {
     fn send_result(&mut self, _: Finished) {}
 }
 
-/// Hears how processes ended.
 struct Ends(Vec<Option<Ended>>);
 
 impl EventSink for Ends {
@@ -110,15 +95,6 @@ fn of_one_that_hangs_and_is_gone_its_end_is_told() {
     let mut ends = Ends(Vec::new());
     recordings.give_up(&mut ends);
     assert_eq!(ends.0, [None, Some(Ended::Process)]);
-}
-
-#[test]
-fn one_that_was_given_up_is_not_heard_again() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.give_up(&mut Nobody);
-    recordings.handle_report(1, Report::Prepared, &mut Nobody);
-    assert_eq!(phases(&recordings), [Phase::Over]);
-    assert_eq!(recordings.left_by_now().len(), 1);
 }
 
 #[test]
@@ -145,73 +121,4 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + END_TIME);
-}
-
-/// A recording that waits for another to be folded, and reports its end once it need not any more.
-fn waits(recordings: &Recordings, sender: Sender<(i32, Report)>) -> thread::JoinHandle<bool> {
-    let folding = recordings.folding.clone();
-    thread::spawn(move || {
-        let unwanted = folding.turn().is_none();
-        let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
-        process::tagged(1, sender)(Report::Over(Box::new(Finished::without_profiles(outcome))));
-        unwanted
-    })
-}
-
-#[test]
-fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
-    for given_up in [false, true] {
-        let (sender, reports) = channel();
-        let mut recordings = recordings(Step::Record, &[Phase::Running]);
-        let folding = recordings.folding.clone();
-        let _of_another = folding.turn().unwrap();
-        let waits = waits(&recordings, sender);
-        match given_up {
-            true => recordings.give_up(&mut Nobody),
-            false => assert!(recordings.abandon(|_| reports.recv().ok()).is_empty()),
-        }
-        assert!(waits.join().unwrap());
-    }
-}
-
-#[test]
-fn nothing_is_given_up_while_there_is_time() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.limit = Instant::now() + Duration::from_secs(60);
-    recordings.give_up(&mut Nobody);
-    assert_eq!(phases(&recordings), [Phase::Preparing]);
-}
-
-#[test]
-fn sampling_that_was_ended_is_not_interrupted_any_more() {
-    let mut running = recordings(Step::Record, &[Phase::Running]);
-    assert!(running.sampling().is_some());
-    running.stop();
-    assert!(running.sampling().is_none());
-}
-
-#[test]
-fn what_ends_before_its_start_was_not_started() {
-    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-    recordings.stop();
-    recordings.advance(&mut Nobody);
-    assert!(recordings.step == Step::Record && !recordings.is_started());
-    recordings.limit = Instant::now();
-    recordings.give_up(&mut Nobody);
-    assert!(recordings.advance(&mut Nobody));
-}
-
-#[test]
-fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
-    for stopped in [false, true] {
-        let mut recordings = recordings(Step::Start, &[Phase::Starting, Phase::Running]);
-        recordings.duration = Duration::from_secs(3600);
-        if stopped {
-            recordings.stop();
-        }
-        recordings.all[0].phase = Phase::Running;
-        recordings.advance(&mut Nobody);
-        let soon = Instant::now() + END_TIME + recordings.queue() + END_TIME;
-        assert_eq!(recordings.limit() < Some(soon), stopped);
-    }
 }

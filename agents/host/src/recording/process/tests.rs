@@ -4,7 +4,6 @@ use crate::os::proc::stat;
 use crate::os::threads::broken;
 use crate::resources::folding::Folding;
 use crate::wire::requests::Chosen;
-use crate::wire::sampling::AgentLimits;
 use crate::wire::sampling::Sampling;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -38,7 +37,7 @@ impl Engine for Broken {
 
     fn leave(self: Box<Self>) -> Vec<String> {
         LEFT.store(true, Ordering::SeqCst);
-        vec!["told".to_owned()]
+        vec!["left".to_owned()]
     }
 }
 
@@ -56,7 +55,7 @@ fn of_this_process() -> Job {
         session: "test".to_owned(),
         host: "test".to_owned(),
         folding: Arc::new(Folding::new(Duration::from_secs(1), usize::MAX)),
-        shared: Arc::new(Shared::within(&AgentLimits::default(), 1)),
+        shared: Arc::new(Shared::within(1.0, 1)),
         dry_run: false,
     }
 }
@@ -80,14 +79,7 @@ fn an_engine_that_breaks_leaves_all_the_same() {
     assert!(LEFT.load(Ordering::SeqCst));
     assert_eq!(
         (over.outcome.stage, over.left),
-        (Stage::Record, vec!["told".to_owned()])
+        (Stage::Record, vec!["left".to_owned()])
     );
     assert!(over.outcome.reason.contains("a bug in hprofiler"));
-}
-
-#[test]
-fn what_breaks_is_told_as_a_failure() {
-    let broke = catch_panic(|| -> Result<(), Failure> { panic!("meant: what follows is tested") });
-    assert!(broke.unwrap_err().reason.contains("a bug in hprofiler"));
-    assert!(catch_panic(|| Ok(())).is_ok());
 }

@@ -1,8 +1,6 @@
-//! What a session answers to requests.
+//! The session's answers to requests.
 
-use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use super::Session;
@@ -12,11 +10,8 @@ use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::os::audit;
-use crate::os::files::{read_regular, sha256};
-use crate::os::threads::{broken, STACK};
 use crate::recording::group::Recordings;
 use crate::session::inbox::Message;
-use crate::session::output::Output;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
@@ -25,11 +20,9 @@ use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
-/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
+/// The longest command in bytes, and the bytes of all commands in a line.
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
-/// How often what is done is told while nothing else is.
-const AUDIT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
@@ -51,7 +44,7 @@ impl Session {
         self.greeted = true;
         self.lease = Duration::from_secs_f64(lease);
         self.output.set_patience(self.lease);
-        // Numbers of processes mean nothing on another machine or in another pid namespace.
+        // Pids mean nothing on another machine or in another pid namespace.
         let here = |e: &Exclude| {
             e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
         };
@@ -60,8 +53,6 @@ impl Session {
             .extend(excluded.map(|exclude| exclude.pids).unwrap_or_default());
         self.output.send(&Event::Hello {
             protocol: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION"),
-            sha256: own_hash(),
             host: self.host.clone(),
             session: self.name.clone(),
             blobs: self.store.blobs(),
@@ -70,7 +61,6 @@ impl Session {
         Ok(())
     }
 
-    /// From now on what is done is told, or nobody wants to know.
     fn start_audit(&mut self, wanted: bool) {
         if wanted {
             let inbox = self.inbox.sender.clone();
@@ -94,11 +84,11 @@ impl Session {
     pub(super) fn list(&mut self) -> Result<(), Failure> {
         let Scanned { seen, overlooked } = scan::processes(&self.excluded);
         let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
-        let tell = |process: Seen| {
+        let message = |process: Seen| {
             let label = process.plain_label();
-            process.tell(label, Default::default(), limit)
+            process.into_message(label, Default::default(), limit)
         };
-        let all = seen.into_iter().map(tell).collect();
+        let all = seen.into_iter().map(message).collect();
         let (processes, left_out) = fit_into_line(all, usize::MAX);
         let mut ignored = may_be_meant(overlooked);
         ignored.extend(left_out);
@@ -157,7 +147,6 @@ impl Session {
         Ok(())
     }
 
-    /// A file that was put before.
     fn library(
         &self,
         hash: Option<&str>,
@@ -185,7 +174,7 @@ impl Session {
     }
 
     pub(super) fn stop(&mut self) -> Result<(), Failure> {
-        // After the end of a recording a late stop has nothing to do.
+        // A late stop, after the end of a recording, has nothing to do.
         if let Some(recordings) = &mut self.recordings {
             recordings.stop();
         }
@@ -196,38 +185,8 @@ impl Session {
     pub(super) fn clean(&mut self, order: Clean) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
         let (excluded, own) = (&self.excluded, self.store.folder());
-        let work = || clean::clean(excluded, order, own);
-        let found = run_and_send_audit(&mut self.output, work)?;
+        let found = clean::clean(excluded, order, own);
         self.output.send(&Event::Leftovers(found));
         Ok(())
     }
-}
-
-/// What comes of long work, while what it does is told.
-fn run_and_send_audit<T: Send>(
-    output: &mut Output,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Failure> {
-    let (ends, ended) = channel::<()>();
-    thread::scope(|scope| {
-        let work = move || {
-            let _ends = ends;
-            work()
-        };
-        let thread = thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
-        while ended.recv_timeout(AUDIT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            output.send_audit();
-        }
-        thread.join().map_err(|_| broken())
-    })
-}
-
-fn own_hash() -> String {
-    let root = rustix::fs::CWD;
-    let path = std::env::current_exe().ok();
-    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
-    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
 }

@@ -1,21 +1,21 @@
-//! A coordinator that is lost: what was recorded is kept for one lease, for it to come back by another connection.
+//! A lost coordinator: what was recorded is kept for one lease, so that it can reconnect.
 
 use std::time::Instant;
 
 use super::{complain, End, Session};
 use crate::os::lease;
 use crate::recording::group::Recordings;
+use crate::session::inbox::Connection;
 use crate::session::resume::{self, Successor, Token};
 use crate::wire::events::Event;
 
 impl Session {
-    /// Until when the coordinator is waited for.
+    /// When the session ends if nothing more is read.
     pub(super) fn lease_ends(&self) -> Instant {
-        self.lost.unwrap_or_else(|| self.inbox.heard()) + self.lease
+        self.lost.unwrap_or_else(|| self.inbox.last_read()) + self.lease
     }
 
-    /// A recording begins: from now on nothing that is told may be lost. Where nobody could come back nothing is kept,
-    /// and the recording goes on.
+    /// A recording starts: from now on output is kept until it is received. If nobody could reconnect, nothing is kept.
     pub(super) fn keep(&mut self) {
         let Some(token) = &self.token else {
             return;
@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// The coordinator is gone. Err where there is nothing that it could want to fetch.
+    /// The coordinator is gone. Err: there is nothing that it could want to fetch.
     pub(super) fn lose(&mut self, why: &'static str, end: End) -> Result<(), End> {
         let records = self.recordings.as_ref().is_some_and(Recordings::is_started);
         if self.token.is_none() || !(records || self.output.is_awaited()) {
@@ -58,7 +58,7 @@ impl Session {
         Ok(())
     }
 
-    /// It was silent, and is not any more.
+    /// A request arrived on the old connection after all.
     pub(super) fn mark_found(&mut self) {
         if self.lost.is_some() {
             self.lost = None;
@@ -66,21 +66,16 @@ impl Session {
         }
     }
 
-    /// It has come back by another connection.
+    /// The coordinator has reconnected.
     pub(super) fn switch_connection(&mut self, mut successor: Successor) {
-        let reaches = self.output.reaches(successor.received);
-        let Some(connection) = reaches.then(|| self.inbox.connection(successor.input)) else {
-            self.output.revive(); // which was told to wait no longer for whoever reads now
-            return;
+        let connection = match self.output.reaches(successor.received) {
+            true => self.inbox.connection(successor.input).ok(),
+            false => None,
         };
-        // Without a thread to listen it is not now that it can go on: the coordinator tries again.
-        let connection = match connection {
-            Ok(connection) if successor.control.accept().is_ok() => connection,
-            Ok(_) => return self.output.revive(),
-            Err(_) => {
-                successor.control.put_off();
-                return self.output.revive();
-            }
+        let accepted = |_: &Connection| successor.control.accept().is_ok();
+        let Some(connection) = connection.filter(accepted) else {
+            // The output was told to stop waiting for the reader that it has.
+            return self.output.revive();
         };
         self.lost = None;
         self.control = Some(successor.control);
@@ -90,7 +85,7 @@ impl Session {
             .switch_connection(successor.output, &found, successor.received);
     }
 
-    /// Have the agent of that session go on here; this one then only waits for its end.
+    /// Have the agent of that session continue here. This one then only waits for its end.
     pub(super) fn resume(&mut self, token: String, received: u64) -> Result<(), End> {
         let asked = Token::new(token).and_then(|token| {
             self.refuse_busy("resume")?;

@@ -1,4 +1,4 @@
-"""What people are told of a run: the terminal, and the report that is made of run.json."""
+"""What is shown of a run: on the terminal, and in the report that is made of run.json."""
 
 from __future__ import annotations
 

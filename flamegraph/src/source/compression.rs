@@ -1,0 +1,48 @@
+//! What may lie around any format: gzip and, with the feature `formats`, zstd.
+//!
+//! Decoders are streams of bounded memory; how much may come out of them is each reader's limit.
+
+use std::io::{self, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::Input;
+use crate::profile::Result;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// What a decoder hands out at once.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
+const MOST_LAYERS: usize = 3;
+
+/// The same input without its compression, if it has any.
+pub(crate) fn uncompressed(mut input: Input<'_>) -> Result<Input<'_>> {
+    for _ in 0..MOST_LAYERS {
+        if input.head().starts_with(GZIP) {
+            input = decoded("gzip", MultiGzDecoder::new(input))?;
+            continue;
+        }
+        #[cfg(feature = "formats")]
+        if super::zstd::detect(input.head()) {
+            input = decoded("zstd", super::zstd::Decoder::new(input))?;
+            continue;
+        }
+        break;
+    }
+    Ok(input)
+}
+
+fn decoded<'a>(name: &'static str, decoder: impl Read + Send + 'a) -> Result<Input<'a>> {
+    let named = Named(name, decoder);
+    Input::stream(Box::new(BufReader::with_capacity(BLOCK_BYTES, named)))
+}
+
+/// Puts the format's name before a decoder's errors: "unexpected end of file" alone would mislead.
+struct Named<R>(&'static str, R);
+
+impl<R: Read> Read for Named<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.1.read(buffer);
+        read.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.0)))
+    }
+}
