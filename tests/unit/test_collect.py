@@ -275,15 +275,6 @@ def test_find_only(fleet):
     assert line(results["idle"])[0] is Status.IDLE and line(results["gone"])[0] is Status.FAILED
 
 
-def test_processes_that_may_match_are_reported(fleet):
-    body = """hello()
-hangs = [dict(pid=pid, reason="it hangs", doubtful=True) for pid in (9, 10)]
-read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a helper"), *hangs]); read()"""
-    idle, doubt = fleet(one=body).collect()["one"].outcomes
-    assert (doubt.status, doubt.pid, doubt.reason) == (Status.DEGRADED, None, "pid 9 (it hangs), and 1 more")
-    assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
-
-
 ASKED = """
 def asked():
     while (request := read())["type"] == "put":
