@@ -20,7 +20,7 @@ profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_lease(monkeypatch):
     """Lost hosts are given up after a second."""
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
@@ -76,7 +76,7 @@ BAD = {
 }
 
 
-def test_bad_hosts_do_not_affect_others(fleet, limits):
+def test_bad_hosts_do_not_affect_others(fleet, limits, short_lease):
     scripts = {name: body for name, (body, *_) in BAD.items()}
     hosts = fleet(timeout=600.0, one=GOOD, **scripts, two=GOOD)
     waiting = {name: ["wait"] for name in ("one", "two", "torn", "mess", "bye")}
@@ -189,7 +189,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize(("body", "expected", "kept"), EVENTS.values(), ids=EVENTS)
-def test_each_event_that_arrives_is_kept(fleet, body, expected, kept):
+def test_each_event_that_arrives_is_kept(fleet, short_lease, body, expected, kept):
     body = body.replace("END", "say('done', left=[]); read()")
     hosts = fleet(one=f"hello(); found(7); prepared(7); recording(7)\n{body}")
     hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
