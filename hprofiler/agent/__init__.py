@@ -1,6 +1,6 @@
 """The client of agents/PROTOCOL.md: starts an agent and talks to it."""
 
-from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.agent.messages import (
     MAX_RECORDED,
     Action,
@@ -21,8 +21,7 @@ from hprofiler.agent.messages import (
     Started,
 )
 from hprofiler.agent.requests import Plan
-from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found
-from hprofiler.agent.talk import Witness
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found, Witness
 
 __all__ = [
     "CANARY_SECONDS",
@@ -30,7 +29,6 @@ __all__ = [
     "Action",
     "AgentBinaries",
     "AgentSession",
-    "Blob",
     "Checked",
     "CheckedProcess",
     "Done",

@@ -12,11 +12,12 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from hprofiler.agent.messages import BadEvent
 from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.resources import Blob
 from hprofiler.base.text import printable
 from hprofiler.transport.base import Channel, Transport
 
@@ -25,15 +26,6 @@ _MARK_LIMIT = 4096
 _PIECES_OF_A_PART = (1 << 20) // PIECE
 _NOISE_LINES = 200
 _END_WAIT = 0.2
-
-
-class Blob(Protocol):
-    """A file to put on a host, known there by the SHA-256 of its bytes (hex)."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def sha256(self) -> str: ...
 
 
 @dataclass(frozen=True)

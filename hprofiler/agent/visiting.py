@@ -16,7 +16,6 @@ from hprofiler.agent.bootstrap import (
     MARK,
     AgentBinaries,
     Answer,
-    Blob,
     Launched,
     agent_for,
     marked,
@@ -25,6 +24,7 @@ from hprofiler.agent.bootstrap import (
 )
 from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import HostError
+from hprofiler.base.resources import Blob
 from hprofiler.base.text import printable
 from hprofiler.transport.base import (
     CONTAINER_TOOLS,

@@ -28,6 +28,11 @@ def hide_logins(addresses: str) -> str:
     return ",".join(map(_hidden, _NEXT.split(addresses)))
 
 
+def shown_url(url: str) -> str:
+    """A URL for messages: without password and query."""
+    return re.split(r"[?#]", hide_logins(url).replace(HIDDEN, ""))[0][:500]
+
+
 def hide_in_word(word: str, addresses: str | None) -> str:
     """A word of a command line, with these addresses hidden."""
     told = word.replace(addresses, hide_logins(addresses)) if addresses else word

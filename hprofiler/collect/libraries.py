@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hprofiler.agent import AgentBinaries, Blob, Plan
+from hprofiler.agent import AgentBinaries, Plan
 from hprofiler.base.errors import HostError
+from hprofiler.base.resources import Blob
 from hprofiler.model import Sampling
 
 # Libraries of the engines: protocol name -> file name and engines.

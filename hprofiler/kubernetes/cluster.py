@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import builtins
 import json
-import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
 
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.base.background import TooLate
+from hprofiler.base.background import TooLate, within
 from hprofiler.base.errors import UsageError
-from hprofiler.base.passwords import HIDDEN, hide_logins
+from hprofiler.base.passwords import shown_url
 from hprofiler.kubernetes import Access
 from hprofiler.kubernetes.configuration import Configuration, configured
-from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, Packed, TooLong
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
 from hprofiler.kubernetes.problems import KubernetesError, Need, in_short, refusal, said
@@ -36,11 +35,28 @@ CONNECT_SECONDS = 10.0
 _REACHABLE = "check the address, the VPN and $HTTPS_PROXY, and whether kubectl works"
 _ADDRESSES = "check server and proxy-url in the kubeconfig, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
 
+_SWITCHING = 101
+
 Params = Mapping[str, str]
 
 
+class TooLong(Exception):
+    """The answer is too long."""
+
+
+class Packed(Exception):
+    """The answer is compressed, so its length is not known."""
+
+
+class Bounds(NamedTuple):
+    """Limits of an answer: bytes, and seconds for the whole request."""
+
+    size: int
+    seconds: float
+
+
 class Cluster:
-    """Thread-safe.
+    """Sends requests with bounds in bytes and time. Thread-safe.
 
     `namespace` and `user` (a name or None) are the context's, `server` its address for messages.
     """
@@ -49,12 +65,14 @@ class Cluster:
         """Raises HprofilerError for a bad configuration and a failed login."""
         configuration = configured(access.kubeconfig, access.context)
         self.namespace: str = configuration.single.namespace
-        self.server = _shown(configuration.single.cluster.server)
+        self.server = in_short(shown_url(configuration.single.cluster.server).rstrip("/"))
         self.user = configuration.single.context.user
         self._name = configuration.cluster.get("tls-server-name")
         self._timeout = access.timeout
         self._client = _client(configuration, access.timeout)
-        self._exchange = Exchange(self._client)
+        # The client would read the whole body of a refused login: `_send` follows the login itself.
+        self._login = self._client.auth or httpx.Auth()
+        self._no_login: Any = httpx.Auth() if self._client.auth else httpx.USE_CLIENT_DEFAULT
 
     def get(self, path: str, parameters: Params, need: Need) -> Any:
         """The JSON at a path. Raises KubernetesError."""
@@ -98,8 +116,8 @@ class Cluster:
         bounds = Bounds(MAX_REFUSAL, self._timeout)
         with self._translated(bounds):
             request = self._request("GET", path, list(parameters), headers=opening_headers())
-            response, body = self._exchange.send(request, bounds)
-            if response.status_code == SWITCHING:
+            response, body = self._send(request, bounds)
+            if response.status_code == _SWITCHING:
                 return upgraded(response)
         raise refusal(said(body, response.status_code), self.server, need)
 
@@ -113,7 +131,7 @@ class Cluster:
         bounds = Bounds(MAX_ANSWER, self._timeout)
         with self._translated(bounds):
             request = self._request(verb, path, dict(parameters), content=content, headers=headers)
-            response, body = self._exchange.send(request, bounds)
+            response, body = self._send(request, bounds)
         if response.status_code != 200:
             response.close()
             raise refusal(said(body, response.status_code), self.server, need)
@@ -131,6 +149,43 @@ class Cluster:
         extensions: dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
         extensions["timeout"] = self._client.timeout.as_dict()
         return self._client.build_request(verb, path, params=parameters, extensions=extensions, **more)
+
+    def _send(self, request: httpx.Request, bounds: Bounds) -> tuple[httpx.Response, bytes]:
+        """An answer and its body. An upgraded connection stays open, others are closed.
+
+        Raises TooLate, TooLong, Packed, and what the library and the login raise.
+        """
+        flow = self._login.sync_auth_flow(request)
+        try:
+            request = next(flow)
+            while True:
+                work = partial(self._send_once, request, bounds)
+                answer, body = within(bounds.seconds, work)
+                try:
+                    request = flow.send(answer)
+                except StopIteration:
+                    return answer, body
+        finally:
+            flow.close()
+
+    def _send_once(self, request: httpx.Request, bounds: Bounds) -> tuple[httpx.Response, bytes]:
+        end = time.monotonic() + bounds.seconds
+        answer = self._client.send(request, stream=True, auth=self._no_login)
+        if answer.status_code == _SWITCHING:
+            if time.monotonic() > end:  # nobody waits for it any more
+                answer.close()
+            return answer, b""
+        with closing(answer):
+            if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise Packed
+            body = bytearray()
+            for piece in answer.iter_raw():
+                body += piece
+                if len(body) > bounds.size:
+                    raise TooLong
+                if time.monotonic() > end:
+                    raise TooLate
+            return answer, bytes(body)
 
     @contextmanager
     def _translated(self, bounds: Bounds) -> Iterator[None]:
@@ -207,8 +262,3 @@ def _credentials(configuration: Configuration, timeout: float) -> dict[str, Any]
         raise UsageError(
             f"the kubeconfig's credentials cannot be used: {why}", "check whether kubectl works"
         ) from error
-
-
-def _shown(server: str) -> str:
-    """An address for messages: without password and query."""
-    return in_short(re.split("[?#]", hide_logins(server).replace(HIDDEN, ""))[0].rstrip("/"))

@@ -57,8 +57,3 @@ def needs(program: str) -> str:
     if found is None:
         lacking(f"{program} is not on this machine")
     return found
-
-
-def lines(text: bytes) -> list[str]:
-    """Sorted lines: the order of stacks is each tool's own."""
-    return sorted(text.decode().splitlines())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import subprocess
 from collections.abc import Sequence
@@ -84,46 +83,12 @@ def perf_script(recording: Path) -> str:
         text=True,
         errors="replace",
     ).stdout
-    return re.sub(r"(?m)^(\s+)([0-9a-f]+) \S*@plt \((.*)\)$", stub_renamed, script)
+    return without_names_of_stubs(script)
 
 
-def stub_renamed(frame: re.Match[str]) -> str:
-    """The frame of a stub, named as binutils do where perf may be wrong.
-
-    perf before 6.3 names stubs in the order of the relocations. In the C library that is not the
-    order of the stubs, and the functions it chooses when it starts have no name there at all.
-    """
-    indent, address, module = frame.groups()
-    stub = stubs(module).get(int(address, 16) & ~0xF)
-    return f"{indent}{address} {stub} ({module})" if stub else frame.group()
-
-
-@functools.cache
-def stubs(module: str) -> dict[int, str]:
-    """The stubs by address of a library that chooses functions when it starts; of another none."""
-    if not Path(module).is_file():
-        return {}
-    code = printed([needs("objdump"), "-d", "-j", ".plt", module])
-    found = {int(at, 16): name for at, name in re.findall(r"^([0-9a-f]+) <(\S+@plt)>:$", code, re.M)}
-    if not any(name.startswith("*ABS*") for name in found.values()):
-        return {}
-    functions = chosen_at_start(module)
-    for at, name in found.items():
-        choice = re.fullmatch(r"\*ABS\*\+0x([0-9a-f]+)@plt", name)
-        if choice:
-            found[at] = functions[int(choice.group(1), 16)] + "@plt"
-    return found
-
-
-def chosen_at_start(module: str) -> dict[int, str]:
-    """The functions that a library chooses when it starts, by where it does; the strongest name of each."""
-    table = printed([needs("readelf"), "--wide", "--dyn-syms", module])
-    symbols = re.findall(r": ([0-9a-f]+) +\d+ IFUNC +(WEAK|GLOBAL) +\S+ +\S+ (\w+)", table)
-    return {int(at, 16): name for at, binding, name in sorted(symbols, key=lambda each: each[1] == "GLOBAL")}
-
-
-def printed(command: Sequence[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def without_names_of_stubs(script: str) -> str:
+    """perf before 6.3 may name stubs wrongly: it names them in the order of their relocations."""
+    return re.sub(r"(?m)^(\s+[0-9a-f]+) \S*@plt \(", r"\1 @plt (", script)
 
 
 def periods(recording: Path) -> list[tuple[str, int]]:
@@ -145,7 +110,7 @@ def our_script(recording: Path) -> str:
         text=True,
         errors="replace",
     )
-    return run.stdout
+    return without_names_of_stubs(run.stdout)
 
 
 def live(

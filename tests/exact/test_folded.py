@@ -1,4 +1,4 @@
-"""Folded text as other tools write it: differential files, and every way they are compressed."""
+"""Folded text that zstd compressed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from tests.exact.peers import inferno, lines, needs
-
-BEFORE = b"main;a b;c  d 3\nmain;thread 12] 4\nmain;gone 1\n"
-AFTER = b"main;a b;c  d 5\nmain;thread 12] 4\nmain;new 2\n"
-
-
-@pytest.mark.nightly
-def test_a_differential_file_of_inferno(tmp_path: Path) -> None:
-    paths = [tmp_path / "before.folded", tmp_path / "after.folded"]
-    for path, text in zip(paths, (BEFORE, AFTER), strict=False):
-        path.write_bytes(text)
-    command = [str(inferno("inferno-diff-folded")), *map(str, paths)]
-    text = subprocess.run(command, check=True, capture_output=True).stdout
-    profile = Profile.from_bytes(text)
-    assert profile.values == [("before", "count"), ("after", "count")]
-    assert lines(profile.to_folded(value=0)) == lines(BEFORE)
-    assert lines(profile.to_folded(value=1)) == lines(AFTER)
+from tests.exact.peers import needs
 
 
 @pytest.mark.parametrize("level", ["-1", "--stream-size=5000000"])

@@ -115,17 +115,6 @@ CASES = [
         ["false;[unknown] 34467", "false;f 10"],
     ),
     Case(
-        "the first event is the one that counts",
-        """
-        a 7 1.5: 5 cycles:
-                1 f (/x)
-
-        a 7 1.5: 7 instructions:
-                1 g (/x)
-        """,
-        ["a;f 5"],
-    ),
-    Case(
         "--event-filter",
         """
         a 7 1.5: 5 cycles:uppp:

@@ -32,12 +32,6 @@ def picture(folder: Path, *words: str) -> Picture:
     return parse((folder / "out.svg").read_bytes())
 
 
-def test_shades(folder: Path) -> None:
-    usual, again = picture(folder, "--colors=hot"), picture(folder, "--colors=hot")
-    assert usual == again
-    assert picture(folder, "--colors=hot", "--hash").fills() != usual.fills()
-
-
 def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:
     text = gzip.compress(b"a;b 1\nc 2\na;b 3\nno count\n")
     command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "c.svg", "--flamechart"]

@@ -15,7 +15,7 @@ PARK = f"java/util/concurrent/locks/LockSupport.park_[j];jdk/internal/misc/Unsaf
 
 
 def of_run(event: str, profile: Profile, *engines: str) -> Attribution:
-    """Of a run of one host, with a process for each engine."""
+    """The attribution in a run of one host with a process per engine."""
     recordings = [
         {"process": {"pid": pid}, "event": event, "engine": engine}
         for pid, engine in enumerate(engines or ["async-profiler"], 1)
@@ -54,7 +54,7 @@ def test_waits_belong_to_the_waiting_method(event: str) -> None:
         "Shop.buy": 3,
         "Shop.nap": 2,
     }
-    # Off-CPU time has a frame for idle threads, which this stack has not.
+    # Off-CPU time marks idle threads with a frame, which this stack lacks.
     of_the_jvm = {"CompileQueue::get": 1} if event == "offcpu" else {}
     assert told(event, *stacks) == {**expected, **of_the_jvm}
 

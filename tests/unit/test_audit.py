@@ -32,7 +32,7 @@ def audited(stand_ins: StandIns, body: str) -> list[dict[str, Any]]:
 
 
 def test_actions_are_written_in_order(stand_ins):
-    """The agent's come between anything else, also after `bye`."""
+    """Actions of the agent may come at any time, even after `bye`."""
     found = audited(stand_ins, f"hello(); {ACTS}; found(7); {RECORDS}; {ACTS}; read(); {ACTS}")
     assert {line["host"] for line in found} == {"a"} and {line["run"] for line in found} == {"r"}
     whats = [(line["by"], line["what"]) for line in found]

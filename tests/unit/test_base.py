@@ -1,4 +1,4 @@
-"""Background work, JSON of others, passwords in words, and paths of users without a name."""
+"""JSON from outside, passwords in words, and users without a name or a home."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_values_that_look_like_secrets() -> None:
     ],
 )
 def test_values_in_quotes_and_behind_a_colon(word: str, told: str) -> None:
-    """As mask.rs has them."""
+    """The same as in mask.rs."""
     assert hide_values(word) == told
 
 

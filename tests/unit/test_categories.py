@@ -1,4 +1,4 @@
-"""The table of well-known code, `frames.yaml`: names that must be found, and names that only look like it."""
+"""The table of well-known code, `frames.yaml`: names that match and similar names that do not."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def samples_of(category, names):
 
 
 def test_the_jvms_own_work_is_known_by_threads_and_frames():
-    """As JDK 8 to 25 call them, and perf cuts them."""
+    """Names of JDK 8 to 25, also as perf truncates them."""
     gc = ["GangWorker::run_task(WorkData)", "WorkerThread::run", "GCTaskThread::run()", "[GC Thread#N]"]
     gc += ["VM_G1CollectForAllocation::doit()", "[ZWorkerYoung#N]", "[Concurrent Mark-Sweep GC Thread]"]
     jit = ["CompileBroker::compiler_thread_loop()", "[C2 CompilerThreadN]", "[C1 CompilerThre]"]

@@ -26,7 +26,7 @@ PROFILER = {
 AGENT = {**PROFILER, "kind": "agent", "pid": 8, "state": "used", "reason": "its lease ends in 9 s"}
 RESULTS = {"profiler": "stopped", "folder": "removed", "agent": "ended"}
 OTHERS = [{"user": "yarn", "jvms": 3}, {"user": "alice", "jvms": 1}]
-# It plays the first visit and the second, of which each begins a stand-in of its own.
+# The script of both visits: each starts an agent of its own.
 HOST = """
 hello(); request = read()
 entries = {entries!r} if request["dry"] else {cleaned!r}

@@ -1,4 +1,4 @@
-"""Many hosts at once: the phases, the ledger, and that one bad host costs the others nothing."""
+"""Many hosts at once: the phases, the ledger, and that one bad host does not affect the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
 
 @pytest.fixture(autouse=True)
 def short_lease(monkeypatch):
-    """Hosts that do not come back are given up soon."""
+    """Lost hosts are given up after a second."""
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
 
 
@@ -94,7 +94,7 @@ def test_bad_hosts_do_not_affect_others(fleet, limits):
 
 
 def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
-    """The slow one is not ready before the quick one has said that it is, and half a second more."""
+    """The slow host is ready half a second after the quick one."""
     ready = tmp_path / "ready"
     wait = f"while not os.path.exists({str(ready)!r}): time.sleep(0.01)\ntime.sleep(0.5)"
     quick = "hello(); found(7); prepared(7); read(); stamp = time.time()"
@@ -109,7 +109,7 @@ def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
 
 
 def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, limits, tmp_path):
-    """Within its time limit at each step, but not ready when the quick one begins without it."""
+    """Each of its steps is within the limit, but the quick host starts without it."""
     waits, began = tmp_path / "waits", tmp_path / "began"
     slow = GOOD.replace(
         "hello(); found(7); prepared(7);",

@@ -101,7 +101,7 @@ def test_processes_outside_the_containers_are_refused(look, labels):
 
 
 def lost(tmp_path, selector):
-    """A run on two hosts, of which the second cannot be reached, and that host."""
+    """A run on two hosts, the second of which cannot be reached, and the result of that host."""
     stand_ins = StandIns(tmp_path)
     body = """hello(); read(); say("found", searched=9, ignored=[],
 processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)

@@ -1,4 +1,4 @@
-"""Hosts that are pods or run pods: containers without a JVM or a shell, and those nobody named."""
+"""Hosts that are pods or run pods: containers without a JVM or a shell."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FINE = HostChecked(
     verdicts=(CheckedProcess(1, Status.OK, "record", engine="perf"),),
 )
 SHUT = [
-    # how it is reached, whether somebody named it, what becomes of it
+    # The transport, whether the container is optional, the status of its line.
     (Shut, True, Status.DEGRADED),
     (Shut, False, Status.FAILED),
     (Named, True, Status.FAILED),

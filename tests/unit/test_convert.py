@@ -1,4 +1,4 @@
-"""`hprofiler convert`: its options as users combine them, and what it says when it cannot."""
+"""`hprofiler convert`: combined options, and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def convert(*words, stdin=""):
         (["--focus", "parse", "--trim", "parse"], ["parse;match_[j] 5"]),
         (["--focus", "read", "--invert"], ["read;main 3"]),
         (["--prune", "1"], ["(2 smaller frames) 7", "main 1", "main;(3 smaller frames) 8"]),
-        # One frame is never left out alone: the one in its place would be no smaller.
+        # One frame alone is not pruned: its remainder would be as large.
         (["--prune", "30%"], ["idle;wait 7", "main 1", "main;parse;match_[j] 5", "main;read 3"]),
     ],
 )

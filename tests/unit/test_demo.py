@@ -1,4 +1,4 @@
-"""The sample job runs, says so when it is hot, and leaves nothing behind however it ends."""
+"""The sample job: its report, and that it leaves no process or file behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
-    """In a PID namespace, where there is no other demo's JVM to be found."""
+    """In a PID namespace of its own, where it finds no JVM of another demo."""
     hprofiler = [sys.executable, "-m", "hprofiler", "demo", "-f", "499", "-t", "2", "-o", "run"]
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *hprofiler]
     here = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -45,7 +45,7 @@ def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
     profile = Profile.open(str(tmp_path / "run/cluster/cpu.pb.gz"))
     stacks = profile.to_folded(0).decode().splitlines()
     for method in HOT_METHODS.values():
-        # Of each JVM's time nearly all is spent there: a picture without it is another program's.
+        # Nearly all time of each JVM is spent there.
         assert any(method.replace(".", "/", method.count(".") - 1) in stack for stack in stacks), method
     assert escape(profile.top(1)[0].name.rpartition("/")[2]) in page
 
@@ -67,6 +67,6 @@ def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
         parent.wait()
     assert folders(temp) == []
     for pidfd in pidfds:
-        # An end of process makes its pidfd readable.
+        # A pidfd is readable once its process has ended.
         assert select.select([pidfd], [], [], 60)[0]
         os.close(pidfd)

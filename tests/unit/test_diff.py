@@ -29,7 +29,7 @@ MAIN = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 def nobody(side, done, of):
-    """Nobody waits for progress."""
+    """No progress is shown."""
 
 
 def compare(before, after, event=None, absolute=False):
@@ -101,7 +101,7 @@ def test_two_runs_of_the_same_program_have_no_change_beyond_noise(tmp_path, proc
 
 
 def test_processes_are_compared_with_those_of_their_kind(tmp_path):
-    """A driver that does something else than its executors makes no noise of what they do."""
+    """A driver differs from executors: that is not noise of the executors."""
 
     def run(name, slow):
         executors = [f"main;work {7000 - slow}\nmain;slow {slow}\n"] * 4
@@ -156,7 +156,7 @@ def test_fail_over_is_an_exit_code_for_ci(before, after):
 
 
 def test_fail_over_needs_three_processes_of_a_role(tmp_path, before, after):
-    """A role with fewer than three processes on a side: two JVMs of one program may differ by as much."""
+    """With fewer than three processes of a role, two JVMs of one program may differ as much."""
     dice = random.Random(3)
     fewer = run_of(tmp_path / "fewer", *(sampled(dice, WORSE, 3000) for _ in range(2)))
     done = hprofiler(before, fewer, "--fail-over", "5%")
@@ -173,7 +173,7 @@ def test_fail_over_needs_three_processes_of_a_role(tmp_path, before, after):
 
 
 def test_a_larger_share_of_less_work_is_not_growth(tmp_path):
-    """Half of the time is saved: all else has twice its share, and costs what it did."""
+    """Half of the work is gone: everything else has twice its share at the same cost."""
     before = run_of(tmp_path / "a", "main;regex 5000\nmain;parse 3000\nmain;write 2000\n")
     after = run_of(tmp_path / "b", "main;regex 100\nmain;parse 3010\nmain;write 1990\n")
     changes = compare(before, after)
@@ -287,7 +287,7 @@ def test_a_partial_side_is_marked(tmp_path):
 @pytest.mark.parametrize(("few", "many"), [(300, 300), (400, 1300), (300, 3000), (300, 18_000)])
 @pytest.mark.parametrize("shares", [[1.0] * 100, [1 / (n + 1) for n in range(200)]], ids=["even", "steep"])
 def test_runs_of_unequal_length_have_no_change_beyond_noise(shares, few, many):
-    """A method that the shorter run has not one sample of is no new one."""
+    """A method without samples in the shorter run is not new."""
     dice = random.Random(few + many)
     for _ in range(20):
         sides = []
@@ -309,7 +309,7 @@ def folded(text):
 
 
 def test_what_one_process_alone_does_is_chance(tmp_path):
-    """A new method of one process of three varies more than most; of all three it is no chance."""
+    """A new method in one process of three may be chance; in all three it is not."""
     job = "".join(f"main;m{n} 20\n" for n in range(40))
     new = f"{job}main;new 120\n"
     before = run_of(tmp_path / "a", job, job, job)

@@ -1,4 +1,4 @@
-"""What stands out in made-up runs: each rule where it speaks, and where it must not."""
+"""Findings in made-up runs: where each rule applies, and where it must not."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def test_findings_of_alloc_and_lock(tmp_path):
         "70.0 % of allocated memory goes to byte[].",
         "Allocated most by Row.copy: 70.0 %.",
     ]
-    # Two waits are all that is known of them.
+    # There were two waits only.
     few = texts(of(folder, "lock"))
     assert few[0] == "Too few samples for shares: the hottest class is Pool."
     assert few[1].startswith("Only 2 samples were taken")
 
 
 def test_idle_threads_are_left_out_and_counted(tmp_path):
-    """Two processes are recorded, each with eight threads of a pool and one that waits for others."""
+    """Two processes, each with eight threads of a pool and one that waits for others."""
     getting = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
     stacks = f"{JOB};java/net/Socket.read_[j] 60000000000\n{getting} 480000000000\n"
     host = MadeHost("h", events={"wall": {1: stacks, 2: stacks}})

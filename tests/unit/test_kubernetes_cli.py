@@ -1,4 +1,4 @@
-"""The command line's part of Kubernetes: what -j k8s: means, its options, and what a whole run says."""
+"""The command line's part of Kubernetes: what -j k8s: means, its options, and a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hprofiler.transport import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 MEANINGS = [
-    # words, what the resolver is asked for, the kind of the selector
+    # Words, targets of the resolver, kind of the selector.
     (["-j", "k8s:app=x"], ("app=x",), "containers"),
     (["-j", "k8s:"], ("",), "containers"),
     (["-j", "k8s:pod/a", "-j", "k8s: a in (b, c)"], ("pod/a", "a in (b, c)"), "containers"),
@@ -100,7 +100,7 @@ def run_of(server: ApiServer, folder: Path, *words: str) -> Any:
 
 
 def test_unreachable_containers_are_in_the_ledger(server: ApiServer, tmp_path: Path, capsys: Any) -> None:
-    """No container has a shell, one pod does not run, and one container was not named by anybody."""
+    """No container has a shell, one pod does not run, and one container is optional."""
     server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
     down = pod("down", states={"main": waiting("CrashLoopBackOff", "back-off")})
     server.pods = [pod("alone"), pod("two", containers=["main", "proxy"]), down]

@@ -1,4 +1,4 @@
-"""Where the cluster is and who we are there; what an API server may answer, and what is said of it."""
+"""The client of the API server: kubeconfig, credentials, answers and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_files_that_are_not_kubeconfigs(tmp_path: Path, content: str, said: str)
 
 
 def plugin(folder: Path, body: str) -> dict[str, Any]:
-    """A credential plugin, as a kubeconfig names it: beside the file."""
+    """A credential plugin beside the kubeconfig that names it."""
     program = folder / "login"
     program.write_text(f"#!{sys.executable}\nimport json, os, sys\n{body}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -129,7 +129,7 @@ def test_long_lists_come_in_pages(server: ApiServer, tmp_path: Path) -> None:
 def test_a_list_has_bounds_as_a_whole(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However small its pages are."""
+    """Whatever the size of its pages."""
     server.replies[PATH[1:]] = lambda _: (200, {"items": [pod("p")] * 20, "metadata": {"continue": "x"}})
     cluster = connect(Access(server.kubeconfig(tmp_path)))
     monkeypatch.setattr(client, "MAX_LIST", 1 << 16)
@@ -162,7 +162,7 @@ BAD_ADDRESSES = (
 def test_passwords_in_bad_addresses_are_not_shown(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, address: str
 ) -> None:
-    """The libraries' own words have what looks like a port, which may be the password."""
+    """Messages of the libraries contain what looks like a port, which may be the password."""
     cluster = {} if place == "HTTP_PROXY" else {place: address}
     monkeypatch.setenv("HTTP_PROXY", address if place == "HTTP_PROXY" else "")
     monkeypatch.setenv("NO_PROXY", "")

@@ -1,4 +1,4 @@
-"""From pods to hosts: what is asked, which containers are targets, whose pods they are, what changes."""
+"""From pods to hosts: queries, target containers, owners of pods, changes during the recording."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_containers_that_do_not_run(
 
 
 OVER: list[Any] = [
-    # phase, the pod's own words, the container's state, what is said
+    # Status of the pod, state of the container, reason in the ledger.
     (
         {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
         {"terminated": {"reason": "ContainerStatusUnknown", "exitCode": 137}},
@@ -137,7 +137,7 @@ OVER: list[Any] = [
 def test_a_pod_that_ended_for_good_is_not_missing(
     server: ApiServer, locate: Locate, own: Any, state: Any, said: str
 ) -> None:
-    """Its restart policy says nothing of it, and its containers' states may be old."""
+    """Whatever its restart policy; the states of its containers may be old."""
     over = pod("over", states={"main": state} if state else None, **own)
     over["spec"]["restartPolicy"] = "Always"
     server.pods = [pod("up"), over]
@@ -214,7 +214,7 @@ def test_nodes_that_are_not_hosts(server: ApiServer, locate: Locate, node: str) 
 
 
 def later(name: str, deleted: bool = False, state: Any = None, last: Any = None, identity: str = "") -> Any:
-    """The pod as it is after the recording: being deleted, with another state, or as another container."""
+    """The pod after the recording: being deleted, in another state, or with another container."""
     made = pod(name, states={"main": state} if state else None)
     (container,) = made["status"]["containerStatuses"]
     if deleted:

@@ -60,7 +60,7 @@ ON_NODE = replace(
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_on_a_node_only_an_end_is_explained(gone: bool) -> None:
-    """Its words are not asked for it: they may be anything."""
+    """Decided by its fields, whatever its reason says."""
     said = "no timers" if gone else "process 7 has ended"
     line = Outcome("node1", Status.DEGRADED, "record", said, pid=7, label="web", gone=gone)
     told = with_causes([line], [ON_NODE])

@@ -1,4 +1,4 @@
-"""What a host may take and send at most, what an agent may take of it, and how many hosts a run has."""
+"""Limits of time and bytes of a host, of what the agent takes, and of the number of hosts."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_more_hosts_than_allowed():
 
 
 PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
-"""In the agent's order, which is not that of the pids."""
+"""In the order of the agent, not of the pids."""
 TOO_MANY = f"""
 hello(); found(*{PIDS})
 request = prepare_request()

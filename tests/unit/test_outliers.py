@@ -1,4 +1,4 @@
-"""Hosts and processes unlike the others, from made-up run folders: the numbers, the page, table and JSON."""
+"""Outliers among hosts and processes of made-up runs: numbers, table and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOT = "com/acme/Job.m2"
 
 
 def sampled(dice: random.Random, weights: list[float], samples: int, bursts: bool = False) -> str:
-    """Folded text of so many samples; with `bursts` the same method comes several times in a row."""
+    """Folded text of this many samples; with `bursts` a method is sampled several times in a row."""
     counts: Counter[int] = Counter()
     while (left := samples - sum(counts.values())) > 0:
         drawn = dice.choices(range(len(weights)), weights, k=max(1, left // 20) if bursts else left)
@@ -38,7 +38,7 @@ def sampled(dice: random.Random, weights: list[float], samples: int, bursts: boo
 
 
 def identical(dice: random.Random, hosts: int, samples: int, bursts: bool = False) -> list[MadeHost]:
-    """Hosts that do the same; of unequal length."""
+    """Hosts with the same work and different numbers of samples."""
     return [
         MadeHost(f"host{n}", {100 + n: sampled(dice, USUAL, samples * (1 + n % 3), bursts)})
         for n in range(hosts)

@@ -1,4 +1,4 @@
-"""What a page carries: the description and the block of data, against the profiles that they were made of."""
+"""The description and the block of data in a page, compared with the profiles they come from."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_every_part_of_a_run_is_a_column(folder):
 
 
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&"
-# What turns the text around it is shown as unknown.
+# Characters that reverse the text are replaced.
 SHOWN = HOSTILE.replace("\u202e", "\ufffd")
 
 

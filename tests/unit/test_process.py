@@ -16,7 +16,7 @@ from tests.lab.procs import wait_for
 from tests.unit.command import ROOT, hprofiler, in_shell
 
 PATIENCE = 120
-# Ctrl-C at the so many-th import since the program's own first one, wherever that is.
+# A signal at the n-th import after the program's first one.
 INTERRUPTED = """
 import os, signal, sys
 left, begun = int(sys.argv.pop(1)), False
@@ -111,7 +111,7 @@ GREW = "main;cold 50\nmain;hot 50\n", "main;cold 1000\nmain;hot 9000\n"
 
 @pytest.mark.parametrize("streams", ["| true", "2>/dev/full", "| head -c 10", "2>&1 | true"])
 def test_output_that_is_not_read_keeps_the_exit_code(streams: str, tmp_path: Path) -> None:
-    """A pipeline in CI that looks at the first lines alone must not pass because of it."""
+    """A pipeline in CI that reads the first lines only must still fail."""
     for name, stacks in zip(("before", "after"), GREW, strict=False):
         (tmp_path / f"{name}.folded").write_text(stacks)
     diff = f"{sys.executable} -m hprofiler diff before.folded after.folded --fail-over 5% --json"
@@ -177,5 +177,5 @@ def test_waiting_for_input_can_be_interrupted(
 
 
 def reads_stdin(pid: int) -> bool:
-    """Whether a thread of it waits for something to come through a pipe."""
+    """Whether a thread of the process reads from a pipe."""
     return any("pipe_read" in path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/wchan"))

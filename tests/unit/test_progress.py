@@ -57,7 +57,7 @@ given = []
 with display(3, 60.0) as listener:
     asking = threading.Thread(target=lambda: given.append(passphrase("Passphrase for key: ")), daemon=True)
     asking.start()
-    # A main thread that is just going to sleep on a lock does not hear a signal.
+    # A main thread that blocks on a lock does not handle signals.
     while asking.is_alive():
         asking.join(0.1)
 print("given:", *given)
@@ -66,7 +66,7 @@ print("given:", *given)
 
 @contextmanager
 def asked(words: str = ASKS) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
-    """A program on a terminal of its own, and both ends of that."""
+    """A program on a terminal of its own, and both ends of the terminal."""
     ours, theirs = pty.openpty()
     program = subprocess.Popen(
         [sys.executable, "-c", words],
@@ -87,7 +87,7 @@ def asked(words: str = ASKS) -> Iterator[tuple[subprocess.Popen[bytes], int, int
 
 
 def until(ours: int, shown: bytes) -> bytes:
-    """What the terminal shows, up to that."""
+    """The output of the terminal up to `shown`."""
     so_far = b""
     while shown not in so_far:
         assert select.select([ours], [], [], PATIENCE)[0], so_far

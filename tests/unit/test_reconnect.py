@@ -1,4 +1,4 @@
-"""A connection that is lost in the middle of a recording, seen from here: the agents are stand-ins."""
+"""A connection that is lost during a recording, with scripted agents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def body(tmp_path, cut, before=""):
 
 
 class Clock:
-    """Time as the reconnect sees it: it stands still unless a test moves it on."""
+    """The clock of the reconnect: it stands still, after the end of any recording."""
 
     def __init__(self):
         self.now = time.monotonic() + 3600  # no recording goes on any more
@@ -62,7 +62,7 @@ def clock(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """Nobody is too slow for the first attempt."""
+    """The first attempt may take a minute."""
     monkeypatch.setattr(reconnect, "_FIRST_LIMIT", 60.0)
 
 
@@ -97,7 +97,7 @@ def test_a_recording_that_ended_early_is_degraded(fleet, clock, tmp_path):
 
 
 def test_no_reconnect_once_everything_has_arrived(fleet):
-    """The record of what was done is lost with the agent, and nothing else."""
+    """Only the audit of the last steps is lost with the agent."""
     ends = 'hello(); found(7); prepared(7); recording(7); profile(7, b"p"); outcome(7); say("done", left=[])'
     hosts = fleet(one=f"{ends}\nos.kill(os.getpid(), 9)")
     hosts.reach = replace(hosts.reach, audit=Audit(io.StringIO()))

@@ -1,4 +1,4 @@
-"""A report: its page and pictures, their coverage, its ledger, and what it has no room for."""
+"""A report: its page and pictures, their coverage, and its ledger."""
 
 from __future__ import annotations
 

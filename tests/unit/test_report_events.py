@@ -1,4 +1,4 @@
-"""Reports of several events: one page of all, pictures of each, each in its own units."""
+"""Reports of several events: one page, and pictures of each event in its units."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
 
 
 def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> RunFolder:
-    """Two hosts of one process each, recorded for so long; n2 has one more that failed."""
+    """Two hosts with a process each, recorded for these seconds; n2 has another that failed."""
     hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
     hosts[1].fails("failed", "no room", pid=13)
     folder = make_run(path, hosts)
@@ -185,7 +185,7 @@ def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list
 def test_seconds_of_a_recording_that_was_cut_short(
     status: Status, ended: Ended | None, gone: bool, seconds: float | None
 ) -> None:
-    """By what the agent tells of it, whatever its words look like."""
+    """Decided by the fields of the outcome, whatever its reason says."""
     (line,) = lines_of(status, ended)
     assert (line.gone, line.seconds) == (gone, seconds)
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))

@@ -1,4 +1,4 @@
-"""From -H, --hosts-file or nothing to hosts; what makes no sense is named with its place."""
+"""Hosts from -h, --hosts-file or nothing; errors name the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a run: nothing recorded, late news of its target, a full disk, and who may read it."""
+"""The end of a run: nothing recorded, changes of its target, a full disk, permissions of files."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ Record = Callable[[str], int]
 
 @pytest.fixture
 def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
-    """A run over a host, whose record finds no room on the disk."""
+    """Runs on one host, with a disk that is full when run.json is written."""
     made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
 
     def written(folder: RunFolder, record: RunRecord) -> None:

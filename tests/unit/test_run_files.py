@@ -14,7 +14,7 @@ from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 
 def run_in(path: Path, interrupted: bool = False) -> RunFolder:
-    """Five processes on three hosts, one of which failed with its host, one by itself; one has no sample."""
+    """Five processes on three hosts: one failed, one has no sample, and one host failed."""
     hosts = [
         MadeHost("n1", {11: "main;work 40\n", 12: "main;work 20\n"}),
         MadeHost("n2", {13: "main;work 2\n", 14: ""}).fails("failed", "no room", pid=15),
@@ -40,7 +40,7 @@ def told(tmp_path: Path, *words: object) -> str:
         (["cluster/cpu-mean.folded"], "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s"),
         (["hosts/n1/cpu.pb.gz"], "n1: 2 of 2 processes, interrupted · 300 Hz for 60 s"),
         (["hosts/n2/cpu.pb.gz"], "n2: 2 of 3 processes, interrupted · 300 Hz for 60 s"),
-        # That is all that there is, as it is in the run's own picture.
+        # Together they are the whole run.
         (
             ["hosts/n1/cpu.pb.gz", "hosts/n2/cpu.pb.gz"],
             "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s",

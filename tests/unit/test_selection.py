@@ -1,4 +1,4 @@
-"""What `-j` means, and selector files: the shipped ones keep the rules, every broken rule is explained."""
+"""What `-j` means, and selector files: the shipped ones follow the rules, and errors name the broken rule."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_shipped_file(path: Path) -> None:
     assert len(selector.summary) <= 110
     assert json.loads(json.dumps(selector.query)) == selector.query
     for alternative in selector.query["any"]:
-        # A glob that starts with * would make a name mean half the cluster; only `java` means every JVM.
+        # A glob that starts with * would match too much; only `java` matches every JVM.
         globs = [*alternative.get("program", []), *alternative.get("main_class", [])]
         assert globs and (selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in globs))
 

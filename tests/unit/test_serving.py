@@ -1,4 +1,4 @@
-"""`hprofiler report --serve` and `--open`: one page, to this machine only, under a path nobody guesses."""
+"""`hprofiler report --serve` and `--open`: one page, for this machine only, under a random path."""
 
 from __future__ import annotations
 

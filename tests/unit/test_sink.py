@@ -1,4 +1,4 @@
-"""What arrives from agents: kept as pprof with its labels, refused where it is not what it claims."""
+"""Profiles from agents: stored as pprof with labels, or refused."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.lab.procs import PATIENCE
 
 
 def refusing(monkeypatch, *failures: int) -> list[int]:
-    """The first connections fail so; gives what is left of the failures."""
+    """Make the first connections fail with these errors; returns the remaining ones."""
     left = list(failures)
 
     class Socket(socket.socket):
@@ -74,7 +74,7 @@ KEYS = [Credential(f"key {name}", paramiko.ECDSAKey.generate()) for name in ("a"
 
 
 class Server(paramiko.ServerInterface):
-    """`look` at each key that is offered; `offered` counts all that was."""
+    """Calls `look` for each offered key; `offered` lists all attempts."""
 
     def __init__(self) -> None:
         self.offered: list[str] = []
@@ -96,7 +96,7 @@ def server():
 
 @pytest.fixture
 def links(server):
-    """Ours and the server's, with keys exchanged."""
+    """Both ends of a connection after the key exchange."""
     ends = [paramiko.Transport(end) for end in socket.socketpair()]
     for end in ends:
         end.daemon = True

@@ -1,4 +1,4 @@
-"""A jump host that many hosts are behind: one try for all who wait, and who is closed waits no longer."""
+"""A jump host for many hosts: it is tried once for all, and closing a transport ends its waiting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lab.procs import PATIENCE
 
 
 class Gate:
-    """A jump host that answers nobody until its time is over."""
+    """A jump host that does not answer until `over` is set, and then fails."""
 
     def __init__(self) -> None:
         self.tries = 0
@@ -49,7 +49,7 @@ def ssh(tmp_path):
 
 
 class Waiting:
-    """One host's thread; `error` is what it ended with."""
+    """The thread of one host; `end` returns its result or error."""
 
     def __init__(self, connect: Callable[[], object]) -> None:
         self._ended: SimpleQueue[BaseException | object] = SimpleQueue()
@@ -67,7 +67,7 @@ class Waiting:
 
 
 def test_a_dead_jump_host_is_tried_once(gate, ssh):
-    """Those in the queue of --parallel wait as well; who comes back later tries anew."""
+    """Also for hosts in the queue of --parallel; a later attempt tries again."""
     transports = [ssh.transport(Host(f"n{number}", f"n{number}")) for number in range(10)]
     waiting = [Waiting(transport.connect) for transport in transports[:5]]
     assert gate.asked.wait(PATIENCE)
@@ -81,7 +81,7 @@ def test_a_dead_jump_host_is_tried_once(gate, ssh):
 
 
 def test_closing_ends_the_waiting(gate, ssh):
-    """The second one that waits, then the first: nobody is left, and the jump host is given up."""
+    """Once both transports are closed, the attempt is given up."""
     one, two = (ssh.transport(Host(name, name)) for name in ("n1", "n2"))
     first = Waiting(one.connect)
     assert gate.asked.wait(PATIENCE)

@@ -1,4 +1,4 @@
-"""known_hosts: the verdicts, in the forms that ssh itself writes."""
+"""known_hosts: verdicts, in the forms that ssh writes."""
 
 from __future__ import annotations
 

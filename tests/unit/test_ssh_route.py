@@ -1,4 +1,4 @@
-"""Routes: the command line over ssh_config over defaults."""
+"""Routes: the command line overrides ssh_config, which overrides defaults."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_default_keys_are_not_named_ones(find):
 
 
 def test_without_ssh(find, monkeypatch):
-    """paramiko reads the file, which knows no Include."""
+    """paramiko reads the file; it has no Include."""
     monkeypatch.setattr(route, "_account", lambda: None)
     config = (
         "Host n*\n HostName %h.example\n Port 2200\n IdentityFile ~/keys/%r\n ProxyCommand nc %h %p # %n %%\n"
@@ -130,7 +130,7 @@ def test_files_of_an_unknown_user(find, option):
 
 
 def test_another_home_than_the_account_s(tmp_path, monkeypatch):
-    """ssh itself looks into the account's alone."""
+    """ssh itself reads the home of the account only."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert RouteFinder(SshOptions()).find(N1).known_hosts[0] == tmp_path / ".ssh/known_hosts"
     (tmp_path / ".ssh").mkdir()

@@ -1,4 +1,4 @@
-"""The run folder: what is refused, what is kept, and that names stay inside."""
+"""The run folder: what is refused, what is kept, and that files stay inside."""
 
 import json
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def test_different_host_names_have_different_folders():
 
 
 def test_containers_of_old_runs_keep_their_folders(tmp_path):
-    """Earlier versions called the folder of a container by a hash."""
+    """Earlier versions named the folder of a container by a hash."""
     folder = RunFolder.create(tmp_path / "out")
     old = folder.path / "hosts" / "web_app-f5e9bf0fc03d"
     assert folder.host_dir("web/app").name == "web~app"

@@ -1,4 +1,4 @@
-"""Commands in containers by way of an API server, debug containers, and what goes wrong with them."""
+"""Commands in containers through the API server, debug containers, and errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_command_and_its_streams(transport: ExecTransport, server: ApiServer) 
 
 
 def test_many_bytes_both_ways(transport: ExecTransport) -> None:
-    """More than buffers hold, at the same time in both directions: nothing may wait for the other."""
+    """More than the buffers hold, in both directions at the same time: no deadlock."""
     data = os.urandom(9 << 20)
     done = transport.run("cat", data, 60)
     assert done.exit_status == 0 and hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
@@ -108,7 +108,7 @@ def test_an_image_without_the_tools_is_refused_before_anything_is_written(
         AgentSession.open(transport, stand_ins.binaries("hello(); read()"))
     assert "--debug-container" in caught.value.remedy and "--via ssh" in caught.value.remedy
     assert transport.bytes_sent == 0
-    # Commands are part of the address of a request, of which usual proxies take 8192 bytes.
+    # Commands are part of the URL of a request; proxies usually accept 8192 bytes.
     commands = [query["command"] for _, query in server.asked]
     assert all(len(urlencode([("command", word) for word in words])) < 2400 for words in commands)
 
@@ -117,7 +117,7 @@ RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
 def adding(server: ApiServer, target: dict[str, Any], state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Let debug containers be added to a pod, which then have this state; those that were."""
+    """Accept debug containers for a pod with this state; returns those that were added."""
     made: list[dict[str, Any]] = []
 
     def added(query: Any) -> Any:

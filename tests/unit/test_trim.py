@@ -1,4 +1,4 @@
-"""Only the job's own frames: what selectors name as roots, and pictures trimmed to them."""
+"""Trimming: roots that selectors name, and pictures trimmed to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YARN on the command line: what -j means beside -c, addresses and yarn-site.xml, the question, apps."""
+"""YARN on the command line: -j with -c, addresses and yarn-site.xml, the confirmation, apps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MEANINGS = [
-    # words, what the resolver is asked for, the selector
+    # Words, target of the resolver, selector.
     (["-j", APP, *C], APP, None),
     (["-j", APP, *C, "--match", "spark-executor"], APP, "spark-executor"),
     (["-j", APP], None, APP),
@@ -85,7 +85,7 @@ def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
 
 
 def located(words: list[str], monkeypatch: pytest.MonkeyPatch, typed: str | None = None) -> Any:
-    """The hosts, with what is typed on a terminal; None: there is none."""
+    """The hosts, with this input on a terminal; None: no terminal."""
     monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
     monkeypatch.setattr(sys, "stderr", Terminal())
     return chosen.target(parse(words))
@@ -123,7 +123,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         heading, first, second = capsys.readouterr().out.splitlines()
         assert " ".join(heading.split()) == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME"
         assert first.split()[:6] == [APP, "SPARK", "etl", "root.nightly", "4", "3.0"]
-        assert first.endswith("1 min 30 s  nightly load") and second.endswith("1 h 1 min  ad\ufffdhoc")
+        assert first.endswith("1 min  nightly load") and second.endswith("1 h  ad\ufffdhoc")
         assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0
         (record,) = json.loads(capsys.readouterr().out)
         assert record["id"] == "application_1_0001" and record["tags"] == ["a", "b"]

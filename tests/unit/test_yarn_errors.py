@@ -1,4 +1,4 @@
-"""What may go wrong with a ResourceManager, and what the user is told: why, where, and what to do next."""
+"""Errors of a ResourceManager: reason, place and remedy."""
 
 from __future__ import annotations
 
@@ -162,12 +162,12 @@ def test_an_untrusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert refusal(server.url, ca_file=str(tmp_path / "empty.pem")).reason
 
 
-# Answers that are none
+# Bad answers
 
 
 @pytest.mark.parametrize("beginning", [b"HTTP/1.1 200 OK\r\nX-Long: ", b"HTTP/1.1 200 OK\r\n\r\n{"])
 def test_an_answer_without_end(beginning: bytes) -> None:
-    """A byte now and then keeps a connection alive for ever, in its headers as in its body."""
+    """A byte now and then keeps a connection alive, in the headers or in the body."""
     ended = threading.Event()
 
     def trickle() -> None:
@@ -193,7 +193,7 @@ def test_an_answer_without_end(beginning: bytes) -> None:
     "node", ["-oProxyCommand=touch /tmp/x", "a b", "..", "n1;reboot", "x" * 300, "$(reboot)", "\u00e9"]
 )
 def test_nodes_that_are_not_hosts(node: str) -> None:
-    """They would end up in ssh's arguments and in names of folders."""
+    """They would become arguments of ssh and names of folders."""
     hostile = {**container(1, "n1"), "nodeHttpAddress": f"http://{node}:8042", "nodeId": f"{node}:8041"}
     with Server(application_paths([container(2, "n2"), hostile], applicationType="X")) as server:
         assert "which is not a host" in refusal(server.url).reason
@@ -213,7 +213,7 @@ def test_a_password_is_not_sent_to_other_hosts() -> None:
 
 @pytest.mark.parametrize("status", [200, 302])
 def test_a_packed_answer_is_refused(status: int) -> None:
-    """64 KiB of it are 64 MiB, and a redirect is read as well where the library follows it."""
+    """64 KiB may unpack to 64 MiB; the library reads redirects as well."""
     packed = gzip.compress(json.dumps({"app": app()}).encode())
     headers = {"Content-Encoding": "GZIP", **({"Location": "/there"} if status == 302 else {})}
     with Server({"*": Answer(packed, 200, {"Content-Encoding": "gzip"})}) as server:
@@ -233,7 +233,7 @@ def test_an_answer_that_is_too_long() -> None:
     [(302, b"", "Location", "{}/private"), (200, STANDBY, "Refresh", "3; url={}/private")],
 )
 def test_redirects_of_a_driver_are_not_followed(status: int, body: bytes, name: str, value: str) -> None:
-    """It runs its user's code, and what is asked is asked from where that user may not be."""
+    """A driver runs its user's code: it must not redirect requests into the coordinator's network."""
     with Server(small_cluster()) as manager, Server({"*": Answer([])}) as private:
         headers = {name: value.format(private.url)}
         manager.set({path: Answer(body, status, headers) for path in manager.paths if "/proxy/" in path})

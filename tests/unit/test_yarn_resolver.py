@@ -1,4 +1,4 @@
-"""From an application to hosts and containers: what is asked of a ResourceManager, and what is made of it."""
+"""From an application to hosts and containers: queries to a ResourceManager, and their results."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) 
 
 
 def test_answers_of_a_driver_are_not_trusted(server: Server) -> None:
-    """It may give labels of its own application's containers, and nothing else."""
+    """It may label containers of its own application only."""
     liar = executor("\x1b[31m9", 2, "n2", tasks=1)
     foreign = executor("1", 77, "evil")
     odd: list[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
@@ -131,7 +131,7 @@ def test_bad_filters(server: Server, asked: str) -> None:
     assert server.asked == []
 
 
-# What comes during the recording
+# Changes during the recording
 
 
 def test_new_containers_during_the_recording(server: Server) -> None:

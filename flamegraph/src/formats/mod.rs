@@ -11,11 +11,11 @@ pub mod perf_data;
 #[cfg(feature = "recordings")]
 mod perf_script;
 mod pprof;
+pub(crate) mod shared;
 #[cfg(feature = "formats")]
 mod speedscope;
 #[cfg(feature = "formats")]
 mod stack;
-mod suffix;
 
 #[cfg(feature = "formats")]
 pub(crate) use compact::put_modules;

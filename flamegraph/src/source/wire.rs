@@ -105,7 +105,7 @@ impl Iterator for Numbers<'_> {
 }
 
 /// Takes a number in unsigned LEB128 off the front of some bytes.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     // Most numbers have one byte or two.
     match **bytes {
         [first @ 0..0x80, ref rest @ ..] => {

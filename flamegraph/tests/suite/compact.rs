@@ -1,4 +1,4 @@
-//! The compact profile: it comes back exactly, and what is damaged or means harm gets an error.
+//! The compact profile: damaged and hostile ones are errors.
 
 use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
 
@@ -64,7 +64,7 @@ fn made(count: u8, pieces: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn each_lie_is_named() {
+fn contradictions_are_errors() {
     let names: [&[u8]; 3] = [&[0], &[1], b"f"];
     let with = |columns: [&[u8]; 4]| made(1, &[&names[..], &columns[..]].concat());
     let good = read_body(&with([&[1, 0], &[0], &[3], &[0, 9]])).unwrap();
@@ -97,7 +97,7 @@ fn each_lie_is_named() {
 }
 
 #[test]
-fn few_bytes_cannot_stand_for_endless_names_or_stacks() {
+fn names_and_stacks_are_limited() {
     let limits = Limits {
         pprof_bytes: 4 << 20,
         text_bytes: 1 << 20,
@@ -149,7 +149,7 @@ fn few_bytes_cannot_stand_for_endless_names_or_stacks() {
 }
 
 #[test]
-fn there_are_no_more_names_than_nodes_may_be() {
+fn names_are_limited_by_the_nodes() {
     let within = |cells| ReadOptions {
         limits: Limits {
             cells,
@@ -171,7 +171,7 @@ fn there_are_no_more_names_than_nodes_may_be() {
 }
 
 #[test]
-fn modules_stand_behind_the_columns_and_are_checked() {
+fn modules_follow_the_columns() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     for stack in [&["main", "run", "put"][..], &["main", "put_[k]"]] {
         profile.add_stack(stack, &[1]).unwrap();

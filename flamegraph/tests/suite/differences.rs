@@ -42,14 +42,14 @@ fn a_difference_is_of_shares() {
 }
 
 #[test]
-fn what_was_rare_and_is_rounded_away_has_not_appeared() {
+fn rare_paths_have_not_appeared() {
     let before = samples("a 1000000\nb 1\n");
     let diff = Diff::of(&before, &samples("a 10\nb 10\n"), 0, true).unwrap();
     assert!(diff.appeared(9).is_empty());
 }
 
 #[test]
-fn a_difference_wants_like_values_and_samples() {
+fn differences_need_equal_values_and_samples() {
     let mut cpu = Profile::new(vec![ValueType::cpu()]);
     cpu.add_stack(&["a"], &[10]).unwrap();
     assert_eq!(

@@ -30,7 +30,7 @@ fn sample() -> Profile {
 }
 
 #[test]
-fn text_that_begins_as_fields_do_is_text() {
+fn text_that_begins_like_pprof_is_text() {
     let text = b"recv;read;hive.exec;recv;read 749\norg.apache.spar\x1bk.Executor;Main.main;html.parse 1\n";
     assert_eq!(detected(text).unwrap().total(0).unwrap(), 750);
     // Two samples, and nothing else: neither a zero nor a value in front.
@@ -91,7 +91,7 @@ fn each_format_is_recognised_plain_and_compressed() {
 }
 
 #[test]
-fn the_caller_may_know_better() {
+fn a_named_format_is_not_detected() {
     let options = ReadOptions::of(Some(Format::Folded));
     let profile = read(b"java 1 2.5: 10 cycles: 3\n", &options).unwrap();
     assert_eq!(folded(&profile, 0), "java 1 2.5: 10 cycles: 3\n");
@@ -147,7 +147,7 @@ fn a_profile_always_has_a_value() {
 }
 
 #[test]
-fn what_is_no_profile_is_told_what_would_be_one() {
+fn the_error_of_unknown_input_lists_the_formats() {
     let error = detected(b"<html>\n").err().unwrap().to_string();
     assert!(
         error.starts_with("folded text, line 1: not a stack and a count"),

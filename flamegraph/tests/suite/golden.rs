@@ -27,7 +27,7 @@ const OUTPUTS: &[(&str, Render)] = &[
     ("asked.svg", |profile| svg(profile, asked())),
 ];
 
-/// Everything other than usual.
+/// Every option with another value than its default.
 fn asked() -> Options {
     Options {
         palette: Some(Palette::Java),

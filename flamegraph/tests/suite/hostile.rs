@@ -1,4 +1,4 @@
-//! Input that means harm: it gets an error that says what is wrong, and no memory.
+//! Hostile pprof messages and text: errors that say what is wrong, before they take memory.
 
 use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
 
@@ -17,7 +17,7 @@ fn read_message(message: &[u8]) -> Result<Profile, String> {
 }
 
 #[test]
-fn each_lie_is_named() {
+fn contradictions_are_errors() {
     let refused = |more: Vec<u8>, expected: &str| {
         let error = read_message(&message(&[more])).err().unwrap_or_default();
         assert!(error.starts_with(&format!("pprof: {expected}")), "{error}");
@@ -46,7 +46,7 @@ fn each_lie_is_named() {
 }
 
 #[test]
-fn a_mapping_that_is_not_there_is_a_module_that_is_not_known() {
+fn a_missing_mapping_is_an_unknown_module() {
     let location = [number(1, 2), number(2, 5), bytes(4, &number(1, 1))].concat();
     let mapping = bytes(3, &[number(1, 5), number(5, NAME)].concat());
     let message = |more| message(&[bytes(4, &location), sample(&[2], &[1]), more]);
@@ -77,7 +77,7 @@ fn a_bomb_is_refused_at_the_limit() {
 }
 
 #[test]
-fn few_bytes_cannot_stand_for_endless_stacks() {
+fn stacks_are_limited() {
     let deep: Vec<Vec<u8>> = (0..1000).map(|_| bytes(4, &number(1, 1))).collect();
     let location = bytes(4, &[number(1, 2), deep.concat()].concat());
     let samples: Vec<u8> = sample(&[2; 100], &[1]).repeat(20);
@@ -97,7 +97,7 @@ fn few_bytes_cannot_stand_for_endless_stacks() {
 }
 
 #[test]
-fn a_truncated_gzip_says_so() {
+fn a_truncated_gzip_is_an_error() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     profile.add_stack(&["a", "b"], &[1]).unwrap();
     let written = written(&profile, WriteFormat::Pprof);
@@ -111,7 +111,7 @@ fn a_truncated_gzip_says_so() {
 }
 
 #[test]
-fn a_line_without_an_end_is_told_with_its_number() {
+fn an_endless_line_is_an_error_with_its_number() {
     let text = format!("a 1 2.5: 1 c: \n\tff {} (/m)\n\n", "f".repeat(1 << 20));
     let error = read(text.as_bytes(), &ReadOptions::default())
         .err()
@@ -121,7 +121,7 @@ fn a_line_without_an_end_is_told_with_its_number() {
 }
 
 #[test]
-fn stacks_that_end_in_the_same_bytes_are_told_apart() {
+fn stacks_that_end_in_the_same_bytes_differ() {
     // 0x81 0x01 is 129, 0x01 alone is 1: the second stack ends in the bytes of the first, not in its ids.
     let location = |id: u64| bytes(4, &[number(1, id), bytes(4, &number(1, 1))].concat());
     let packed = |ids: &[u8]| bytes(2, &[bytes(1, ids), bytes(2, &[1])].concat());

@@ -1,4 +1,4 @@
-//! JFR recordings made by hand: every encoding, chunks one after the other, and every way to be damaged.
+//! JFR recordings made by hand: every encoding, several chunks, and damage.
 
 use flamegraph::{read, read_jfr, Limits, Profile, ReadOptions, Threads};
 
@@ -40,7 +40,7 @@ fn both_chunks_count_in_every_value() {
 }
 
 #[test]
-fn native_functions_lie_in_the_library_that_stands_for_their_class() {
+fn the_class_of_a_native_function_is_its_library() {
     // Written again: the last text of a number counts.
     let in_library = |library| {
         let library = checkpoint(&[pool(12, &[(6, text(library))])]);
@@ -58,7 +58,7 @@ fn native_functions_lie_in_the_library_that_stands_for_their_class() {
 }
 
 #[test]
-fn what_comes_before_a_large_chunk_is_kept() {
+fn chunks_before_a_large_one_are_kept() {
     let chunk = whole_chunk();
     let size = chunk.len() as u64;
     let mut larger = chunk.clone();
@@ -121,7 +121,7 @@ fn samples_are_counted_by_second() {
 }
 
 #[test]
-fn estimated_objects_are_as_many_as_fit_and_waits_have_a_frame() {
+fn estimated_objects_and_frames_of_waits() {
     let wanted = ReadOptions {
         estimate: true,
         off_cpu: true,
@@ -180,7 +180,7 @@ fn told(samples: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_to_be_sampled_has_values_without_a_sample() {
+fn events_without_samples_have_values() {
     let options = ReadOptions {
         off_cpu: true,
         ..options(false)
@@ -206,7 +206,7 @@ fn what_was_to_be_sampled_has_values_without_a_sample() {
 }
 
 #[test]
-fn a_chunk_that_was_never_finished_is_said_and_left_out() {
+fn an_unfinished_chunk_is_left_out_with_a_warning() {
     let unfinished = [header(0), Metadata::event(CLASSES), samples()].concat();
     let profile = read(
         &[whole_chunk(), unfinished.clone()].concat(),
@@ -276,7 +276,7 @@ fn sums_that_do_not_fit_are_an_error() {
     );
 }
 
-/// With a megabyte that nobody reads a second thread decodes.
+/// Above a megabyte a second thread decodes.
 #[test]
 fn a_large_chunk_is_read_as_a_small_one() {
     let filler = event(9999, &vec![0; 1 << 20]);

@@ -1,4 +1,4 @@
-//! Maps of compiled code made by hand, as `agents/perfmap/FORMAT.md` says, and maps that mean harm.
+//! Maps of compiled code made by hand, as `agents/perfmap/FORMAT.md` describes, and damaged ones.
 
 use flamegraph::perf_data::JitMap;
 use flamegraph::Kind;
@@ -89,7 +89,7 @@ fn addresses_have_their_inlined_frames() {
 }
 
 #[test]
-fn what_is_no_map_is_refused() {
+fn damaged_maps_are_refused() {
     let whole = map();
     let with = |records: &[Vec<u8>]| [header(), name(b"a"), records.concat()].concat();
     let refused = |bytes: &[u8], reason: &str| {

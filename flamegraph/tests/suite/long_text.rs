@@ -8,7 +8,7 @@ use crate::support::text;
 
 const LINES: usize = 150_000;
 
-/// Some 10 MB; every line has its number in it, so that a line lost or read twice is seen.
+/// About 10 MB. Every line has its number, so that a lost or repeated line is noticed.
 fn long_text() -> String {
     let mut text = String::new();
     for line in 0..LINES {
@@ -38,7 +38,7 @@ fn error(text: &str, limits: Limits) -> String {
 }
 
 #[test]
-fn threads_make_what_one_thread_makes() {
+fn several_threads_make_the_same_profile() {
     let long = long_text();
     let together = read(long.as_bytes(), &ReadOptions::default()).unwrap();
     let alone = folded::read(long.as_bytes(), ValueType::samples(), &Limits::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Everything but what must have a process to itself: one program, so that it is linked once.
+//! One program for all tests but those that need a process of their own, so that it is linked once.
 
 mod compact;
 mod damage;

@@ -1,4 +1,4 @@
-//! In which module functions lie: read where a format tells it, kept on the way, and no part of the frames.
+//! Modules of functions: read where a format has them, kept by operations, and not part of the frames.
 
 use flamegraph::{
     read, Diff, Format, Kind, MeanMerger, Merger, NameRules, Profile, ReadOptions, ViewerWriter,
@@ -7,7 +7,7 @@ use flamegraph::{
 
 use crate::support::{body, inflated, written};
 
-/// Native, of the kernel, made at run time, and not known.
+/// Frames of a library, of the kernel, of compiled code, and unknown ones.
 const SCRIPT: &str = "\
 java 7/8 1.000000: 1 cpu-clock:
 \tffffffff81 do_read_fault+0x1 ([kernel.kallsyms])
@@ -23,7 +23,7 @@ fn script(text: &str) -> Profile {
     read(text.as_bytes(), &ReadOptions::of(Some(Format::PerfScript))).unwrap()
 }
 
-/// A function that lies in these modules.
+/// A function of these modules.
 fn one(name: &str, modules: &[&str]) -> Profile {
     let lines = modules.iter().map(|module| {
         format!("native 7/8 1.000000: 1 cpu-clock:\n\t7f01 {name}+0x1 ({module})\n\n")
@@ -47,7 +47,7 @@ const EXPECTED: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn perf_tells_the_modules_of_all_but_code_made_at_run_time() {
+fn modules_of_perf_script() {
     let profile = script(SCRIPT);
     assert_eq!(modules(&profile), EXPECTED);
     assert_eq!(
@@ -58,7 +58,7 @@ fn perf_tells_the_modules_of_all_but_code_made_at_run_time() {
 }
 
 #[test]
-fn formats_with_room_for_modules_keep_them_and_folded_text_is_as_ever() {
+fn formats_that_keep_modules() {
     let profile = script(SCRIPT);
     for format in [WriteFormat::Compact, WriteFormat::Pprof] {
         let copy = back(&profile, format);
@@ -75,7 +75,7 @@ fn formats_with_room_for_modules_keep_them_and_folded_text_is_as_ever() {
 }
 
 #[test]
-fn without_modules_nothing_is_written_of_them() {
+fn without_modules_nothing_is_written() {
     let profile = script(SCRIPT);
     let text = written(&profile, WriteFormat::Folded);
     let plain = read(&text, &ReadOptions::default()).unwrap();
@@ -89,7 +89,7 @@ fn without_modules_nothing_is_written_of_them() {
 }
 
 #[test]
-fn sums_means_and_differences_know_the_modules_of_all() {
+fn sums_means_and_differences_keep_all_modules() {
     let (ours, theirs) = (
         one("f", &["/b/libc.so.6"]),
         one("f", &["/a/libm.so.6", "[vdso]"]),
@@ -120,7 +120,7 @@ fn sums_means_and_differences_know_the_modules_of_all() {
 }
 
 #[test]
-fn libraries_unpacked_under_new_names_are_one_when_names_are_canonical() {
+fn canonical_names_of_unpacked_libraries() {
     let numbered = [
         "/tmp/libnetty_epoll_x86_641234567890123456789.so",
         "/tmp/snappy-1.1.10-0b9c5e0e-8f7a-4c8e-9d55-0a1b2c3d4e5f-libsnappyjava.so",
@@ -145,7 +145,7 @@ java 7/8 1.000000: 1 cpu-clock:
 ";
 
 #[test]
-fn the_kernel_and_libraries_are_apart_and_java_has_none() {
+fn modules_by_kind_of_frame() {
     let mut options = ReadOptions::of(Some(Format::PerfScript));
     (options.perf.kernel, options.perf.jit) = (true, true);
     let profile = read(BOTH_WORLDS.as_bytes(), &options).unwrap();
@@ -181,7 +181,7 @@ fn the_kernel_and_libraries_are_apart_and_java_has_none() {
 }
 
 #[test]
-fn names_and_modules_that_mean_harm_are_text() {
+fn hostile_names_of_modules_are_text() {
     for module in ["<img onerror=x>", "a\"b\\c", "x\u{202e}y", "a, b"] {
         let profile = one("f", &[module]);
         assert_eq!(modules(&profile), [("f", module)]);

@@ -6,7 +6,7 @@ use flamegraph::{Keep, Kind, NameRules, Pattern, Profile, ValueType};
 const JOB: &str = "main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n";
 
 #[test]
-fn an_expression_that_is_none_says_why() {
+fn bad_expressions_are_errors() {
     let reason = error(Pattern::new("a("));
     assert!(reason.starts_with("not a regular expression: "), "{reason}");
 }
@@ -149,7 +149,7 @@ fn tiers_of_a_method_count_recursion_once() {
 }
 
 #[test]
-fn what_is_pruned_stays_as_a_remainder_under_its_parent() {
+fn pruned_frames_become_a_remainder() {
     let profile = samples("a;b;c 50\na;d;e 3\na;f 2\na 1\ng 40\nh;i 2\nk 1\n");
     let pruned = profile.pruned(Keep::Share(0.1)).unwrap();
     let expected = "(3 smaller frames) 3\na 1\na;(3 smaller frames) 5\na;b;c 50\ng 40\n";

@@ -46,7 +46,7 @@ fn focus_keeps_callers_or_starts_at_the_frame() {
 }
 
 #[test]
-fn trimming_drops_what_is_above_and_no_stack() {
+fn trimming_drops_callers_and_no_stack() {
     let profile = samples("run;loop;work;io 2\nrun;work 3\nrun 1\nother;x 4\n");
     let trimmed = profile.trimmed(&Pattern::new("^work$").unwrap()).unwrap();
     assert_eq!(text(&trimmed), "other;x 4\nrun 1\nwork 3\nwork;io 2\n");
@@ -58,7 +58,7 @@ fn trimming_drops_what_is_above_and_no_stack() {
 }
 
 #[test]
-fn below_the_roots_are_their_stacks_alone_with_thread_and_wait_on_top() {
+fn below_roots_thread_and_wait_stay_on_top() {
     let profile = samples(
         "[pool-N];[park];run;work;io;run 2\n[pool-N];[lock];start 3\nmain;work 4\nmain;work;run 8\n\
          [unknown];run;io 16\n[pool-N] 32\nrun_[j] 64\n",
@@ -80,7 +80,7 @@ fn below_the_roots_are_their_stacks_alone_with_thread_and_wait_on_top() {
 }
 
 #[test]
-fn what_innermost_frames_cost_may_be_their_callers() {
+fn costs_of_inner_frames_go_to_callers() {
     let profile = samples(
         "[park];run;take;park;schedule_[k] 2\n[park];park 3\nrun;park;work 4\nrun;take 8\n\
          schedule_[k] 16\npark;schedule_[k] 32\nrun;io_[k] 64\n",

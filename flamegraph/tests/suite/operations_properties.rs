@@ -1,5 +1,4 @@
-//! What holds for every operation on every profile: where totals must not change they do not, and what is
-//! taken apart is the whole when put together again.
+//! Properties of every operation: totals stay where they must, and the parts of a profile add up to it.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +44,7 @@ fn profile(stacks: &Stacks) -> Profile {
     profile
 }
 
-/// Every stack with its values, and the totals: all there is, whatever the order of making.
+/// Every stack with its values, and the totals.
 fn content(profile: &Profile) -> (Vec<(String, Vec<i64>)>, Vec<i64>) {
     let mut rows = Vec::new();
     profile

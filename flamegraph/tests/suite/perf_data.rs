@@ -1,4 +1,4 @@
-//! perf.data files made by hand: what records mean, and that files which mean harm get an error.
+//! perf.data files made by hand: what records mean, and errors.
 
 use flamegraph::{read, Format, Profile, ReadOptions, SymbolOptions};
 
@@ -146,7 +146,7 @@ pub fn story() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_are_told_in_the_order_of_their_times() {
+fn records_are_read_in_order_of_time() {
     for bytes in [file(&story()), piped(&story())] {
         let profile = fold(&bytes, &options()).unwrap();
         let names: Vec<&str> = profile.values().iter().map(|v| v.name.as_str()).collect();
@@ -169,9 +169,9 @@ fn records_are_told_in_the_order_of_their_times() {
     }
 }
 
-/// What looks like a marker and is none was never an address: the kernel followed garbage.
+/// A value that only looks like a marker was never an address: the kernel followed a broken chain.
 #[test]
-fn a_chain_with_garbage_counts_for_its_command() {
+fn a_broken_chain_counts_for_its_command() {
     let records = [
         comm(7, "main", 10),
         sample(7, 30, 1, &[USER, 0x1800, u64::MAX]),
@@ -212,7 +212,7 @@ fn options_name_the_root_and_choose_the_event() {
 }
 
 #[test]
-fn an_event_that_there_is_not_is_told_those_there_are() {
+fn the_error_of_an_unknown_event_lists_the_others() {
     let mut wanted = options();
     wanted.perf.event_filter = Some("cycles".to_string());
     for bytes in [file(&story()), piped(&story())] {
@@ -258,7 +258,7 @@ fn a_recording_that_was_killed_gives_what_it_has() {
 
 /// The pieces need not end where records do.
 #[test]
-fn packed_records_are_told_like_others() {
+fn packed_records_are_read_like_others() {
     let all = story().concat();
     let (one, other) = all.split_at(all.len() / 2 + 3);
     let bytes = file(&[packed(one, true), record(68, 0, &[]), packed(other, false)]);
@@ -293,7 +293,7 @@ fn errors_say_where() {
     assert!(cut.ends_with("the file ends within its records"), "{cut}");
 }
 
-/// So many mappings of one process, and as many children that have them all and one more.
+/// A process with `size` mappings, and as many children with the same mappings and one more.
 fn a_family(size: u32) -> Vec<u8> {
     let mut records = Vec::new();
     for number in (0..u64::from(size)).rev() {
@@ -310,7 +310,7 @@ fn a_family(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_forked_process_has_what_its_parent_had() {
+fn a_forked_process_has_the_mappings_of_its_parent() {
     let profile = fold(&a_family(50), &options()).unwrap();
     assert_eq!(folded(&profile, 0), ":7;[x];[prog] 1\n");
 }

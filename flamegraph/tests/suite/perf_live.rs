@@ -1,4 +1,4 @@
-//! perf's pipe read as a stream, made by hand: waits, limits, selection by process; and streams that mean harm.
+//! perf's pipe read as a stream, made by hand: waits, limits, selection by process.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn folded(recorded: &Recorded, event: usize, value: usize) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Two threads of one process, one of another; a wait, a preemption, and a wait that does not end.
+/// Two threads of one process and one of another: a wait, a preemption, and a wait without an end.
 pub fn story() -> Vec<Vec<u8>> {
     vec![
         MAIN.comm("main"),
@@ -122,7 +122,7 @@ fn samples_count_by_group_and_period() {
 }
 
 #[test]
-fn waits_last_until_the_thread_is_back_or_the_recording_ends() {
+fn waits_last_until_the_thread_runs_or_the_recording_ends() {
     let recorded = recorded(&stream(&story()), None);
     let nanoseconds = SECOND - 10;
     assert_eq!(
@@ -135,7 +135,7 @@ fn waits_last_until_the_thread_is_back_or_the_recording_ends() {
 
 /// perf calls events as it was asked for them; one that it calls otherwise is known by its plain name.
 #[test]
-fn events_of_one_name_are_told_apart_by_what_was_asked_of_them() {
+fn events_of_one_name_differ_by_their_options() {
     let named = |id: u64, name: &str| record(78, 0, &[words(&[2, id]), text(name)].concat());
     let wanted = |perf: &str, name: &str| Wanted {
         event: perf.to_string(),
@@ -164,7 +164,7 @@ fn events_of_one_name_are_told_apart_by_what_was_asked_of_them() {
 }
 
 #[test]
-fn processes_are_told_apart() {
+fn processes_are_separate() {
     let bytes = stream(&story());
     let mut live = Live::new(wanted(), LiveLimits::default());
     live.read(&bytes[..]).unwrap();
@@ -179,7 +179,7 @@ fn processes_are_told_apart() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_left_out() {
+fn samples_after_the_end_are_left_out() {
     let lost = |time: u64| record(2, 0, &[words(&[1, 40]), MAIN.trailer(time)].concat());
     let records = [
         MAIN.sample(1, 10, 100, &[USER, 0x10]),
@@ -214,7 +214,7 @@ fn code_made_at_run_time_is_named_by_its_map() {
 }
 
 #[test]
-fn a_stream_that_is_cut_keeps_what_came() {
+fn a_cut_stream_keeps_its_samples() {
     let bytes = stream(&story());
     let mut live = Live::new(wanted(), LiveLimits::default());
     live.read(&bytes[..bytes.len() - 5]).unwrap();
@@ -225,9 +225,9 @@ fn a_stream_that_is_cut_keeps_what_came() {
     assert!(finished(&mut none, None, &JitMaps::new()).events.is_empty());
 }
 
-/// Time that is no CPU time is made CPU time, or refused.
+/// Periods that are not CPU time are scaled to it, or refused.
 #[test]
-fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
+fn periods_of_other_events_are_scaled_to_the_cpu_time() {
     let wanted = vec![Wanted {
         event: "cpu".to_string(),
         perf: "context-switches".to_string(),

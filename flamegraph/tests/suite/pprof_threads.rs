@@ -36,7 +36,7 @@ fn folded(bytes: &[u8], threads: Threads) -> String {
 }
 
 #[test]
-fn threads_come_back_as_they_are_asked_for() {
+fn threads_come_back_on_request() {
     let bytes = pprof(&profile());
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
@@ -72,7 +72,7 @@ fn a_thread_s_own_samples_keep_their_place() {
 }
 
 #[test]
-fn what_no_label_can_say_stays_a_frame() {
+fn threads_that_cannot_be_labels_stay_frames() {
     for text in [
         "[[a]];run 1\n",
         "[];run 1\n",
@@ -86,7 +86,7 @@ fn what_no_label_can_say_stays_a_frame() {
 }
 
 #[test]
-fn a_sample_with_labels_without_end_is_refused_at_once() {
+fn labels_of_a_sample_are_limited() {
     let texts = ["", "samples", "count", "thread", "main"];
     let thread = bytes(3, &[1 << 3, 3, 2 << 3, 4]);
     let message = |labels: usize| {

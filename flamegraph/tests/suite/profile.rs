@@ -1,4 +1,4 @@
-//! The profile as its users meet it: merging, top, deep stacks, pictures.
+//! Merging profiles, means, and tiers in pictures.
 
 use flamegraph::svg::Options;
 use flamegraph::{folded, Limits, MeanMerger, ValueType};
@@ -6,7 +6,7 @@ use flamegraph::{folded, Limits, MeanMerger, ValueType};
 use crate::support::{samples, svg, text};
 
 #[test]
-fn unlike_values_never_merge() {
+fn different_values_do_not_merge() {
     let mut ours = samples("a 1");
     let theirs = folded::read(&b"a 1"[..], ValueType::cpu(), &Limits::default()).unwrap();
     let error = ours.merge(&theirs).err().unwrap().to_string();

@@ -97,7 +97,7 @@ fn written(profile: &Profile, format: WriteFormat, value: usize) -> Vec<u8> {
     out
 }
 
-/// All there is to a profile, independent of the order in which it was made.
+/// The content of a profile, whatever the order in which it was made.
 fn content(profile: &Profile) -> (Vec<ValueType>, Labels, Vec<Vec<u8>>) {
     let values = profile.values().to_vec();
     let texts = (0..values.len()).map(|value| written(profile, WriteFormat::Folded, value));
@@ -111,7 +111,7 @@ fn through(profile: &Profile, format: WriteFormat) -> Profile {
 
 /// `thread 12 3` would be read as two counts, 12 and 3, if no other line said otherwise.
 #[test]
-fn names_that_end_in_numbers_are_no_counts() {
+fn numbers_at_the_end_of_names_are_not_counts() {
     let values = || vec![ValueType::samples()];
     let cases = [
         (&["thread 12"][..], "thread [12] 3\n"),
@@ -132,9 +132,9 @@ fn names_that_end_in_numbers_are_no_counts() {
     }
 }
 
-/// What is read is the beginning: a name that is none further on comes too late.
+/// The format is decided by the beginning: a line further on comes too late.
 #[test]
-fn many_names_that_end_in_numbers_are_no_counts() {
+fn numbers_at_the_end_of_many_names_are_not_counts() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     for thread in 0..9000 {
         let name = format!("thread {}", 10_000 + thread);

@@ -1,4 +1,4 @@
-//! speedscope's files: those of others, those that lie, and fractions.
+//! speedscope's files: of other writers, with contradictions, and with fractions.
 
 use flamegraph::{read, Profile, ReadOptions, Threads, ValueType};
 
@@ -13,7 +13,7 @@ fn speedscope(profiles: &str) -> Result<Profile, String> {
 }
 
 #[test]
-fn speedscope_files_of_others_are_read() {
+fn files_of_other_writers_are_read() {
     let sampled = r#"{"type":"sampled","name":"t1","unit":"milliseconds","startValue":0,"endValue":3,
         "samples":[[0,1],[0],[],[2]],"weights":[1.5,1,0.5,0]}"#;
     let evented = r#"{"type":"evented","name":"t2","unit":"seconds","startValue":10,"endValue":14,"events":[
@@ -31,7 +31,7 @@ fn speedscope_files_of_others_are_read() {
 }
 
 #[test]
-fn speedscope_profiles_of_threads_can_be_told_apart() {
+fn threads_can_be_kept_apart() {
     let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
     let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);
     let options = ReadOptions {
@@ -45,7 +45,7 @@ fn speedscope_profiles_of_threads_can_be_told_apart() {
 }
 
 #[test]
-fn what_a_speedscope_file_lies_about_is_named() {
+fn contradictions_are_errors() {
     let sampled = |samples: &str, weights: &str| {
         format!(
             r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":0,"samples":{samples},"weights":{weights}}}"#

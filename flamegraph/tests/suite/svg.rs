@@ -31,7 +31,7 @@ const CHANGED: &str =
     "run;up 10 30\nrun;down 30 10\nrun;same 50 50\nrun;old;older 10 0\nrun;new 0 10\n";
 
 #[test]
-fn what_grew_is_red_what_shrank_is_blue_and_what_vanished_is_named() {
+fn growth_is_red_shrinking_is_blue_and_vanished_paths_are_listed() {
     let picture = svg(&samples(CHANGED), &Options::default());
     let [red, _, blue] = fill(&picture, "up");
     assert!(red > blue);
@@ -120,7 +120,7 @@ fn what_was_pruned_is_grey() {
 }
 
 #[test]
-fn hostile_words_are_words() {
+fn hostile_text_is_escaped() {
     let hostile = "</text>\"><script>alert(1)</script>&]]>";
     let options = Options {
         title: hostile.into(),
@@ -147,7 +147,7 @@ fn hostile_words_are_words() {
 }
 
 #[test]
-fn a_long_subtitle_is_set_closer_and_none_of_it_is_outside() {
+fn a_long_subtitle_fits_the_picture() {
     let subtitle = |letters: usize| {
         let options = Options {
             subtitle: "n".repeat(letters),
@@ -163,7 +163,7 @@ fn a_long_subtitle_is_set_closer_and_none_of_it_is_outside() {
     assert!(subtitle(167).ends_with(closer), "{}", subtitle(167));
 }
 
-/// Remembers how much came at once.
+/// Remembers the largest block.
 struct Blocks {
     largest: usize,
     total: usize,

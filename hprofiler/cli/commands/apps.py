@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.target import YARN_PREFIX
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_json, print_table
+from hprofiler.cli.terminal.lines import age, print_json, print_table
 
 if TYPE_CHECKING:
     from hprofiler.resolve.yarn.applications import Application
@@ -37,15 +37,4 @@ def command(options: argparse.Namespace) -> int:
 
 def _row(app: Application) -> list[str]:
     memory = f"{app.memory_mb / 1024:.1f} GiB"
-    return [app.id, app.type, app.user, app.queue, str(app.containers), memory, _for(app.elapsed), app.name]
-
-
-def _for(seconds: float) -> str:
-    """A duration in its two largest units."""
-    whole = int(seconds)
-    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+    return [app.id, app.type, app.user, app.queue, str(app.containers), memory, age(app.elapsed), app.name]

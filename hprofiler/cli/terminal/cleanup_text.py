@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.base.text import some
-from hprofiler.cli.terminal.lines import members
+from hprofiler.cli.terminal.lines import age
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from hprofiler.agent import Leftover
     from hprofiler.collect import HostLeft
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _USERS = 3
 _OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "result")
 
@@ -34,8 +34,7 @@ def _described(one: Leftover) -> str:
     if one.kind in ("folder", "file") and one.bytes is not None:
         facts.append(size(one.bytes))
     if one.seconds is not None:
-        length, unit = next((pair for pair in _UNITS if one.seconds >= pair[0]), _UNITS[-1])
-        facts.append(f"{one.seconds // length} {unit} old")
+        facts.append(f"{age(one.seconds)} old")
     return f"{_name(one)} ({', '.join(facts)}): {one.reason}"
 
 

@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
 
 _USUAL = 80
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 # Fewer columns are hard to read.
 _FEWEST = 20
 
@@ -50,13 +51,14 @@ def print_table(
         print(line, file=out)
 
 
+def age(seconds: float) -> str:
+    """In the largest unit that fits: "3 d", "2 h"."""
+    length, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return f"{int(seconds) // length} {unit}"
+
+
 def print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
-
-
-def members(one: object, *names: str) -> dict[str, Any]:
-    """The attributes of these names."""
-    return {name: getattr(one, name) for name in names}
 
 
 def columns_of(out: TextIO) -> int | None:

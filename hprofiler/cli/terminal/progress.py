@@ -7,15 +7,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hprofiler.cli.terminal.prompt import floor, makes_room
 from hprofiler.model import DOING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
-    from hprofiler.collect import HostProgress
+    from hprofiler.collect import HostProgress, Listener
 
 # Stages in order; `idle`, `failed` and `done` are final.
 STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
@@ -28,12 +28,6 @@ WORDS = {
     "idle": "idle",
     "failed": "failed",
 }
-
-
-class Listener(Protocol):
-    """Receives every step of every host, one at a time."""
-
-    def __call__(self, progress: HostProgress) -> None: ...
 
 
 @contextmanager
@@ -75,23 +69,8 @@ class PlainLines:
 
 @contextmanager
 def _live(hosts: int, duration: float) -> Iterator[Listener]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description:<9}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    progress = Progress(*columns, console=console, transient=True)
-    progress.start()
-    try:
-        with makes_room(progress.stop, progress.start):
-            yield LiveDisplay(progress, hosts, duration)
-    finally:
-        progress.stop()
+    with _bars("{task.description:<9}", "{task.fields[note]}") as progress:
+        yield LiveDisplay(progress, hosts, duration)
 
 
 @contextmanager
@@ -100,15 +79,8 @@ def counters() -> Iterator[Callable[[str, int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda name, done, of: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     tasks: dict[str, TaskID] = {}
-    with (
-        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
-        makes_room(progress.stop, progress.start),
-    ):
+    with _bars("{task.description}", "") as progress:
 
         def count(name: str, done: int, of: int) -> None:
             with floor:
@@ -117,6 +89,25 @@ def counters() -> Iterator[Callable[[str, int, int], None]]:
                 progress.update(tasks[name], completed=done)
 
         yield count
+
+
+@contextmanager
+def _bars(before: str, after: str) -> Iterator[Progress]:
+    """Bars on the terminal with these texts around them; questions pause them."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn(before, markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(after, markup=False),
+    )
+    with (
+        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+        makes_room(progress.stop, progress.start),
+    ):
+        yield progress
 
 
 class LiveDisplay:

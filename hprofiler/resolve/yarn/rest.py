@@ -17,7 +17,7 @@ import requests
 from hprofiler.base import bounded_json as foreign_json
 from hprofiler.base.background import TooLate, within
 from hprofiler.base.errors import HprofilerError, UsageError
-from hprofiler.base.passwords import HIDDEN, hide_logins
+from hprofiler.base.passwords import shown_url as shown
 from hprofiler.base.text import printable
 from hprofiler.resolve.yarn import spnego
 
@@ -222,11 +222,6 @@ def base_urls(text: str, option: str) -> tuple[str, ...]:
     if not bases:
         raise UsageError(f"{option} is empty", f"write {option} http://rm:8088")
     return bases
-
-
-def shown(url: str) -> str:
-    """A URL for messages: without password and query."""
-    return re.split(r"[?#]", hide_logins(url).replace(HIDDEN, ""))[0][:500]
 
 
 def _base(word: str, option: str, told: str) -> str:

@@ -11,7 +11,7 @@ use crate::profile::{
     module_of, Bounded, Error, Frame, Frames, Kind, Labels, Limits, Node, Profile, Result,
     ValueType, ROOT,
 };
-use crate::source::wire::Numbers;
+use crate::source::wire::{varint, Numbers};
 use crate::source::Input;
 
 /// More than any real profile has.
@@ -77,10 +77,7 @@ impl<'a> Body<'a> {
     }
 
     fn number(&mut self) -> Result<u64> {
-        let mut numbers = Numbers::of(self.rest);
-        let number = numbers.next().flatten().ok_or_else(|| self.cut_short())?;
-        self.rest = &self.rest[self.rest.len() - numbers.left()..];
-        Ok(number)
+        varint(&mut self.rest).ok_or_else(|| self.cut_short())
     }
 
     fn count(&mut self, what: &'static str, most: u64) -> Result<u64> {

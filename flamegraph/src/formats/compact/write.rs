@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use super::recent::{Recent, NOBODY};
 use super::MAGIC;
+use crate::formats::shared::shared_prefix;
 use crate::profile::{Frame, Kind, ModuleTable, Order, Profile, Result, Step, ROOT};
 use crate::source::wire::put_varint;
 
@@ -67,11 +68,7 @@ impl Profile {
         for (number, name) in (0..).zip(used) {
             numbers[name as usize] = number;
             let text = self.frames.name(name).as_bytes();
-            let shared = text
-                .iter()
-                .zip(before)
-                .take_while(|(one, other)| one == other)
-                .count();
+            let shared = shared_prefix(text, before);
             put_varint(&mut shared_lengths, shared as u64);
             put_varint(&mut rest_lengths, (text.len() - shared) as u64);
             rests.extend_from_slice(&text[shared..]);

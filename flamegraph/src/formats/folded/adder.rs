@@ -2,6 +2,7 @@
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::formats::shared::shared_prefix;
 use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
 
 /// Where the counts of a line go.
@@ -164,22 +165,6 @@ impl<'a> Adder<'a> {
     }
 }
 
-/// How many bytes two texts begin with that are the same.
-fn shared_prefix(one: &[u8], other: &[u8]) -> usize {
-    const WORD: usize = 8;
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-    let mut shared = 0;
-    for (one, other) in one.chunks_exact(WORD).zip(other.chunks_exact(WORD)) {
-        let unlike = word(one) ^ word(other);
-        if unlike != 0 {
-            return shared + unlike.trailing_zeros() as usize / 8;
-        }
-        shared += WORD;
-    }
-    let rest = one[shared..].iter().zip(&other[shared..]);
-    shared + rest.take_while(|(one, other)| one == other).count()
-}
-
 /// `stack count` as its two parts, when what follows the last space is a number of 63 bits.
 pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
     let space = memrchr(b' ', line)?;
@@ -220,19 +205,6 @@ mod tests {
             ),
         ] {
             assert_eq!(folded(text), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn prefixes_are_counted_by_byte() {
-        for (one, other, shared) in [
-            ("", "a", 0),
-            ("abc", "abd", 2),
-            ("abcdefghi", "abcdefghi", 9),
-            ("abcdefghijklmnop", "abcdefghijklXnop", 12),
-            ("abcdefgh", "abcdefghi", 8),
-        ] {
-            assert_eq!(shared_prefix(one.as_bytes(), other.as_bytes()), shared);
         }
     }
 }

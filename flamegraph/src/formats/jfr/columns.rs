@@ -39,7 +39,7 @@ impl Pair {
 
     #[cold]
     fn no_sum(self, of_amounts: bool, more: i64) -> Error {
-        let (name, amount, unit) = VALUES[self as usize];
+        let (_, name, amount, unit) = VALUES[self as usize];
         let value = match of_amounts {
             true => ValueType::new(amount, unit),
             false => ValueType::new(name, "count"),
@@ -51,36 +51,24 @@ impl Pair {
     }
 }
 
-const ALL: [Pair; PAIRS] = {
-    use Pair::*;
-    [
-        Cpu,
-        Counted,
-        Execution,
-        Native,
-        Wall,
-        OffCpu,
-        Alloc,
-        AllocSamples,
-        Live,
-        Lock,
-        Malloc,
-    ]
-};
-
-/// Name of the count, name and unit of the amount.
-const VALUES: [(&str, &str, &str); PAIRS] = [
-    ("samples", "cpu", "nanoseconds"),
-    ("samples", "", ""),
-    ("execution_samples", "execution", "nanoseconds"),
-    ("native_samples", "", ""),
-    ("wall_samples", "wall", "nanoseconds"),
-    ("offcpu_samples", "offcpu", "nanoseconds"),
-    ("alloc_objects", "alloc_space", "bytes"),
-    ("alloc_objects", "alloc_space", "bytes"),
-    ("inuse_objects", "inuse_space", "bytes"),
-    ("contentions", "delay", "nanoseconds"),
-    ("native_allocs", "native_space", "bytes"),
+/// For each pair, in the order of their numbers: name of the count, name and unit of the amount.
+const VALUES: [(Pair, &str, &str, &str); PAIRS] = [
+    (Pair::Cpu, "samples", "cpu", "nanoseconds"),
+    (Pair::Counted, "samples", "", ""),
+    (
+        Pair::Execution,
+        "execution_samples",
+        "execution",
+        "nanoseconds",
+    ),
+    (Pair::Native, "native_samples", "", ""),
+    (Pair::Wall, "wall_samples", "wall", "nanoseconds"),
+    (Pair::OffCpu, "offcpu_samples", "offcpu", "nanoseconds"),
+    (Pair::Alloc, "alloc_objects", "alloc_space", "bytes"),
+    (Pair::AllocSamples, "alloc_objects", "alloc_space", "bytes"),
+    (Pair::Live, "inuse_objects", "inuse_space", "bytes"),
+    (Pair::Lock, "contentions", "delay", "nanoseconds"),
+    (Pair::Malloc, "native_allocs", "native_space", "bytes"),
 ];
 
 /// What the samples of a kind count as. `default_state`: the thread's state is `STATE_DEFAULT`, or
@@ -138,7 +126,7 @@ impl Columns {
         with_amount: bool,
         cells: usize,
     ) -> Result<(usize, Option<usize>)> {
-        let (name, amount, unit) = VALUES[pair as usize];
+        let (_, name, amount, unit) = VALUES[pair as usize];
         let counts = match self.values[pair as usize] {
             Some((counts, _)) => counts,
             None => profile.push_value(ValueType::new(name, "count"), cells)?,
@@ -151,7 +139,7 @@ impl Columns {
         Ok((counts, amounts))
     }
 
-    /// Makes what was to be sampled and had no sample, so that recordings made alike have the same values.
+    /// Adds values that were to be sampled and have no sample, so that similar recordings have the same values.
     fn make_sampled(
         &mut self,
         profile: &mut Profile,
@@ -210,7 +198,7 @@ impl Columns {
             profile.rename_value(counts, ValueType::new(event, "count"));
         }
         let (mut order, mut found) = (Vec::new(), Vec::new());
-        for (&pair, values) in ALL.iter().zip(self.values) {
+        for (&(pair, ..), values) in VALUES.iter().zip(self.values) {
             let Some((counts, amounts)) = values else {
                 continue;
             };
@@ -226,7 +214,7 @@ impl Columns {
         let Some((counts, amounts)) = self.values[from as usize].take() else {
             return;
         };
-        let (name, amount, unit) = VALUES[to as usize];
+        let (_, name, amount, unit) = VALUES[to as usize];
         profile.rename_value(counts, ValueType::new(name, "count"));
         if let Some(amounts) = amounts {
             profile.rename_value(amounts, ValueType::new(amount, unit));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use foldhash::{HashMap, HashMapExt};
 
 use super::header::Header;
 use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
@@ -10,7 +10,7 @@ use super::records::{kind, Record};
 use super::space::{Mapping, Space};
 use crate::symbols::bytes::Bytes;
 
-/// Most mappings of one process, as many as the kernel gives a process by default: a sorted list of many more is slow to fill.
+/// Most mappings of one process, the kernel's default limit. A longer sorted list would be slow to fill.
 const MOST_OF_ONE: usize = 1 << 16;
 /// Bytes of a thread's name that are kept (the kernel keeps 16).
 const MOST_COMM: usize = 64;
@@ -66,23 +66,13 @@ pub(crate) struct Mapped {
     ended: bool,
 }
 
-impl Mapped {
-    /// How many mappings it holds alone.
-    fn own(&self) -> usize {
-        if self.space.is_shared() {
-            return 0;
-        }
-        self.space.len()
-    }
-}
-
-/// Threads and processes as they are at the time of the record just read.
+/// Threads and processes at the time of the current record.
 pub(crate) struct Processes {
     threads: HashMap<u32, Arc<str>>,
     mapped: HashMap<u32, Mapped>,
     pub(crate) kernel: Mapped,
     generations: u32,
-    /// How many mappings are held; those that several processes share count once.
+    /// How many mappings all processes have.
     held: usize,
     bounds: Bounds,
     /// How many processes ended and are still held.
@@ -125,7 +115,7 @@ impl Processes {
 
     /// Takes in a record that is no sample.
     pub(crate) fn take_in(&mut self, record: &Record<'_>, header: &Header, modules: &mut Modules) {
-        // Records that are cut short are passed over: the fields say all there is to say.
+        // Records that are cut short are ignored.
         match record.kind {
             kind::COMM => {
                 self.rename(record);
@@ -168,12 +158,13 @@ impl Processes {
         }
         if let Some(before) = self.mapped.remove(&pid) {
             self.ended -= usize::from(before.ended);
-            self.held -= before.own();
+            self.held -= before.space.len();
         }
         let has_its_own = record.misc & MISC_DATA_OR_NO_CLONE != 0;
         if !has_its_own && self.mapped.len() < self.bounds.threads {
             let mut inherited = self.mapped.get(&parent).cloned().unwrap_or_default();
             inherited.ended = false;
+            self.held += inherited.space.len();
             self.mapped.insert(pid, inherited);
         }
         Some(())
@@ -222,19 +213,18 @@ impl Processes {
     fn insert(&mut self, pid: u32, mapping: Mapping) {
         let known = self.mapped.get(&pid);
         let of_one = known.map_or(0, |mapped| mapped.space.len());
-        let copied = of_one - known.map_or(0, Mapped::own);
-        if of_one >= MOST_OF_ONE || !self.has_room(copied + 1) {
+        if of_one >= MOST_OF_ONE || !self.has_room() {
             self.left_out += 1;
             return;
         }
         let mapped = self.mapped.entry(pid).or_default();
-        self.held -= mapped.own();
+        self.held -= mapped.space.len();
         let is_shared = mapped.generation == 0 || mapped.space.is_shared();
         if mapped.space.insert(mapping) || is_shared {
             self.generations += 1;
             mapped.generation = self.generations;
         }
-        self.held += mapped.own();
+        self.held += mapped.space.len();
     }
 
     fn insert_kernel(&mut self, mapping: Mapping) {
@@ -248,18 +238,16 @@ impl Processes {
         }
     }
 
-    /// Whether so many more mappings may be held. Processes that ended go first, once they are many enough to be
+    /// Whether another mapping may be held. Processes that ended go first, once they are many enough to be
     /// worth a look at all.
-    fn has_room(&mut self, more: usize) -> bool {
-        if self.held + more > self.bounds.mappings && self.ended > self.mapped.len() / 8 {
+    fn has_room(&mut self) -> bool {
+        if self.held >= self.bounds.mappings && self.ended > self.mapped.len() / 8 {
             self.mapped.retain(|_, mapped| !mapped.ended);
             self.ended = 0;
-            let mut counted = HashSet::new();
-            let spaces = self.mapped.values().map(|mapped| &mapped.space);
-            let distinct = spaces.filter(|space| counted.insert(space.place()));
-            self.held = distinct.map(Space::len).sum();
+            let spaces = self.mapped.values().map(|mapped| mapped.space.len());
+            self.held = spaces.sum();
         }
-        self.held + more <= self.bounds.mappings
+        self.held < self.bounds.mappings
     }
 
     /// Code the kernel made at run time.

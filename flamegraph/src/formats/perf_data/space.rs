@@ -31,11 +31,6 @@ impl Space {
         self.mappings.len()
     }
 
-    /// Where in memory the mappings are.
-    pub(crate) fn place(&self) -> *const Vec<Mapping> {
-        Arc::as_ptr(&self.mappings)
-    }
-
     /// Whether another space has the same mappings in the same memory.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.mappings) > 1

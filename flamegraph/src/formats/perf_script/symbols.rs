@@ -1,9 +1,7 @@
-//! What was made of a symbol and its module before: most lines of a text were seen already.
-
-use std::hash::{BuildHasher, Hasher};
+//! The frames of symbols and modules that were seen before: most lines of a text were.
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use hashbrown::{Equivalent, HashMap};
 
 use super::names::StackLine;
 use crate::profile::Frame;
@@ -13,62 +11,54 @@ const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Default)]
 pub(super) struct Symbols {
-    known: HashTable<Known>,
-    /// Symbols and modules, one after the other.
-    text: Vec<u8>,
-    frames: Vec<Frame>,
-    hasher: RandomState,
+    /// Frames, callers first.
+    known: HashMap<Key, Box<[Frame]>, RandomState>,
+    bytes: usize,
 }
 
-struct Known {
-    hash: u64,
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    symbol: Box<[u8]>,
+    module: Box<[u8]>,
     java: bool,
-    start: usize,
-    middle: usize,
-    end: usize,
-    /// Where its frames are, callers first.
-    frames: (usize, usize),
+}
+
+/// A key whose texts are somebody else's; its hash is the same.
+#[derive(Hash)]
+struct Borrowed<'a> {
+    symbol: &'a [u8],
+    module: &'a [u8],
+    java: bool,
+}
+
+impl Equivalent<Key> for Borrowed<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.java == key.java && *self.symbol == *key.symbol && *self.module == *key.module
+    }
 }
 
 impl Symbols {
     /// The frames of this line, callers first, if it was seen.
     pub(super) fn get(&self, line: &StackLine<'_>, java: bool) -> Option<&[Frame]> {
-        let found = self.known.find(self.hash(line, java), |known| {
-            known.java == java
-                && &self.text[known.start..known.middle] == line.symbol
-                && &self.text[known.middle..known.end] == line.module
-        })?;
-        Some(&self.frames[found.frames.0..found.frames.1])
+        let key = Borrowed {
+            symbol: line.symbol,
+            module: line.module,
+            java,
+        };
+        self.known.get(&key).map(|frames| &**frames)
     }
 
     pub(super) fn put(&mut self, line: &StackLine<'_>, java: bool, frames: &[Frame]) {
-        if self.text.len() + line.symbol.len() + line.module.len() > MOST_BYTES {
-            self.known.clear();
-            self.text.clear();
-            self.frames.clear();
+        let bytes = line.symbol.len() + line.module.len();
+        if self.bytes + bytes > MOST_BYTES {
+            *self = Symbols::default();
         }
-        let (start, first) = (self.text.len(), self.frames.len());
-        self.text.extend_from_slice(line.symbol);
-        let middle = self.text.len();
-        self.text.extend_from_slice(line.module);
-        self.frames.extend_from_slice(frames);
-        let known = Known {
-            hash: self.hash(line, java),
+        self.bytes += bytes;
+        let key = Key {
+            symbol: line.symbol.into(),
+            module: line.module.into(),
             java,
-            start,
-            middle,
-            end: self.text.len(),
-            frames: (first, self.frames.len()),
         };
-        self.known
-            .insert_unique(known.hash, known, |known| known.hash);
-    }
-
-    fn hash(&self, line: &StackLine<'_>, java: bool) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(line.symbol);
-        hasher.write(line.module);
-        hasher.write_u8(u8::from(java));
-        hasher.finish()
+        self.known.insert(key, frames.into());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tables::{check_inner_bytes, damaged, Locations};
 use crate::formats::pprof::proto::sample_field;
-use crate::formats::suffix::shared_suffix;
+use crate::formats::shared::shared_suffix;
 use crate::profile::{Error, Frame, Kind, Limits, Node, Profile, Result, ROOT};
 use crate::source::wire::{Fields, Numbers, Value};
 

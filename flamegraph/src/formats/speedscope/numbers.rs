@@ -1,9 +1,6 @@
 //! The numbers of a file: arrays of them, the value they count to, and what is left of fractions.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::read::{wrong, Head};
@@ -84,54 +81,20 @@ fn time() -> ValueType {
 /// Calls `found` with the number of each element and the element.
 pub(super) fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
-    found: impl FnMut(usize, T) -> Result<()>,
+    mut found: impl FnMut(usize, T) -> Result<()>,
 ) -> Result<()> {
-    let mut failed = None;
-    let elements = Elements {
-        found,
-        failed: &mut failed,
-        element: PhantomData,
-    };
-    let mut json = serde_json::Deserializer::from_str(array.get());
-    let done = json.deserialize_seq(elements);
-    match (failed, done) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(wrong(without_place(&error))),
-        (None, Ok(())) => Ok(()),
-    }
+    let elements: Vec<&RawValue> = parsed(array)?;
+    let mut elements = elements.into_iter().enumerate();
+    elements.try_for_each(|(number, element)| found(number, parsed(element)?))
 }
 
-/// The message without line and column, which are not those of the file.
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rfind(" at line ")
-        .map_or(text.clone(), |end| text[..end].to_string())
-}
-
-struct Elements<'f, T, F> {
-    found: F,
-    failed: &'f mut Option<Error>,
-    element: PhantomData<T>,
-}
-
-impl<'a, T: Deserialize<'a>, F: FnMut(usize, T) -> Result<()>> Visitor<'a> for Elements<'_, T, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(mut self, mut array: A) -> std::result::Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(element) = array.next_element()? {
-            if let Err(error) = (self.found)(number, element) {
-                *self.failed = Some(error);
-                return Err(A::Error::custom("stopped"));
-            }
-            number += 1;
-        }
-        Ok(())
-    }
+/// An error has no line and column, which would not be those of the file.
+fn parsed<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T> {
+    serde_json::from_str(text.get()).map_err(|error| {
+        let error = error.to_string();
+        let place = error.rfind(" at line ").unwrap_or(error.len());
+        wrong(&error[..place])
+    })
 }
 
 /// The texts of the elements of an array of numbers, which is known to be JSON.

@@ -45,19 +45,6 @@ fn a_short_recording_may_be_one_burst() {
 }
 
 #[test]
-fn half_of_the_work_elsewhere_is_found() {
-    let half = vec![50_000, 50_000];
-    let found = verdicts(&[half, vec![1000, 100_000], vec![1111, 100_000]]);
-    assert_eq!(found, [ODD, ALIKE, ALIKE]);
-}
-
-#[test]
-fn few_samples_that_agree_exactly_tell_little() {
-    let found = verdicts(&[vec![50, 50], vec![1, 100], vec![1, 100]]);
-    assert_eq!(found, [PERHAPS, ALIKE, ALIKE]);
-}
-
-#[test]
 fn a_driver_beside_three_executors_is_found_once_it_has_samples_enough() {
     let executors = |scale: u64| {
         let each = [[390, 120, 5], [400, 125, 6], [380, 122, 5]];

@@ -161,28 +161,6 @@ fn noise_is_what_the_divergence_of_identical_hosts_is_on_average() {
 }
 
 #[test]
-fn the_order_of_hosts_does_not_matter() {
-    let mut random = Random(4);
-    let cluster = Cluster {
-        methods: 40,
-        hosts: 7,
-        samples: 700,
-        burst: 4.0,
-    };
-    let mut recorded = cluster.recorded(&mut random);
-    let forward = distances(&recorded);
-    recorded.rotate_left(3);
-    let mut turned = distances(&recorded);
-    turned.rotate_right(3);
-    assert_eq!(forward, turned);
-    recorded.reverse();
-    let mut back = distances(&recorded);
-    back.reverse();
-    back.rotate_right(3);
-    assert_eq!(forward, back);
-}
-
-#[test]
 fn two_hosts_have_distances_but_neither_is_the_odd_one() {
     let found = distances(&[vec![900_000, 100_000], vec![100_000, 900_000]]);
     assert_eq!(alarms(&found), 0);
@@ -202,19 +180,6 @@ fn profiles_without_samples_are_passed_over() {
         assert_eq!((one.divergence, one.moved, one.outlier), (0.0, 0.0, false));
         assert!((one.cosine - 1.0).abs() < 1e-12 && one.methods.is_empty());
     }
-}
-
-#[test]
-fn a_host_that_does_something_else_entirely_is_as_far_as_can_be() {
-    let mut hosts = vec![(1..=20).map(|rank| 9000 / rank).collect::<Vec<u64>>(); 4];
-    hosts[3] = [vec![0; 20], vec![9000; 3]].concat();
-    let found = distances(&hosts);
-    let odd = found[3].as_ref().unwrap();
-    assert!(odd.outlier && alarms(&found) == 1, "{found:?}");
-    assert!(
-        odd.divergence > 0.999 && odd.moved > 0.999 && odd.cosine < 0.001,
-        "{odd:?}"
-    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use flate2::Compression;
 
 use super::{Column, ViewerWriter};
 use crate::formats::put_modules;
+use crate::formats::shared::shared_prefix;
 use crate::profile::Result;
 use crate::source::wire::put_varint;
 
@@ -46,7 +47,7 @@ impl ViewerWriter {
         put_varint(head, frames.len() as u64);
         let mut before: &[u8] = b"";
         for name in frames.all().map(str::as_bytes) {
-            let same = before.iter().zip(name).take_while(|(a, b)| a == b).count();
+            let same = shared_prefix(before, name);
             put_varint(head, same as u64);
             put_piece(head, &name[same..]);
             before = name;
