@@ -21,8 +21,7 @@ from hprofiler.agent.messages import (
     Started,
 )
 from hprofiler.agent.requests import Plan
-from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found
-from hprofiler.agent.talk import Witness
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession, Found, Witness
 
 __all__ = [
     "CANARY_SECONDS",

@@ -262,7 +262,7 @@ class ProcessOutcome(Message, frozen=True, tag="outcome"):
 
 
 class Finding(Message, frozen=True):
-    """One thing worth knowing of a host or a process; `about` is one word (perf, jvm, clock ...)."""
+    """A fact about a host or a process; `about` is one word (perf, jvm, clock ...)."""
 
     severity: Annotated[str, Meta(pattern=r"^(error|warning|info|ok)\Z")]
     about: Annotated[str, Meta(max_length=40)]
@@ -306,13 +306,13 @@ class Started(Message, frozen=True, tag="started"):
 
 
 class Recording(Message, frozen=True, tag="recording"):
-    """All that could be started has been: `processes` of them."""
+    """The recording of `processes` processes has started."""
 
     processes: Annotated[int, Meta(ge=0, le=1 << 22)]
 
 
 class Interrupted(Message, frozen=True, tag="interrupted"):
-    """The agent had lost its coordinator, and ended the recording after so many seconds."""
+    """The agent lost its coordinator, and ended the recording after `seconds`."""
 
     seconds: Seconds
     reason: str

@@ -1,7 +1,7 @@
 """Selectors that are a shell pipe over the process list, in the columns of `ps -ef`.
 
-The pipe runs on the host as the connecting user, never as another: it is the user's own text. Of containers,
-whose images may have no filters, the list is piped where the coordinator is.
+The pipe runs on the host as the connecting user, never as another: it is the user's own text. For containers,
+whose images may have no filters, it runs on the coordinator's machine.
 """
 
 from __future__ import annotations

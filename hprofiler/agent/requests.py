@@ -82,7 +82,7 @@ class List(Request, frozen=True):
 
 
 class Find(Request, frozen=True, omit_defaults=True):
-    """The processes that the protocol's selector object means; `native`: not only JVMs.
+    """The processes that match the protocol's selector object; `native`: also those that are not JVMs.
 
     With `containers` (ids) only what is in them, each process with its container's id as a label; there
     the selector may be None for all of it. `own` is the one of them that the agent itself is in; `owners` are

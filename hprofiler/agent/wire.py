@@ -45,11 +45,11 @@ class Wire:
                 self._channel.write(piece)
 
     def count(self) -> None:
-        """From here on what is received is counted."""
+        """Start to count received bytes."""
         self.received = len(self._buffer)
 
     def go_on(self, other: Wire) -> None:
-        """What came by the other, and will, is what follows here."""
+        """Continue with the other wire's channel, and with what it has received."""
         with self._writing:
             self._channel = other._channel
         self._buffer += other._buffer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hprofiler import __version__
-from hprofiler.base.background import TooLate, start
+from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
 from hprofiler.model import Host, HostResult, Outcome, Sampling, Selector, Status
@@ -159,7 +159,7 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
 
     def wait() -> tuple[Outcome, ...]:
         try:
-            return answer(max(0.0, deadline - time.monotonic()))
+            return result_within(answer, max(0.0, deadline - time.monotonic()))
         except TooLate:
             return unknown(f"no answer within {_NEW_PROCESSES_SECONDS:g} s")
         except HprofilerError as error:

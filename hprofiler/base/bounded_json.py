@@ -1,4 +1,4 @@
-"""JSON from elsewhere, with bounds that are checked before objects are made."""
+"""JSON: read from elsewhere, with bounds that are checked before objects are made; and made of attributes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any
 
 MOST_VALUES = 4_000_000
 _MOST_DIGITS = 20
+
+
+def members(one: object, *names: str) -> dict[str, Any]:
+    """The attributes of these names."""
+    return {name: getattr(one, name) for name in names}
 
 
 def read(text: bytes, most: int = MOST_VALUES, constant: Callable[[str], object] = float) -> Any:

@@ -338,6 +338,6 @@ class _RecordingVisit(Visit):
             outcomes=(*self.left_to_others(), *outcomes, *lines),
             unseen=self.unseen(),
             timings=dict(self.timings),
-            bytes_sent=self.moved[0],
-            bytes_received=self.moved[1],
+            bytes_sent=self.transport.bytes_sent,
+            bytes_received=self.transport.bytes_received,
         )

@@ -53,7 +53,6 @@ class Visit(ABC):
         self._selector = selector or Selector("", "text", {})
         self._looked = False
         self._queued = True
-        self._moved = (0, 0)
         self._lock = threading.RLock()
         self._since = time.monotonic()
         self._seconds = 0.0
@@ -161,21 +160,16 @@ class Visit(ABC):
         return transport
 
     def renew_transport(self) -> Transport:
-        """A new connection replaces the present one, which is closed."""
+        """A new connection replaces the present one, which is closed, and goes on counting bytes."""
         transport = self._transport()
         with self._lock:
             old, self.transport = self.transport, transport
-            self._moved = (self._moved[0] + old.bytes_sent, self._moved[1] + old.bytes_received)
+            transport.bytes_sent, transport.bytes_received = old.bytes_sent, old.bytes_received
             why = self._why
         old.close()
         if why:
             raise why
         return transport
-
-    @property
-    def moved(self) -> tuple[int, int]:
-        """Bytes sent and received by all connections."""
-        return self._moved[0] + self.transport.bytes_sent, self._moved[1] + self.transport.bytes_received
 
     def talk(self, transport: Transport, to_resume: bool = False) -> AgentSession:
         """A session with an agent over a connected transport. With `to_resume` it does not change the

@@ -4,8 +4,7 @@
 """
 
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
-from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Seconds
-from hprofiler.model.sampling import Sampling
+from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Sampling, Seconds
 from hprofiler.model.target import (
     MANAGER_PORT,
     OWNER,

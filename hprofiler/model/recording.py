@@ -1,4 +1,4 @@
-"""Recordings of a process, and results of a host."""
+"""What to record; recordings of a process, and results of a host."""
 
 from __future__ import annotations
 
@@ -13,6 +13,24 @@ from hprofiler.model.target import Host, Process
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What to record and how, for `duration` seconds. `events` has at least one, without duplicates.
+
+    `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
+    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files.
+    """
+
+    events: tuple[str, ...]
+    frequency: int
+    duration: Seconds
+    engine: str = "auto"
+    alloc_interval: int | None = None
+    lock_threshold: int | None = None
+    wall_interval: int | None = None
+    keep_raw: bool = False
 
 
 @dataclass(frozen=True)

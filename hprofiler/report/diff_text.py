@@ -9,6 +9,7 @@ from hprofiler._flamegraph import Change
 from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.words import percent, plain, short_name
+from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import amount, duration, measure_of, named_by
@@ -17,6 +18,7 @@ _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
+_OF_CHANGE = ("before", "after", "change", "noise", "beyond")
 # Recordings whose lengths differ by no more than this count as equally long.
 AS_LONG = 0.02
 # Least change of the shares of unchanged methods that is worth a line.
@@ -189,17 +191,8 @@ def _side(side: Side) -> dict[str, object]:
 
 
 def _method(one: MethodChange) -> dict[str, object]:
-    return {"method": one.name, "self": _moved(one.own), "total": _moved(one.total)}
-
-
-def _moved(moved: Moved) -> dict[str, object | None]:
-    return {
-        "before": moved.before,
-        "after": moved.after,
-        "change": moved.change,
-        "noise": moved.noise,
-        "beyond": moved.beyond,
-    }
+    own, total = (members(moved, *_OF_CHANGE) for moved in (one.own, one.total))
+    return {"method": one.name, "self": own, "total": total}
 
 
 def _path(compared: Changes, one: Change) -> dict[str, object]:

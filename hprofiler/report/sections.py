@@ -25,6 +25,7 @@ from hprofiler.analysis.result import (
 )
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
+from hprofiler.base.bounded_json import members
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.event_names import is_each_one, is_method
 from hprofiler.model.measures import (
@@ -251,11 +252,7 @@ def _host(
 
 def distance_record(distance: Distance) -> Record:
     return {
-        "divergence": distance.divergence,
-        "noise": distance.noise,
-        "cosine": distance.cosine,
-        "moved": distance.moved,
-        "outlier": distance.outlier,
+        **members(distance, "divergence", "noise", "cosine", "moved", "outlier"),
         "methods": [[one.name, one.share, one.usual] for one in distance.methods],
     }
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hprofiler._flamegraph import Method
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
 from hprofiler.analysis.words import percent, plain
+from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, named_by
@@ -109,17 +110,13 @@ def _row(one: Unlike, name: str) -> tuple[str, ...]:
 
 def _record(one: Unlike) -> dict[str, object]:
     distance = one.distance
-    methods = [{"method": m.name, "share": m.share, "usual": m.usual} for m in distance.methods]
-    process = {} if one.pid is None else {"pid": one.pid, "label": one.label}
+    methods = [{"method": m.name, **members(m, "share", "usual")} for m in distance.methods]
+    process = {} if one.pid is None else members(one, "pid", "label")
     return {
         "host": one.host,
         **process,
-        "outlier": one.outlier,
-        "differs": distance.differs,
+        **members(distance, "outlier", "differs"),
         "samples": one.samples,
-        "divergence": distance.divergence,
-        "noise": distance.noise,
-        "cosine": distance.cosine,
-        "moved": distance.moved,
+        **members(distance, "divergence", "noise", "cosine", "moved"),
         "methods": methods,
     }

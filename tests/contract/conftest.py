@@ -196,7 +196,7 @@ def perf_at_work(agent: Agent) -> procs.Identity:
 
 def is_profiled(pid: int) -> bool:
     """Whether any async-profiler in this JVM is recording, by its own word."""
-    libraries = attach.profiler_libraries(pid)
+    libraries = [path for path in attach.profiler_libraries(pid) if "syncProfiler" in path]
     return any("not active" not in attach.profiling_status(pid, library) for library in libraries)
 
 

@@ -214,8 +214,8 @@ def test_a_driver_outside_of_containers_and_another_user(yarn: YarnCluster, coor
     """In client mode the driver is on the client's machine, which is visited only if the user names it."""
     with running(yarn.spark("idle", "300", "1", mode="client", executors=1, user="prof")) as app:
         app.wait_until_busy(1)
-        everything = ["ExecutorLauncher", "driver", "executor 1"]
-        mapped = coordinator.run("-t", "3", "-j", app.id, *CLUSTER, "--host-map", "coord=coord")
+        everything, wall = ["ExecutorLauncher", "driver", "executor 1"], ["-e", "wall"]
+        mapped = coordinator.run("-t", "3", *wall, "-j", app.id, *CLUSTER, "--host-map", "coord=coord")
         assert mapped.code == 0 and labels(mapped) == everything, str(mapped)
         (driver,) = [process for process in processes(mapped) if process["label"] == "driver"]
         assert driver["host"] == "coord" and driver["main_class"] == "org.apache.spark.deploy.SparkSubmit"
@@ -223,7 +223,7 @@ def test_a_driver_outside_of_containers_and_another_user(yarn: YarnCluster, coor
         unmapped = coordinator.run("ps", "-j", app.id, *CLUSTER, "--json")
         assert labels(unmapped) == ["ExecutorLauncher", "executor 1"]
         assert "note: the Spark driver runs on coord, in no container, and is not profiled" in unmapped.err
-        own = coordinator.run("-t", "3", "-j", app.id, "-c", RESOURCE_MANAGER, "--user", "prof")
+        own = coordinator.run("-t", "3", *wall, "-j", app.id, "-c", RESOURCE_MANAGER, "--user", "prof")
         assert own.code == 0 and labels(own) == ["ExecutorLauncher", "executor 1"], str(own)
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from hprofiler.agent import AgentSession, Plan, ProfileHeader
-from hprofiler.agent.talk import how_it_ended
+from hprofiler.agent.session import how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Process
 from hprofiler.transport.base import SOME_SIGNAL

@@ -118,7 +118,7 @@ impl Frame {
 }
 
 /// The names of a profile's frames, each once, in one piece of text.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     text: String,
     /// Where each name ends in `text`; it starts where the one before ends.

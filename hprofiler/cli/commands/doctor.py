@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
-from hprofiler.cli.terminal.lines import members, print_json
+from hprofiler.cli.terminal.lines import print_json
 from hprofiler.model import Host, HostFacts, Status
 
 if TYPE_CHECKING:

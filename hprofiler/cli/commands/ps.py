@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
-from hprofiler.cli.terminal.lines import members, print_json, print_table
+from hprofiler.cli.terminal.lines import print_json, print_table
 from hprofiler.model import Host, Process, Status
 from hprofiler.model.measures import counted
 

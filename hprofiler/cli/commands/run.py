@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import HprofilerError, PicturesError
 from hprofiler.base.passwords import hide_in_word
 from hprofiler.base.text import printable, some
@@ -16,7 +17,7 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
-from hprofiler.cli.terminal.lines import members, say
+from hprofiler.cli.terminal.lines import say
 
 if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis

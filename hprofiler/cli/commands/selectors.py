@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from hprofiler.base.bounded_json import members
 from hprofiler.cli.options.objects import selector_directories
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import members, print_json, print_table
+from hprofiler.cli.terminal.lines import print_json, print_table
 
 
 def command(options: argparse.Namespace) -> int:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.base.text import some
-from hprofiler.cli.terminal.lines import age, members
+from hprofiler.cli.terminal.lines import age
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
 

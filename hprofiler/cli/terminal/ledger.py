@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
-from hprofiler.cli.terminal.lines import members, say
+from hprofiler.cli.terminal.lines import say
 from hprofiler.model import VAGUE_CODES, Status
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
@@ -59,11 +59,6 @@ def age(seconds: float) -> str:
 
 def print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
-
-
-def members(one: object, *names: str) -> dict[str, Any]:
-    """The attributes of these names."""
-    return {name: getattr(one, name) for name in names}
 
 
 def columns_of(out: TextIO) -> int | None:

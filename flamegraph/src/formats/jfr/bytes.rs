@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-/// A place in a chunk, from which is read onwards. `None` everywhere: the bytes end too early or make no sense.
+/// Reads a chunk from a position on. All methods return `None` if the bytes end too early or are invalid.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// The bits that are clear in the last byte of a number of up to eight, in each byte of a word.
+/// For each byte of a word the bit that is clear in the last byte of a number.
 const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
 
 /// A text, not yet decoded.
@@ -54,7 +54,7 @@ impl<'a> Cursor<'a> {
         self.longer(u64::from(first & 0x7f))
     }
 
-    /// Reads `count` numbers; returns the two at these places among them.
+    /// Reads `count` numbers and returns two of them, by their indices.
     #[inline]
     pub(super) fn two_of(
         &mut self,
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         while count > 0 {
             let word = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);
             let ends = word.map_or(0, |word| !u64::from_le_bytes(*word) & LAST_BYTES);
-            // A word in which none ends has, or may have, the ninth byte of one behind it.
+            // If no number ends in the word, the next byte may be the ninth of a number.
             let whole = u64::from(ends.count_ones());
             if (1..=count).contains(&whole) {
                 self.at += 8 - ends.leading_zeros() as usize / 8;

@@ -9,7 +9,7 @@ use crate::profile::{Error, Result};
 use crate::source::Input;
 
 pub(super) const HEADER_BYTES: usize = 68;
-/// No recording is longer, in nanoseconds: a day, and what it takes to end one.
+/// The longest recording in nanoseconds: a day, and the time to end it.
 const LONGEST: i128 = 90_000 * 1_000_000_000;
 /// Kinds of events that every chunk has.
 pub(super) const METADATA: u64 = 0;
@@ -121,7 +121,7 @@ impl<'a> Chunks<'a> {
         } else {
             u64::MAX
         };
-        // A profiler that was killed leaves a size beyond what it has written: what is there counts.
+        // A killed profiler leaves a size larger than what it wrote. Read what is there.
         self.fill(&mut bytes, rest)?;
         let whole = sized && bytes.len() as u64 == header.size;
         Ok(Some(Chunk {
@@ -199,7 +199,7 @@ impl Iterator for Events<'_> {
     }
 }
 
-/// Where in a chunk the things are that the rest is read by.
+/// The positions of metadata and checkpoints in a chunk.
 pub(super) struct Survey {
     metadata: Option<Event>,
     pub(super) checkpoints: Vec<Event>,

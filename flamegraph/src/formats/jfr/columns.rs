@@ -139,7 +139,7 @@ impl Columns {
         Ok((counts, amounts))
     }
 
-    /// Makes what was to be sampled and had no sample, so that recordings made alike have the same values.
+    /// Adds values that were to be sampled and have no sample, so that similar recordings have the same values.
     fn make_sampled(
         &mut self,
         profile: &mut Profile,

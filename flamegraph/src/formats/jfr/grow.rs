@@ -13,10 +13,10 @@ use crate::profile::{Error, Frame, Frames, Node, Result, Tree, ROOT};
 /// Places that are handed over together, and how many such batches may wait.
 const BATCH: usize = 1 << 10;
 const MOST_BATCHES: usize = 16;
-/// Pieces of paths that may wait. One is as long as its longest stack, which a damaged recording chooses.
+/// Most pieces of paths that may wait.
 const MOST_PATHS: usize = 4;
 
-/// Who takes places. An error: no more are taken.
+/// Takes a batch of places. After an error no more are taken.
 pub(super) type Take<'t> = &'t mut dyn FnMut(Vec<Place>) -> Result<()>;
 
 /// Puts places together until they are handed over.
@@ -79,12 +79,12 @@ fn with_another<T>(
         let grown = paths.iter().try_for_each(|paths| grower.take(&paths));
         drop(paths);
         let decoded = decoding.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // Whose error it is: a decoder that nobody listens to and a counter without a decoder have none of their own.
+        // If one side fails, the other only sees a closed channel. So report the first real error, in this order.
         grown.and(decoded).and(counted)
     })
 }
 
-/// Hands places over; where too many of them wait, grows the tree meanwhile.
+/// Hands places over. While too many of them wait, adds paths to the tree.
 fn hand_over(
     mut batch: Vec<Place>,
     places: &SyncSender<Vec<Place>>,
@@ -142,7 +142,7 @@ impl<'t> Grower<'t> {
     }
 }
 
-/// Frames of stacks that are handed over together, but for those of the last one.
+/// Frames after which paths are handed over.
 const MOST_FRAMES: usize = 64 << 10;
 
 /// The stacks of some places.
@@ -159,7 +159,7 @@ struct Path {
     own: usize,
 }
 
-/// Who takes paths. An error: no more are taken.
+/// Takes a batch of paths. After an error no more are taken.
 pub(super) type Give<'g> = &'g mut dyn FnMut(Paths) -> Result<()>;
 
 impl Paths {

@@ -13,7 +13,7 @@ const MOST_DEPTH: usize = 8;
 /// More steps than any type has: types within types can multiply.
 const MOST_STEPS: usize = 4096;
 
-/// What is to be done for one value, and where it goes: past the slots if nobody wants it.
+/// How one value is read, and its slot. Unwanted values have a slot past the end.
 #[derive(Clone, Debug)]
 enum Step {
     Number(usize),
@@ -64,7 +64,7 @@ impl Layout {
         Some(layout)
     }
 
-    /// The same without what comes after the last wanted field: an event's end is known.
+    /// The same without the fields after the last wanted one.
     pub(super) fn shortened(mut self) -> Layout {
         let wanted = |step: &Step| match step {
             Step::Number(slot) | Step::Byte(slot) | Step::Text(slot) | Step::Many(slot, _) => {
@@ -88,7 +88,7 @@ impl Layout {
         Some((before, place + 1 == self.steps.len()))
     }
 
-    /// If a value is nothing but numbers: how many, and which of them go to the first two slots.
+    /// If a value consists of numbers only: how many, and which of them go to the first two slots.
     pub(super) fn numbers(&self) -> Option<(usize, usize, usize)> {
         let is_number = |step: &Step| matches!(step, Step::Number(_));
         if !self.steps.iter().all(is_number) {

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::bytes::Cursor;
 
-/// More texts, and more elements, than any metadata have: few bytes can claim one.
+/// Most texts and elements. A few bytes can claim any number of them.
 const MOST_TEXTS: u64 = 1 << 20;
 const MOST_ELEMENTS: usize = 1 << 22;
 
@@ -81,7 +81,7 @@ impl<'a> Types<'a> {
 /// Classes and their fields; the elements are nested, everything but these two is passed over.
 fn read_classes(cursor: &mut Cursor<'_>, texts: &[Cow<'_, [u8]>]) -> Option<Vec<Class>> {
     let mut classes: Vec<Class> = Vec::new();
-    // For each element that is not at its end: how many are still to come in it, and its class.
+    // For each open element the number of elements still to come in it, and its class.
     let mut open: Vec<(u64, Option<usize>)> = vec![(1, None)];
     let mut elements_left = MOST_ELEMENTS;
     while let Some((left, class)) = open.last_mut() {

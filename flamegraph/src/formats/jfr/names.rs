@@ -8,10 +8,10 @@ use super::stacks::Budget;
 use crate::ops::Threads;
 use crate::profile::{Error, Frame, Frames, Kind, Limits, ModuleTable, Result};
 
-/// How a frame type is shown: its kind, and whether the method stands without its class.
+/// How a frame type is shown: its kind, and whether the method is shown without its class.
 type Shown = (Kind, bool);
 
-/// What is known of frame types by their numbers, where the recording does not name them.
+/// Frame types by number, for recordings that do not name them.
 const FRAME_TYPES: [&[u8]; 7] = [
     b"Interpreted",
     b"JIT compiled",

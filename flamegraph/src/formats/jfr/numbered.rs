@@ -1,12 +1,12 @@
-//! What is known by number. Numbers are mostly small and dense: these are looked up by their place in a table.
+//! A map by number. Most numbers are small and dense, so they index a table; the others are in a hash map.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-/// Most places of a table, and how many for each number that is known: damaged recordings have any numbers.
+/// Most entries of the table, in total and for each known number.
 const MOST_PLACES: usize = 1 << 20;
 const PLACES_EACH: usize = 4;
-/// What is looked up once is kept, up to this many.
+/// Most results that are cached.
 const MOST_KEPT: usize = 1 << 22;
 
 pub(super) struct Numbered<T> {
@@ -35,7 +35,7 @@ impl<T: Copy> Numbered<T> {
         }
     }
 
-    /// Of a number that is known already the new value counts.
+    /// A new value replaces the old one.
     pub(super) fn insert(&mut self, number: u64, value: T) {
         self.known += 1;
         let most = (self.known * PLACES_EACH).min(MOST_PLACES);
@@ -50,7 +50,7 @@ impl<T: Copy> Numbered<T> {
         self.table[place] = Some(value);
     }
 
-    /// The same, for what can be worked out again: all is forgotten before it becomes too much.
+    /// Inserts a cached result. If there are too many, all are dropped first.
     pub(super) fn keep(&mut self, number: u64, value: T) {
         if self.known >= MOST_KEPT {
             *self = Numbered::default();

@@ -8,7 +8,7 @@ use super::columns::Pair;
 use super::weights::Weight;
 use crate::profile::Result;
 
-/// More are counted in several rounds: damaged recordings have no end of them.
+/// Most places of a round. More are counted in several rounds.
 const MOST_PLACES: usize = 1 << 20;
 
 /// What decides on where a sample counts.
@@ -87,7 +87,7 @@ impl Places {
         self.tallies.len() >= MOST_PLACES
     }
 
-    /// What the round has counted, in the order of the places' numbers; begins another.
+    /// Ends the round: returns its counts by place number, and starts another.
     pub(super) fn take(&mut self) -> Vec<Tally> {
         self.index.clear();
         std::mem::take(&mut self.tallies)

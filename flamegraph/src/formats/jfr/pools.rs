@@ -10,7 +10,7 @@ use super::layout::{Layout, Slots};
 use super::metadata::Types;
 use super::numbered::Numbered;
 
-/// More constants than any chunk has: two bytes of it can claim one.
+/// Most constants of a chunk. Two bytes can claim one.
 const MOST_CONSTANTS: usize = 1 << 24;
 /// Steps of all pools that are passed over, together.
 const MOST_STEPS: usize = 1 << 20;
@@ -55,7 +55,7 @@ struct Place {
     end: u32,
 }
 
-/// The frames of a stack as they lie in the chunk, leaf first, and so many of them.
+/// The encoded frames of a stack, leaf first, and their number.
 pub(super) struct Packed<'a> {
     pub(super) count: u64,
     pub(super) bytes: &'a [u8],
@@ -66,9 +66,9 @@ pub(super) struct Pools<'a> {
     bytes: &'a [u8],
     pools: [Pool; WANTED.len()],
     frame: Layout,
-    /// Of frames that are nothing but numbers: how many, and which are the method and the type.
+    /// If frames consist of numbers only: how many numbers, and the indices of method and type.
     frame_numbers: Option<(usize, usize, usize)>,
-    /// What a stack has before its frames, and whether they are its end.
+    /// The fields before a stack's frames, and whether the frames come last.
     before_frames: Option<(Layout, bool)>,
     left: usize,
     /// Layouts of the pools that do not matter, to pass over them.
@@ -103,7 +103,7 @@ impl<'a> Pools<'a> {
         }
     }
 
-    /// Takes in the checkpoint whose fields begin here. `None`: what comes next in it cannot be read.
+    /// Reads the checkpoint whose fields begin here. `None` if the rest of it cannot be read.
     pub(super) fn add(&mut self, at: usize, end: usize, types: &Types<'a>) -> Option<()> {
         let mut cursor = Cursor::new(&self.bytes[..end], at);
         for _start_duration_delta_mask in 0..4 {
@@ -168,7 +168,7 @@ impl<'a> Pools<'a> {
         self.pools[of as usize].places.numbers()
     }
 
-    /// The text that begins at a place, wherever it really is.
+    /// The text that begins at a place, or that the place refers to.
     pub(super) fn text(&self, place: u64) -> Text<'a> {
         let read = |place: usize| Cursor::new(self.bytes, place).text();
         match read(place as usize) {

@@ -53,7 +53,7 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
 
 /// The places async-profiler has for live objects.
 const MOST_LIVE: u64 = 1024;
-/// A chunk of so many bytes is worth a second thread.
+/// Smaller chunks are read by one thread.
 const LARGE: usize = 1 << 20;
 
 struct Reader<'o> {
@@ -139,7 +139,7 @@ impl<'o> Reader<'o> {
         self.profile.add_warnings([warning]);
     }
 
-    /// Adds the samples of a chunk; returns how many had a stack that is not there.
+    /// Adds the samples of a chunk. Returns how many had a missing stack.
     fn take_events(
         &mut self,
         chunk: &Chunk,

@@ -17,14 +17,14 @@ use super::weights::Weights;
 use crate::ops::Threads;
 use crate::profile::Result;
 
-/// Threads whose wall-clock samples are counted; no more, since a recording may name any number.
+/// Most threads whose wall-clock samples are counted. A recording may name any number.
 const MOST_THREADS: usize = 1 << 16;
 
 /// What is counted over all chunks.
 pub(super) struct Counted {
     pub(super) weights: Weights,
     pub(super) timeline: Timeline,
-    /// For the stacks that are looked at for calls that work on files.
+    /// Limits the stacks that are searched for file calls.
     pub(super) file_calls_budget: Budget,
     /// Wall-clock samples by thread.
     pub(super) wall: HashMap<u64, u64, RandomState>,
@@ -51,7 +51,7 @@ pub(super) struct Samples<'a, 'r> {
 }
 
 impl Samples<'_, '_> {
-    /// Takes events until all are taken, or there are too many places: true, there are more events.
+    /// Takes events until there are too many places. Returns whether there are more events.
     pub(super) fn take_round(
         &mut self,
         bytes: &[u8],
@@ -111,7 +111,7 @@ impl Samples<'_, '_> {
         self.file_calls.has(slots[events::STACK], budget)
     }
 
-    /// Adds a sample to the values of a pair; false: its stack is not there.
+    /// Adds a sample to the values of a pair. Returns false if its stack is missing.
     #[inline]
     fn add(
         &mut self,
@@ -161,7 +161,7 @@ impl Samples<'_, '_> {
         Ok(true)
     }
 
-    /// The number of a place, which is on its way to the tree then.
+    /// The number of a place. A new place is handed over to be added to the tree.
     #[inline]
     fn place(&mut self, place: Place, out: &mut Batches<'_>) -> Result<usize> {
         if let Some(known) = self.places.find(&place) {

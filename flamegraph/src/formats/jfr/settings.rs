@@ -1,4 +1,4 @@
-//! What the recording says of how it was made: the intervals between samples.
+//! The settings of a recording: events and the intervals between samples.
 
 use super::bytes::Cursor;
 use super::chunk::Event;
@@ -26,7 +26,7 @@ const TIMED: [&str; 7] = [
 /// Events that have values of their own, whatever way they were asked for.
 const NO_COUNT: [&str; 4] = ["alloc", "live", "lock", "nativemem"];
 
-/// The settings seen so far; those of an earlier chunk hold until another says otherwise.
+/// The settings so far. A setting is valid until a later chunk changes it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     event: Option<String>,

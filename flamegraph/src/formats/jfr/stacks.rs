@@ -11,13 +11,13 @@ use crate::ops::waits::Waits;
 use crate::ops::Threads;
 use crate::profile::{Error, Frame, Frames, Kind, ModuleTable, Result};
 
-/// What a sample without a stack has as its stack.
+/// The frame of a sample without a stack.
 const NO_STACK: &[u8] = b"[unknown]";
 
-/// How much may be walked: stacks are short in a recording that makes much of them.
+/// A limit for the total length of all stacks. A small recording can refer to a long stack very often.
 #[derive(Clone)]
 pub(super) struct Budget {
-    /// Bytes of folded text that the walks so far would not yet have filled.
+    /// Bytes of folded text that are left.
     pub(super) left: u64,
     pub(super) limit: u64,
 }
@@ -37,7 +37,7 @@ impl Budget {
 /// Finds the frames of stacks.
 pub(super) struct Finder<'a> {
     pools: &'a Pools<'a>,
-    /// Whether all stacks should be there. The JDK still may refer to one of the chunk before.
+    /// Whether the chunk is complete. The JDK may still refer to a stack of the chunk before.
     complete: bool,
     namer: Namer<'a>,
     frames: StackFrames<'a>,
@@ -81,7 +81,7 @@ impl<'a> Finder<'a> {
         Ok(if found { Found::Frames } else { Found::Nothing })
     }
 
-    /// Forgets all names, whose numbers are no more.
+    /// Forgets all names, after their table was replaced.
     pub(super) fn forget(&mut self) {
         self.namer = Namer::new(self.pools, self.namer.limits);
         self.frames = StackFrames::default();
@@ -92,7 +92,7 @@ impl<'a> Finder<'a> {
         stack != 0 && !self.complete && self.pools.stack(stack).is_none()
     }
 
-    /// Of the stack that was found last, root first.
+    /// The frames of the last stack found, root first.
     pub(super) fn frames(&self) -> &[Frame] {
         self.frames.root_first()
     }
@@ -113,7 +113,7 @@ struct Last {
     key: Option<(u64, u64, bool)>,
     /// Its frames, root first.
     path: Vec<Frame>,
-    /// How many of them there are without the class.
+    /// The number of frames without the class.
     callers: usize,
     /// Memory for the next one.
     next: Vec<Frame>,
@@ -166,7 +166,7 @@ impl<'a> Stacks<'a> {
         Ok((shared, &path[shared..]))
     }
 
-    /// Puts what stands above the class into `next`; false if it is lost.
+    /// Puts the callers of the class into `next`. Returns false if the stack is lost.
     fn walk(&mut self, place: &Place, names: &mut Frames, budget: &mut Budget) -> Result<bool> {
         let found = self.finder.find(place.stack, names, budget)?;
         let unknown = match found {
@@ -193,7 +193,7 @@ impl<'a> Stacks<'a> {
 }
 
 impl Last {
-    /// Puts the next stack in the place of the last; returns how many callers they share.
+    /// Makes the next stack the last one. Returns how many callers both share.
     fn turn(&mut self) -> usize {
         let pairs = self.path.iter().zip(&self.next);
         let shared = pairs.take_while(|(before, now)| before == now).count();
@@ -218,7 +218,7 @@ fn plain(names: &mut Frames, name: &[u8]) -> Result<Frame> {
 /// The frames of the stack decoded last.
 #[derive(Default)]
 pub(super) struct StackFrames<'a> {
-    /// Its bytes in the chunk; empty where the bytes do not identify callers.
+    /// Its bytes in the chunk; empty if equal bytes do not mean equal frames.
     bytes: &'a [u8],
     /// Root first.
     frames: Vec<Frame>,
@@ -287,7 +287,7 @@ impl<'a> StackFrames<'a> {
     fn shared(&self, bytes: &[u8]) -> usize {
         let same = shared_suffix(bytes, self.bytes);
         let shared = self.extents.partition_point(|extent| extent.packed <= same);
-        // Behind such a byte a number begins for sure: what begins elsewhere may be the end of a longer one here.
+        // A number begins only after a byte below 0x80. Elsewhere, equal bytes may be the end of a longer number.
         let begins = |extent: &Extent| match bytes.len() - extent.packed {
             0 => true,
             start => bytes[start - 1] < 0x80,

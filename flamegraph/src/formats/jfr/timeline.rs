@@ -75,7 +75,7 @@ impl Timeline {
         seconds[second] = seconds[second].saturating_add(count);
     }
 
-    /// What a pair has; the JDK's samples of Java code may have become the CPU samples at the end.
+    /// The seconds of a pair. Without CPU samples, the JDK's samples of Java code took their place.
     pub(super) fn take(&mut self, pair: Pair) -> Vec<u64> {
         let seconds = std::mem::take(&mut self.seconds[pair as usize]);
         match pair {

@@ -75,7 +75,7 @@ impl Weights {
             (Source::Tlab, Some(interval)) if amount == size.max(interval) => {
                 sampled(size, interval)
             }
-            // Counted up to the interval: less than one stands for a whole one.
+            // An amount below the interval stands for the whole interval.
             (_, Some(interval)) => amount.max(interval),
         };
         let fraction = &mut self.fractions[pair as usize];

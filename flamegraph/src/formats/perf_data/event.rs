@@ -82,7 +82,7 @@ impl Event {
         })
     }
 
-    /// Whether a user who asks for this means the event: with or without its modifiers (`:u`).
+    /// Whether the event has this name, with or without modifiers (`:u`).
     pub(crate) fn is_called(&self, wanted: &str) -> bool {
         let modifier = |letter: char| "ukhpPGHISDWeb".contains(letter);
         match self.name.strip_prefix(wanted) {

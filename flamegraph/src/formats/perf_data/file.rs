@@ -137,7 +137,7 @@ impl EventValues {
         all
     }
 
-    /// Refuses an event that none is; the error says which there are.
+    /// Refuses an unknown event. The error lists the known ones.
     pub(crate) fn check(&self, events: &[Event], options: &ReadOptions) -> Result<()> {
         let Some(wanted) = &options.perf.event_filter else {
             return Ok(());

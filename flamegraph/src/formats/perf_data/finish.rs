@@ -85,7 +85,7 @@ pub(super) fn finish_file(live: &mut Live, options: &ReadOptions) -> Result<Prof
     Ok(profile)
 }
 
-/// What there is to say of a node of the stacks.
+/// What is known about a node of the stacks.
 #[derive(Clone, Copy)]
 struct Story {
     /// What its spot is called; of a root nothing.
@@ -113,7 +113,7 @@ const NOTHING: u32 = u32::MAX;
 const UNSEEN: Node = Node::MAX;
 
 impl<'a> Stories<'a> {
-    /// Callers come before callees, so that one sweep is enough.
+    /// One sweep is enough, because callers come before callees.
     fn of(
         stacks: &'a StackTree,
         groups: &'a Groups,
@@ -242,7 +242,7 @@ impl<'a> Stories<'a> {
         (story.named != NOTHING).then(|| self.naming.named(story.named).unknown)?
     }
 
-    /// Samples whose program part does not go back to where a thread begins. Those of the kernel alone do not count.
+    /// Samples whose user stack does not reach the start of its thread. Samples with kernel frames only do not count.
     fn broken(&self, counts: &[(StackId, Count)]) -> u64 {
         let is_broken = |stack: StackId| {
             let story = self.all[stack as usize];
@@ -258,7 +258,7 @@ impl<'a> Stories<'a> {
 }
 
 impl Story {
-    /// Goes on from the caller's story: `named` is that of the node itself.
+    /// Continues the caller's story with the node's own name.
     fn is_below(&mut self, naming: &Naming<'_>) {
         let named = naming.named(self.named);
         if self.outermost == NOTHING {
@@ -272,11 +272,11 @@ impl Story {
 struct Growing<'s, 'a> {
     stories: &'s Stories<'a>,
     profile: Profile,
-    /// The frames of names, none of those that were not met.
+    /// The frames of each name; empty until it is used.
     by_name: Vec<Vec<Frame>>,
     /// What the frames of names say of a wait.
     waits: HashMap<u32, Vec<WaitFrame>>,
-    /// Where stacks went, by kind of wait: one kind but for off-CPU.
+    /// The node of each stack, by kind of wait. Only off-CPU has more than one kind.
     nodes: HashMap<Wait, Vec<Node>>,
     off_cpu: bool,
 }
@@ -312,7 +312,7 @@ impl<'s, 'a> Growing<'s, 'a> {
         wait_of(&frames)
     }
 
-    /// The node of a stack; callers that were met before are not gone through again.
+    /// The node of a stack. Known callers are reused.
     fn node(&mut self, stack: StackId) -> Result<Node> {
         let wait = match self.off_cpu {
             true => self.wait(stack),
@@ -346,7 +346,7 @@ impl<'s, 'a> Growing<'s, 'a> {
         let group = self.stories.stacks.root_of(root).group;
         let mut node = ROOT;
         for name in &self.stories.groups.get(group).frames {
-            // As in a file's text, whose threads may be called anything.
+            // Thread names in a file may have any form.
             let (name, kind) = match self.stories.groups.of_file() {
                 true => Kind::split(name.as_bytes()),
                 false => (name.as_bytes(), Kind::Plain),

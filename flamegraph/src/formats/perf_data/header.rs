@@ -152,7 +152,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes in the ids of an event; one that another event has stays with that.
+    /// Reads the ids of an event. An id that another event has stays with that event.
     fn know_ids(&mut self, event: usize, ids: &[u8]) {
         let mut ids = Bytes::new(ids);
         while let Some(id) = ids.u64() {
@@ -195,7 +195,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes in the section of a feature; what it cannot be read of is left out.
+    /// Reads the section of a feature. Invalid parts are left out.
     pub(crate) fn add_feature(&mut self, bit: u64, content: &[u8]) {
         match bit {
             feature::BUILD_ID => self.add_build_ids(content),
@@ -280,7 +280,7 @@ impl Header {
         Some(())
     }
 
-    /// A later word on an event that came through a pipe; only its name is of interest.
+    /// An update of an event that came through a pipe. Only its name is used.
     pub(crate) fn update_event(&mut self, body: &[u8]) -> Option<()> {
         const NAME: u64 = 2;
         let mut fields = Bytes::new(body);

@@ -1,4 +1,4 @@
-//! What the places of stacks are called, found out when the recording is over.
+//! Names the places of stacks, after the recording has ended.
 
 use foldhash::{HashMap, HashMapExt};
 

@@ -10,7 +10,7 @@ use super::records::{kind, Record};
 use super::space::{Mapping, Space};
 use crate::symbols::bytes::Bytes;
 
-/// Most mappings of one process, as many as the kernel gives a process by default: a sorted list of many more is slow to fill.
+/// Most mappings of one process, the kernel's default limit. A longer sorted list would be slow to fill.
 const MOST_OF_ONE: usize = 1 << 16;
 /// Bytes of a thread's name that are kept (the kernel keeps 16).
 const MOST_COMM: usize = 64;
@@ -66,7 +66,7 @@ pub(crate) struct Mapped {
     ended: bool,
 }
 
-/// Threads and processes as they are at the time of the record just read.
+/// Threads and processes at the time of the current record.
 pub(crate) struct Processes {
     threads: HashMap<u32, Arc<str>>,
     mapped: HashMap<u32, Mapped>,
@@ -115,7 +115,7 @@ impl Processes {
 
     /// Takes in a record that is no sample.
     pub(crate) fn take_in(&mut self, record: &Record<'_>, header: &Header, modules: &mut Modules) {
-        // Records that are cut short are passed over: the fields say all there is to say.
+        // Records that are cut short are ignored.
         match record.kind {
             kind::COMM => {
                 self.rename(record);

@@ -38,7 +38,7 @@ pub(crate) mod kind {
 
 const HEADER_BYTES: usize = 8;
 
-/// How much is held before the older half goes out without waiting for a mark.
+/// Most bytes held. Beyond that the older half is released without waiting for a mark.
 const MOST_WAITING: usize = 256 << 20;
 
 /// A record: its type, its flags, and what follows its header.

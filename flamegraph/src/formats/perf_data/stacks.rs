@@ -14,7 +14,7 @@ use crate::profile::{Frame, Node, Tree, ROOT};
 use crate::symbols::bytes::Bytes;
 use crate::symbols::Files;
 
-/// Addresses from here on are no addresses: they say whose the ones behind them are.
+/// Values from here on are markers: they tell in which mode the next addresses are.
 const FIRST_MARKER: u64 = -4095i64 as u64;
 const HYPERVISOR: u64 = -32i64 as u64;
 const KERNEL: u64 = -128i64 as u64;
@@ -25,7 +25,7 @@ const USER: u64 = -512i64 as u64;
 pub(super) struct Pointer {
     pub(super) ip: u64,
     pub(super) mode: Mode,
-    /// Of the mappings at the time; what was found out holds as long as this is the same.
+    /// The generation of the mappings. Results are valid for one generation.
     pub(super) generation: u32,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn pointers(
             KERNEL => mode = Mode::Kernel,
             USER => mode = Mode::User,
             HYPERVISOR => mode = Mode::Other,
-            // Garbage, followed as a frame pointer: perf gives up the whole chain, and so do we.
+            // The kernel followed an invalid frame pointer. perf drops the whole chain, and so do we.
             FIRST_MARKER.. => return pointers.clear(),
             ip => pointers.push(generations.pointer(ip, mode)),
         }
@@ -198,10 +198,10 @@ impl StackTree {
     }
 }
 
-/// Threads whose last stack is remembered, and how many pointers of it: most share their callers with the one before.
+/// Most threads whose last stack is remembered, and most pointers of it. Most stacks share callers with the last one.
 const MOST_THREADS: usize = 1 << 10;
 const MOST_STEPS: usize = 1 << 8;
-/// Addresses whose spot is remembered. More are forgotten, and looked up anew.
+/// Most addresses whose spot is remembered.
 const MOST_ADDRESSES: usize = 1 << 18;
 
 /// The stack a thread was last seen in, callers first.

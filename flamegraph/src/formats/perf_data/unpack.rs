@@ -38,7 +38,7 @@ mod zstd {
     /// A window larger than perf ever uses is refused.
     const MOST_WINDOW: u64 = 16 << 20;
 
-    /// Unpacks records. What is fed ends at a block's end, but perhaps within a record.
+    /// Unpacks records. Each input ends at the end of a block, which may be within a record.
     #[derive(Default)]
     pub(crate) struct Unpacker {
         decoder: Option<FrameDecoder>,
@@ -103,7 +103,7 @@ mod zstd {
             let rest = &self.unpacked[self.taken..];
             let mut header = Bytes::new(rest);
             let _kind_and_flags = (header.u32()?, header.u16()?);
-            // A record smaller than its header could not be passed; the reader stops at it.
+            // A record smaller than its header would never advance; the reader reports it.
             let size = usize::from(header.u16()?).max(8);
             let record = rest.get(..size)?;
             self.taken += size;

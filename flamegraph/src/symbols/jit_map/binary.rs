@@ -4,10 +4,9 @@ use std::io::{BufReader, Read};
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::names::MOST_NAME;
 use super::stretches::{settle, Claim, Stands};
 use super::text::INTERPRETER;
-use super::{Inlined, JitMap, NameId, Range, OUTERMOST};
+use super::{Inlined, JitMap, NameId, Range, MOST_NAME, OUTERMOST};
 use crate::profile::{Error, Kind, Result};
 use crate::symbols::bytes::Bytes;
 
@@ -148,7 +147,7 @@ impl<R: Read> Reader<R> {
         if name.is_empty() || name.len() > MOST_NAME {
             return Ok(None);
         }
-        self.map.names.add(name)?;
+        self.map.push_name(name)?;
         self.counts[0] += 1;
         Ok(Some(()))
     }

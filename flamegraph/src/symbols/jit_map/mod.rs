@@ -4,27 +4,30 @@
 //! `/tmp/perf-PID.map`. Both come from the process that is looked at: sizes are bounded, nothing in them is believed.
 
 mod binary;
-mod names;
 mod stretches;
 mod text;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::profile::{Error, Kind, Result};
-use names::{NameId, NameTable};
+use crate::profile::{Error, Frames, Kind, Result};
 use stretches::Stretch;
 
 /// The maps of several processes, by pid (as perf sees it).
 pub type JitMaps = BTreeMap<u32, JitMap>;
 
+/// The number of a name.
+type NameId = u32;
+
+/// Most bytes of one name.
+const MOST_NAME: usize = 4096;
 /// Most pieces of code of one map; a JVM has some ten thousand.
 const MOST_CODES: usize = 1 << 21;
 
 /// One process's code.
 #[derive(Debug, Default)]
 pub struct JitMap {
-    names: NameTable,
+    names: Frames,
     codes: Vec<Code>,
     /// Of all codes, each one's in order.
     ranges: Vec<Range>,
@@ -116,6 +119,13 @@ impl JitMap {
     /// Lines of a text that were left out.
     pub fn malformed(&self) -> u64 {
         self.malformed
+    }
+
+    /// Adds a name, at most [`MOST_NAME`] bytes of it. Bytes that are no text are replaced, and so is the
+    /// semicolon, which parts frames.
+    fn push_name(&mut self, name: &[u8]) -> Result<NameId> {
+        let name = String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]);
+        self.names.push_name(&name.replace(';', ":"))
     }
 
     /// Adds a piece of code with the ranges that were pushed since the one before.

@@ -48,7 +48,7 @@ impl JitMap {
     fn add_entry(&mut self, entry: (u64, u64, &[u8]), claims: &mut Vec<Claim>) -> Result<()> {
         let (start, size, name) = entry;
         let method = method_name(name);
-        let id = self.names.add(method.as_deref().unwrap_or(name))?;
+        let id = self.push_name(method.as_deref().unwrap_or(name))?;
         let kind = match method {
             Some(_) => Kind::Jit,
             None if self.names.name(id) == INTERPRETER => Kind::Interpreted,
