@@ -1,6 +1,6 @@
 #include "map.h"
 
-/* What a code record begins with; laid out as FORMAT.md says. */
+/* The head of a code record; see FORMAT.md. */
 struct __attribute__((packed)) code_head {
     uint64_t start;
     uint32_t length, method, ranges;
@@ -11,7 +11,7 @@ struct __attribute__((packed)) range_head {
     uint16_t keep, add;
 };
 
-/* The ranges of one piece of code as they grow in map->record. */
+/* The ranges of one piece of code, built in map->record. */
 struct ranges {
     struct map *map;
     JNIEnv *jni;
@@ -23,7 +23,7 @@ struct ranges {
     const PCStackInfo *stack; /* of the last range */
 };
 
-/* The i-th frame of a stack from outside; the JVM lists them from inside. */
+/* The i-th frame of a stack, outermost first; the JVM lists the innermost first. */
 static jmethodID frame(const PCStackInfo *stack, int i)
 {
     return stack->methods[stack->numstackframes - 1 - i];
@@ -47,7 +47,7 @@ static uint32_t name_at(struct ranges *ranges, const PCStackInfo *stack, int i)
     return i == 0 ? ranges->method : name_of_method(ranges->map, ranges->jni, frame(stack, i));
 }
 
-/* One range more; false when the record gets too large or there is no memory. */
+/* Adds a range; false if the record gets too large or there is no memory. */
 static bool add_range(struct ranges *ranges, uint32_t end, const PCStackInfo *stack, int keep)
 {
     struct bytes *record = &ranges->map->record;
@@ -78,7 +78,7 @@ static bool add_place(struct ranges *ranges, const PCStackInfo *stack)
     uint64_t offset = (uint64_t)(uintptr_t)stack->pc - ranges->start;
     uint32_t reached = ranges->count == 0 ? 0 : last_range(ranges)->end;
     if (offset >= ranges->length || offset < reached || stack->numstackframes <= 0 || stack->methods == NULL)
-        return true; /* no place of this code, or one where the JVM itself goes by an earlier one */
+        return true; /* not in this code, or the JVM itself uses an earlier one */
     if (stack->numstackframes > FRAMES)
         return false;
     uint32_t end = (uint32_t)offset + 1;

@@ -1,6 +1,6 @@
 /*
- * One map that is being written (FORMAT.md), and what each file of this room does for it.
- * Whatever fails is kept in `failure`; from then on nothing is written any more.
+ * One map that is being written (FORMAT.md), and the functions of each file.
+ * The first failure is kept in `failure`; nothing is written after it.
  */
 #ifndef PERFMAP_MAP_H
 #define PERFMAP_MAP_H

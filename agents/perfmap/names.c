@@ -44,7 +44,7 @@ static bool grow(struct names *names)
     return true;
 }
 
-/* Adds text to map->name as far as it goes there. */
+/* Appends text to map->name as far as it fits. */
 static size_t append(struct map *map, size_t size, const char *text)
 {
     while (*text != '\0' && size < NAME_BYTES)
@@ -64,8 +64,8 @@ uint32_t name_of_text(struct map *map, const char *text)
     return write_name(map, append(map, 0, text != NULL && *text != '\0' ? text : "[unknown]"));
 }
 
-/* The class may be unloaded at any time: that is no failure. Others leave the map incomplete. */
-static void judge(struct map *map, jvmtiError error)
+/* The class may be unloaded at any time, which is no failure. Other errors leave the map incomplete. */
+static void note_error(struct map *map, jvmtiError error)
 {
     if (error == JVMTI_ERROR_OUT_OF_MEMORY)
         map_fail(map, NO_MEMORY);
@@ -73,7 +73,7 @@ static void judge(struct map *map, jvmtiError error)
         map_fail(map, NOT_ALL_EVENTS);
 }
 
-/* "Ljava/util/HashMap;" into map->name without its first and last letter; the size so far, 0 when there is none. */
+/* "Ljava/util/HashMap;" into map->name without its first and last letter; returns the size, 0 if it has none. */
 static size_t append_class(struct map *map, JNIEnv *jni, jmethodID method)
 {
     jvmtiEnv *jvmti = map->jvmti;
@@ -84,7 +84,7 @@ static size_t append_class(struct map *map, JNIEnv *jni, jmethodID method)
         error = (*jvmti)->GetClassSignature(jvmti, class, &signature, NULL);
         (*jni)->DeleteLocalRef(jni, class);
     }
-    judge(map, error);
+    note_error(map, error);
     if (error != JVMTI_ERROR_NONE || signature == NULL)
         return 0;
     size_t size = append(map, 0, signature[0] == 'L' ? signature + 1 : signature);
@@ -94,13 +94,13 @@ static size_t append_class(struct map *map, JNIEnv *jni, jmethodID method)
     return append(map, size, ".");
 }
 
-/* Adds the method's own name; 0 when it has gone. */
+/* Appends the method's own name; 0 if the method is gone. */
 static size_t append_method(struct map *map, size_t size, jmethodID method)
 {
     jvmtiEnv *jvmti = map->jvmti;
     char *name = NULL;
     jvmtiError error = (*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL);
-    judge(map, error);
+    note_error(map, error);
     if (error != JVMTI_ERROR_NONE || name == NULL)
         return 0;
     size = append(map, size, name);

@@ -1,6 +1,6 @@
 /*
- * A JVMTI agent that is attached to a running JVM, writes a map of its compiled code (FORMAT.md), and has
- * nothing left to do when Agent_OnAttach returns. Whatever goes wrong, it returns a number and the JVM goes on.
+ * A JVMTI agent that is attached to a running JVM, writes a map of its compiled code (FORMAT.md), and is
+ * done when Agent_OnAttach returns. If anything fails, it returns a number and the JVM goes on.
  */
 #include "map.h"
 #include "sys.h"
@@ -8,29 +8,29 @@
 enum { PATH_BYTES = 4096, RECORD_ROOM = 64 << 10, PATIENCE_MILLISECONDS = 10000 };
 
 /*
- * Events come from several threads, and one may still be on its way when they have been switched off. These
- * are never freed (the JVM keeps the library), so a late one can look here whether there is a map.
+ * Events come from several threads, and one may still arrive after they were disabled. These variables are never
+ * freed (the JVM keeps the library), so a late event can check whether there is a map.
  */
 static _Atomic(struct map *) current;
 static atomic_int inside;
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 
-/* Every call of come_in() is followed by one of go_out(). */
-static struct map *come_in(jvmtiEnv *jvmti)
+/* Every call of enter_callback() is followed by one of leave_callback(). */
+static struct map *enter_callback(jvmtiEnv *jvmti)
 {
     atomic_fetch_add(&inside, 1);
     struct map *map = atomic_load(&current);
     return map != NULL && map->jvmti == jvmti ? map : NULL;
 }
 
-static void go_out(void)
+static void leave_callback(void)
 {
     atomic_fetch_sub(&inside, 1);
 }
 
 /*
- * Takes the map for one event; false when there is none to be written. The monitor lets a thread in twice: an
- * event that the JVM sends while one is being written is about code of this moment, which no sample has seen.
+ * Locks the map for one event; false if the event is not to be written. A thread may enter the monitor twice: an
+ * event that the JVM sends while one is being written is about new code, which no sample has seen.
  */
 static bool begin_event(struct map *map)
 {
@@ -59,12 +59,12 @@ static void JNICALL on_code(jvmtiEnv *jvmti, jmethodID method, jint size, const 
 {
     (void)places_count;
     (void)places;
-    struct map *map = come_in(jvmti);
+    struct map *map = enter_callback(jvmti);
     if (size > 0 && begin_event(map)) {
         code_loaded(map, method, (uint64_t)(uintptr_t)start, (uint32_t)size, compile_info);
         end_event(map);
     }
-    go_out();
+    leave_callback();
 }
 
 static void JNICALL on_stub(jvmtiEnv *jvmti, const char *name, const void *start, jint size)
@@ -73,25 +73,25 @@ static void JNICALL on_stub(jvmtiEnv *jvmti, const char *name, const void *start
         uint64_t start;
         uint32_t length, name;
     } stub = {(uint64_t)(uintptr_t)start, (uint32_t)size, 0};
-    struct map *map = come_in(jvmti);
+    struct map *map = enter_callback(jvmti);
     if (size > 0 && begin_event(map)) {
         stub.name = name_of_text(map, name);
         out_record(map, STUB, &stub, sizeof stub, NULL, 0);
         end_event(map);
     }
-    go_out();
+    leave_callback();
 }
 
 static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID method, const void *start)
 {
     (void)method;
     const uint64_t address = (uint64_t)(uintptr_t)start;
-    struct map *map = come_in(jvmti);
+    struct map *map = enter_callback(jvmti);
     if (begin_event(map)) {
         out_record(map, UNLOAD, &address, sizeof address, NULL, 0);
         end_event(map);
     }
-    go_out();
+    leave_callback();
 }
 
 static const jvmtiEvent EVENTS[] = {JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD,
@@ -119,7 +119,7 @@ static enum failure switch_events(jvmtiEnv *jvmti, jvmtiEventMode mode)
     return failure;
 }
 
-static enum failure tell_what_is_there(jvmtiEnv *jvmti)
+static enum failure replay_existing_code(jvmtiEnv *jvmti)
 {
     if ((*jvmti)->GenerateEvents(jvmti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED) != JVMTI_ERROR_NONE)
         return NOT_ALL_EVENTS;
@@ -128,8 +128,8 @@ static enum failure tell_what_is_there(jvmtiEnv *jvmti)
     return DONE;
 }
 
-/* Waits until no callback can know the map any more; false when one does not end. */
-static bool all_have_left(void)
+/* Waits until no callback can use the map any more; false if one does not end. */
+static bool callbacks_have_ended(void)
 {
     for (int waited = 0; atomic_load(&inside) != 0; waited++) {
         if (waited == PATIENCE_MILLISECONDS)
@@ -139,16 +139,16 @@ static bool all_have_left(void)
     return true;
 }
 
-/* Lets the JVM tell about all its code. Then nobody else writes to the map, unless the failure is CALLBACK_STAYS. */
+/* Has the JVM report all its code. Afterwards nobody else writes to the map, unless the failure is CALLBACK_STAYS. */
 static enum failure collect(struct map *map)
 {
     atomic_store(&current, map);
     enum failure failure = switch_events(map->jvmti, JVMTI_ENABLE);
     if (failure == DONE)
-        failure = tell_what_is_there(map->jvmti);
+        failure = replay_existing_code(map->jvmti);
     switch_events(map->jvmti, JVMTI_DISABLE);
     atomic_store(&current, NULL);
-    if (!all_have_left())
+    if (!callbacks_have_ended())
         return CALLBACK_STAYS;
     if (failure != DONE)
         map_fail(map, failure);
@@ -156,7 +156,7 @@ static enum failure collect(struct map *map)
     return (enum failure)atomic_load(&map->failure);
 }
 
-/* With a map in memory and an environment of its own. */
+/* Needs a map in memory and a JVMTI environment of its own. */
 static enum failure write_with(struct map *map)
 {
     enum failure failure = prepare(map->jvmti);
@@ -182,7 +182,7 @@ static enum failure write_in_environment(struct map *map)
     return failure;
 }
 
-/* What a callback that does not end may still use is left where it is: better a loss of memory than a dead JVM. */
+/* Memory that a callback may still use is not freed: a leak is better than a crashed JVM. */
 static enum failure write_map(JavaVM *vm, int fd)
 {
     struct map *map = sys_map(sizeof *map);
@@ -222,7 +222,7 @@ static const char *text_of(enum failure failure)
     }
 }
 
-static void say(int fd, enum failure failure)
+static void write_failure(int fd, enum failure failure)
 {
     const char *text = text_of(failure);
     size_t size = 0;
@@ -253,7 +253,7 @@ static enum failure write_to(JavaVM *vm, const char *path)
     if (failure == CALLBACK_STAYS)
         return failure;
     if (failure != DONE && failure != NO_NEW_FILE)
-        say(fd, failure);
+        write_failure(fd, failure);
     sys_close(fd);
     return failure;
 }

@@ -1,6 +1,6 @@
 #include "sys.h"
 
-/* Numbers and shapes are those of the kernel's interface for each architecture. */
+/* Numbers and structures of the kernel's interface, for each architecture. */
 #if defined(__x86_64__)
 
 enum {
@@ -127,8 +127,8 @@ void sys_sleep_a_millisecond(void)
 }
 
 /*
- * The compiler may put calls of these four in place of plain assignments and loops, whatever it is told.
- * They are built so that it does not recognise their own loops (see build.sh).
+ * The compiler may replace plain assignments and loops by calls of these four, whatever its options are.
+ * They are compiled so that it does not do so in their own loops (see build.sh).
  */
 void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);

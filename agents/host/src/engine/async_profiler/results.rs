@@ -12,7 +12,7 @@ use crate::wire::outcome::{Code, Failure};
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
-/// The largest chunk, which is held in memory. The profiler was note to write chunks of 8 MiB.
+/// The largest chunk, which is held in memory. The profiler writes chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
 /// The most bytes of names of a recording.
 const MOST_NAMES: usize = 64 << 20;
