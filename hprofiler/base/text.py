@@ -26,4 +26,5 @@ def some(names: Sequence[str], most: int, what: str = "") -> str:
     """ "a, b and 3 more"; `what` is what they are, as in "3 more hosts"."""
     more = len(names) - most
     shown = ", ".join(names[:most])
-    return f"{shown} and {more} more{what and f' {what}'}" if more > 0 else shown
+    what = f" {what.removesuffix('s') if more == 1 else what}" if what else ""
+    return f"{shown} and {more} more{what}" if more > 0 else shown
