@@ -55,7 +55,7 @@ ALL: dict[str, Hostile] = {
     # small profiles that ask for much
     "zeros": Hostile(_SENDS.format("zeros"), "cannot be read"),
     "claims_names": Hostile(_SENDS.format("claims_names"), "cannot be read"),
-    "huge": Hostile(_SENDS.format("huge"), "cannot be"),
+    "huge": Hostile(_SENDS.format("huge"), "is impossible"),
     # texts that a terminal or a page might obey
     "words": Hostile(
         _NAMES
