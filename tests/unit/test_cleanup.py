@@ -56,11 +56,6 @@ def run(tmp_path, capsys):
     stand_ins.clean()
 
 
-def test_nothing_to_do(run):
-    code, out, err = run(a=host(), b=host())
-    assert (code, out, err) == (Exit.OK, "nothing is left on 2 hosts\n", "")
-
-
 def test_without_a_terminal_leftovers_are_only_listed(run):
     code, out, err = run(a=host(AGENT, PROFILER, PRIVATE))
     assert code is Exit.PARTIAL and "--yes" in err

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect, login
@@ -201,3 +202,20 @@ def test_arguments_of_a_plugin_are_never_shown(
             connect(Access(server.kubeconfig(tmp_path, exec=named)))
         assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
         monkeypatch.setattr(login, "MAX_SECONDS", 0.5)
+
+
+def test_kubeconfigs_are_merged_as_by_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first entry of a name counts, and paths are relative to their own file."""
+    cluster = {"server": "https://other", "certificate-authority": "ca.crt"}
+    contexts = [{"name": name, "context": {"cluster": "c", "namespace": name}} for name in ("one", "two")]
+    (tmp_path / "a").write_text(yaml.safe_dump({"current-context": "one", "contexts": contexts}))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/b").write_text(yaml.safe_dump({"clusters": [{"name": "c", "cluster": cluster}]}))
+    files = {"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/absent:{tmp_path}/other/b"}
+    found = configured(None, None, files)
+    assert (found.single.namespace, found.single.cluster.server) == ("one", "https://other")
+    assert found.cluster["certificate-authority"] == str(tmp_path / "other/ca.crt")
+    assert configured(None, "two", files).single.namespace == "two"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(UsageError, match="no Kubernetes cluster is configured"):
+        configured(None, None, {})

@@ -7,7 +7,6 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.model import Status
 from hprofiler.report import make_report
-from hprofiler.report.text import hottest
 from tests.viewer.block import described, words
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
@@ -120,12 +119,3 @@ def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_
     assert "Nothing was recorded" in page and "wrong \\u003ckey>" in page and "ssh-keygen -R a" in page
     assert '"columns":[]' in page and "application/octet-stream" not in page
     assert not folder.cluster_dir.exists()
-
-
-def test_the_hottest_as_plain_lines():
-    profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
-    assert hottest(profile.top(2), profile.total(), "cpu").splitlines() == [
-        "   self  total  method",
-        "  75.0%  75.0%  b",
-        "  25.0%  25.0%  c\ufffd[0m",
-    ]

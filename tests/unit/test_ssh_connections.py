@@ -52,11 +52,25 @@ def test_an_unreachable_host_is_tried_twice(route, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("failures", "reason", "remedy"),
+    [
+        ([errno.EHOSTUNREACH] * 2, "no route to", "network"),
+        ([errno.ECONNREFUSED], "connection refused by", "sshd runs there"),
+        ([errno.EMFILE], "Too many open files", "ulimit -n"),
+    ],
+)
+def test_errors_of_sockets(route, monkeypatch, failures, reason, remedy):
+    left = refusing(monkeypatch, *failures)
+    with pytest.raises(HostError, match=reason) as caught:
+        sockets.dial(route, 30, lambda closer: None)
+    assert remedy in caught.value.remedy and not left
+
+
+@pytest.mark.parametrize(
     ("code", "reason", "remedy"),
     [
         (socket.EAI_NONAME, "the name 127.0.0.1 is not known", "spelling"),
         (socket.EAI_AGAIN, "the name lookup failed for 127.0.0.1: Try again", "network"),
-        (socket.EAI_FAIL, "the name lookup failed for 127.0.0.1: Try again", "network"),
     ],
 )
 def test_failed_name_lookups(route, monkeypatch, code, reason, remedy):
