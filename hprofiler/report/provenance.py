@@ -19,6 +19,7 @@ from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
 # Below a run folder: cluster/FILE, hosts/HOST/FILE, hosts/HOST/PID/FILE.
 _DEEPEST = 4
 _ENDINGS = [f"{mean}{kind}" for mean in ("", "-mean") for kind in KINDS]
+_RAW_FILE = "recording.jfr"
 
 
 def provenance_of(names: Sequence[str], warn: Callable[[str], None]) -> str:
@@ -47,6 +48,9 @@ def provenance_of(names: Sequence[str], warn: Callable[[str], None]) -> str:
 
 
 def _words(folder: RunFolder, facts: RunFacts, files: Sequence[Path]) -> str:
+    written = {f"{safe_name(event)}{ending}" for event in facts.events for ending in _ENDINGS} | {_RAW_FILE}
+    if not written.issuperset(file.name for file in files):  # somebody put others there
+        return ""
     event = _event(facts, files)
     facts = facts.of(event) if event else facts
     scopes = {file.parts[1:-1] for file in files}  # none is the cluster; then host, and pid

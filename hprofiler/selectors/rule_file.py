@@ -25,7 +25,7 @@ CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class"
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
 # Text without groups: escaped characters and classes.
-_NO_GROUP = re.compile(r"\\.|\[(?:\\.|[^\]])*\]")
+_NO_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]])*\]")
 _GROUP = re.compile(r"\((?!\?)|\(\?P?<")
 
 

@@ -10,13 +10,17 @@ import pytest
 
 from hprofiler.agent import CheckedProcess
 from hprofiler.cli.commands.doctor import _record, verdict
+from hprofiler.cli.commands.run import record
+from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
-from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
+from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status, Target
 from hprofiler.model.event_names import OWN, doubt_of
+from hprofiler.resolve import Located
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.viewer.made_profile import made_profile
 
 FINDING = {"severity": "info", "about": "perf", "text": "perf 6.1", "remedy": ""}
 VERDICT = {
@@ -92,6 +96,25 @@ def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     words = shown(*checked)
     assert ("a: 0 of 1 processes would be recorded as asked, 1 not" in words) is not forced
     assert ("--force-busy" in words) is not forced
+
+
+RECORDED = """HOST['load'] = 1e6; hello(); found(7)
+if {forced}:
+    prepared(7); recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[])
+assert read()['type'] == 'bye'"""
+
+
+@pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
+def test_a_busy_host_is_recorded_only_by_force(stand_ins, tmp_path, capsys, forced, code):
+    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
+    fleet = Fleet(stand_ins, 60.0, {"a": RECORDED.format(forced=forced, sent=str(tmp_path / "sent"))})
+    options = parse(["-j", "x", "--json", "-o", str(tmp_path / "run"), *["--force-busy"] * forced])
+    located = Located(Target("hosts", "x"), fleet.hosts)
+    assert record(options, fleet.sampling, located, ANY, fleet.reach) == code
+    (host,) = json.loads(capsys.readouterr().out)["hosts"]
+    busy = [line["remedy"] for line in host["outcomes"] if line["code"] == "host-busy"]
+    assert any("--force-busy" in remedy for remedy in busy) is not forced, host["outcomes"]
+    assert len(host["recordings"]) == forced
 
 
 def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:

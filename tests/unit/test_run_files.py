@@ -57,6 +57,12 @@ def test_pictures_of_files_of_a_run_have_its_coverage(tmp_path, files, covered):
     assert told(tmp_path, *(folder.path / file for file in files)) == covered
 
 
+def test_other_files_in_a_run_folder_have_no_coverage(tmp_path):
+    other = run_in(tmp_path / "run").path / "cluster/other.folded"
+    other.write_text("main;x 1\n")
+    assert told(tmp_path, other) == ""
+
+
 DAMAGED: dict[str, str] = {
     "brackets": "[" * 200_000,
     "none": "",

@@ -128,7 +128,7 @@ any:
   - {main_class: com.acme.Main, environment: {ACME: '^1$'}, user: [acme, etl], cgroup: kubepods}
   - {user: root, program: acmed}
 labels:
-  zone: {from: environment, name: ZONE, regex: '(.+)'}
+  zone: {from: environment, name: ZONE, regex: '[^](]*(.+)'}
 process_label: 'in {zone}'
 """
     query = read(tmp_path, text)
@@ -142,7 +142,7 @@ process_label: 'in {zone}'
         },
         {"user": ["root"], "program": ["acmed"]},
     ]
-    assert query["labels"] == {"zone": {"from": "environment", "name": "ZONE", "regex": "(.+)"}}
+    assert query["labels"] == {"zone": {"from": "environment", "name": "ZONE", "regex": "[^](]*(.+)"}}
     assert query["process_label"] == "in {zone}"
 
 

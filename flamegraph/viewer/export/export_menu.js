@@ -42,6 +42,8 @@ export function startExport(context, failed) {
     menu.open = false;
   });
   for (const item of items) {
+    // On a Mac a click gives a button no focus. If the menu lost it, it would close before the click.
+    item.addEventListener("mousedown", (event) => event.preventDefault());
     item.addEventListener("click", async () => {
       button.focus();
       menu.open = false;
