@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -77,8 +78,16 @@ def first_processes(
 ) -> tuple[Sequence[Process], Sequence[ProcessOutcome]]:
     """As many processes as a session records, and a failure for each of the others.
 
-    Agents list users in turn, so one user with thousands of processes displaces nobody else.
+    Users take turns, so one user with thousands of processes displaces nobody else.
     """
+    turns: Counter[int] = Counter()
+
+    def turn(process: Process) -> int:
+        turns[process.uid] += 1
+        return turns[process.uid]
+
+    if len(processes) > MAX_RECORDED:
+        processes = sorted(processes, key=turn)
     reason = f"{len(processes)} processes exceed the limit of {MAX_RECORDED} per host"
     remedy = "use a narrower selector, or name processes: -j pid:PID"
     return processes[:MAX_RECORDED], tuple(

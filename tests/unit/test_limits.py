@@ -14,8 +14,8 @@ from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, fetching
-from hprofiler.collect.limits import refuse_busy
-from hprofiler.model import HostFacts, HostResult, Outcome, Status
+from hprofiler.collect.limits import first_processes, refuse_busy
+from hprofiler.model import HostFacts, HostResult, Outcome, Process, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
@@ -121,6 +121,14 @@ def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
     for pid in (7, 8):
         assert (lines[pid].status, lines[pid].stage) == (Status.FAILED, "prepare")
         assert lines[pid].reason == "514 processes exceed the limit of 512 per host"
+
+
+def test_beyond_the_limit_users_take_turns() -> None:
+    users = [0] * MAX_RECORDED + [7]
+    processes = [Process("h", pid, 1, uid, str(uid), "") for pid, uid in enumerate(users)]
+    meant, too_many = first_processes(processes)
+    assert [one.pid for one in meant[:3]] == [0, MAX_RECORDED, 1]
+    assert [one.pid for one in too_many] == [MAX_RECORDED - 1]
 
 
 @pytest.mark.parametrize(

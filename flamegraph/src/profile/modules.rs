@@ -18,6 +18,9 @@ const BETWEEN: &str = ", ";
 /// Most bytes of such a list: file names have at most 255 bytes.
 const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
 
+/// Most names in a table. A small profile can have many millions, each with a long list.
+const MOST_NAMES: usize = 1 << 20;
+
 /// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
 /// called alike lies elsewhere. A copy costs nothing until it is changed.
 #[derive(Clone, Default)]
@@ -99,6 +102,7 @@ impl ModuleTable {
         let joined = match self.0[world].get(name).map(|known| &**known) {
             Some(known) if known == SEVERAL || known == module => return,
             Some(known) => joined(known, module),
+            None if self.0.iter().map(HashMap::len).sum::<usize>() >= MOST_NAMES => return,
             None => module.to_string(),
         };
         Arc::make_mut(&mut self.0)[world].insert(name.into(), joined.into());

@@ -102,9 +102,15 @@ impl Elf {
     }
 
     /// The table of these symbols, by their places in the file; with `debug` those of the file that
-    /// its full table was split off to, whose own segments say nothing.
+    /// its full table was split off to, whose own segments say nothing, unless there was no room for them.
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
-        let mut symbols = debug.map_or(self.symbols, |debug| debug.symbols);
+        let mut symbols = self.symbols;
+        if let Some(full) = debug.map(|debug| debug.symbols) {
+            match full.left_out == 0 || full.len() >= symbols.len() {
+                true => symbols = full,
+                false => symbols.left_out += full.left_out,
+            }
+        }
         symbols.append(&self.stubs);
         symbols.move_to(|address| place(&self.segments, address));
         symbols.finish(Ends::Next);

@@ -247,10 +247,15 @@ impl Recording<'_> {
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
         let attached = self.engine.attached();
-        let times = cpu_seconds(&profiles) / clock.cpu_seconds;
+        let sampled = cpu_seconds(&profiles);
+        let times = sampled / clock.cpu_seconds;
         let clock = match stopped {
-            // The CPU time after the last check is missing.
-            Stopped::WithTheProcess => clock.scaled(times.max(1.0)),
+            // The CPU time after the last check is missing: all of it, if there was none yet.
+            Stopped::WithTheProcess => {
+                let mut clock = clock.scaled(times.max(1.0));
+                clock.cpu_seconds = clock.cpu_seconds.max(sampled);
+                clock
+            }
             Stopped::Early if times > 0.0 => clock.scaled(times.min(1.0)),
             Stopped::AsTold | Stopped::Early => clock.clone(),
         };

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{panicking, sleep};
 use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
@@ -91,6 +91,17 @@ impl Held {
         delete_unheld(&self.dir, &self.seen_as, ours)
             .map(|_| ())
             .map_err(|error| format!("{}: {error}", self.path))
+    }
+}
+
+impl Drop for Held {
+    /// After a panic nobody else deletes it.
+    fn drop(&mut self) {
+        if panicking() {
+            let is_run = self.path.contains(RUN_FOLDER);
+            let ours = |name: &str| is_run || is_library_file(name);
+            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
+        }
     }
 }
 
@@ -323,4 +334,27 @@ fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
     let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
     stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getegid, geteuid};
+
+    #[test]
+    fn a_panic_leaves_no_folder() {
+        let session = format!("test-{}", std::process::id());
+        let folder = format!("/tmp/{RUN_FOLDER}{session}-{}", geteuid().as_raw());
+        let path = folder.clone();
+        let panics = move || {
+            let namespaces = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+            let held = run_folder_in(&namespaces, "/tmp", &session).unwrap();
+            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
+            assert_eq!(held.path, path);
+            std::panic::panic_any(7);
+        };
+        let panicked = std::thread::spawn(panics).join().unwrap_err();
+        assert_eq!(panicked.downcast_ref(), Some(&7));
+        assert!(std::fs::metadata(&folder).is_err());
+    }
 }

@@ -260,7 +260,10 @@ impl Walker {
             let pointer = self.pointers[place];
             let spot = self.spot(pointer, last.pid, processes, stacks, &mut symbols)?;
             node = stacks.child(node, spot)?;
-            if last.path.len() < MOST_STEPS {
+            // As below: an unknown address may become known, and the path has no gaps.
+            let is_next = last.path.len() == self.pointers.len() - 1 - place;
+            let is_known = stacks.spots[spot as usize].place.module != NOWHERE;
+            if is_next && is_known && last.path.len() < MOST_STEPS {
                 last.path.push((pointer, node));
             }
         }

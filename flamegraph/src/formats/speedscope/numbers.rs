@@ -1,6 +1,9 @@
 //! The numbers of a file: arrays of them, the value they count to, and what is left of fractions.
 
-use serde::Deserialize;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::read::{wrong, Head};
@@ -81,20 +84,46 @@ fn time() -> ValueType {
 /// Calls `found` with the number of each element and the element.
 pub(super) fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
-    mut found: impl FnMut(usize, T) -> Result<()>,
+    found: impl FnMut(usize, T) -> Result<()>,
 ) -> Result<()> {
-    let elements: Vec<&RawValue> = parsed(array)?;
-    let mut elements = elements.into_iter().enumerate();
-    elements.try_for_each(|(number, element)| found(number, parsed(element)?))
-}
-
-/// An error has no line and column, which would not be those of the file.
-fn parsed<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T> {
-    serde_json::from_str(text.get()).map_err(|error| {
+    let mut json = serde_json::Deserializer::from_str(array.get());
+    let done = json.deserialize_seq(Elements(found, PhantomData));
+    done.unwrap_or_else(|error| {
+        // Without line and column, which are not those of the file.
         let error = error.to_string();
         let place = error.rfind(" at line ").unwrap_or(error.len());
-        wrong(&error[..place])
+        Err(wrong(&error[..place]))
     })
+}
+
+/// Holds one element at a time: a small file can have a billion of them.
+struct Elements<F, T>(F, PhantomData<T>);
+
+impl<'a, T: Deserialize<'a>, F: FnMut(usize, T) -> Result<()>> Visitor<'a> for Elements<F, T> {
+    type Value = Result<()>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(
+        mut self,
+        mut array: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut done = Ok(());
+        for number in 0.. {
+            if done.is_err() {
+                // The parser expects that the whole array is read.
+                while array.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
+            let Some(element) = array.next_element()? else {
+                break;
+            };
+            done = (self.0)(number, element);
+        }
+        Ok(done)
+    }
 }
 
 /// The texts of the elements of an array of numbers, which is known to be JSON.

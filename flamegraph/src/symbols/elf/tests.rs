@@ -128,6 +128,18 @@ fn symbols_take_no_more_memory_than_there_is() {
 }
 
 #[test]
+fn a_debug_table_without_room_leaves_the_symbols_of_the_file() {
+    let read = |count, memory| {
+        let file = std::io::Cursor::new(of_functions(count));
+        Elf::read(file, &with_memory(memory)).unwrap()
+    };
+    let with = |debug| read(10, 1 << 20).into_symbols(Some(debug));
+    assert_eq!(with(read(1000, 1 << 20)).left_out, 0);
+    let table = with(read(1000, 2000));
+    assert!(table.len() >= 10 && table.left_out >= 1000);
+}
+
+#[test]
 fn who_wants_no_more_symbols_is_given_none() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let asked = AtomicUsize::new(0);
