@@ -67,6 +67,9 @@ def test_nothing_else_is_served(server, page):
     assert ask(server, path, "POST")[0] == 501
     page.unlink()
     assert ask(server, path)[0] == 404
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    with PageServer(page, 0) as other:
+        assert other.path != server.path and len(token) >= 20
 
 
 def run_report(folder, *words, **environment):

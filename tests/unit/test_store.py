@@ -109,6 +109,15 @@ def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     assert text.startswith('{\n"format": 3,\n') and '\n"hosts": [\n{"name":"h",' in text
 
 
+def test_texts_of_run_json_lose_control_characters(tmp_path):
+    folder = RunFolder.create(tmp_path / "out")
+    folder.write(RunRecord(command=("\udcff",)))
+    assert folder.open(folder.path).record.command == ("\ufffd",)
+    hostile = '{"format": 2, "hosts": [{"name": "h", "labels": {"\\u001b": "\\u202e"}}]}'
+    (folder.path / "run.json").write_text(hostile)
+    assert folder.open(folder.path).record.hosts[0].labels == {"\ufffd": "\ufffd"}
+
+
 def test_a_run_of_format_2_opens(tmp_path):
     (tmp_path / "run.json").write_text((Path(__file__).parent / "run_format_2.json").read_text())
     record = RunFolder.open(tmp_path).record
