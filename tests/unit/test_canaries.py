@@ -33,6 +33,8 @@ while request["sampling"]["duration"] == 2:
     print(pid, one["engine"], file=open({told!r}, "a"))
     say("ready", processes=[{{"pid": pid}}])
     recording(pid)
+    if {lost!r}:
+        sys.exit(9)
     profile(pid, b"x")
     outcome(pid, **{ended!r})
     say("done", left=["/tmp/x"])
@@ -64,12 +66,20 @@ def run(
     well: bool = True,
     failing: Sequence[int] = (),
     engines: dict[int, str] | None = None,
+    lost: bool = False,
 ) -> Result:
-    """Hosts "a" and "b" with JVMs of these versions by pid; all canaries end `well` or none does."""
+    """Hosts "a" and "b" with JVMs of these versions by pid; all canaries end `well` or none does, or
+    their host is `lost`."""
     file = stand_ins.folder / "canaries"
     file.write_text("")
     ended = {} if well else {"reason": "cut short", "ended": "process"}
-    known = {"told": str(file), "versions": versions, "failing": list(failing), "engines": engines or {}}
+    known = {
+        "told": str(file),
+        "lost": lost,
+        "versions": versions,
+        "failing": list(failing),
+        "engines": engines or {},
+    }
     body = "hello()\n" + CANARIES.format(**known, ended=ended, verdict=VERDICT)
     fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
     results = fleet.collect(Care(canary=True)).values()
@@ -113,3 +123,16 @@ def test_a_process_that_cannot_be_recorded_is_not_a_canary(stand_ins):
     assert (result.canaries, result.recorded) == ([(8, "async-profiler")], [8, 8])
     result = run(stand_ins, {7: "17"}, failing=[7])
     assert not result.canaries and not result.recorded
+
+
+def test_a_host_that_is_lost_with_its_canary(stand_ins):
+    result = run(stand_ins, {7: "17"}, lost=True)
+    assert result.canaries == [(7, "async-profiler")] and not result.recorded
+    own, others = sorted(
+        (line for line in result.outcomes if line.pid), key=lambda line: "the canary for" in line.reason
+    )
+    assert own.host != others.host and others.code == "canary-failed"
+    assert f"the host of process 7 of {own.host} was lost" in others.reason
+    (host,) = [line for line in result.outcomes if not line.pid]
+    assert (host.host, host.code) == (own.host, "agent-ended")
+    assert host.reason.endswith(f"process 7 of {own.host} was being recorded as a canary")

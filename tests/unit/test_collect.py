@@ -11,7 +11,7 @@ import pytest
 from hprofiler.base.errors import RunFolderError
 from hprofiler.collect import find_only, reconnect
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, SAMPLING
+from tests.unit.stand_in import ANY, SAMPLING, Named
 from tests.viewer.made_run import coverage_of
 
 GOOD = """
@@ -319,3 +319,33 @@ def test_a_machine_with_two_names_is_recorded_once(fleet):
 def test_equal_pids_elsewhere_are_other_processes(fleet, other):
     results = fleet(a=NODE, b=other).collect()
     assert [len(result.recordings) for result in results.values()] == [1, 1]
+
+
+def test_a_bug_affects_one_host(fleet):
+    class Broken(Named):
+        def _connect(self):
+            if self.host.name == "one":
+                raise ZeroDivisionError("oops")
+
+    hosts = fleet(one=GOOD, two=GOOD)
+    hosts.reach = replace(hosts.reach, transport_for=Broken)
+    results = hosts.collect()
+    assert "unexpected ZeroDivisionError: oops" in line(results["one"])[2]
+    assert line(results["two"], 7)[0] is Status.OK
+
+
+def test_few_hosts_connect_at_once(fleet):
+    three, connecting, most = threading.Barrier(3, timeout=60), [], []
+
+    class Slow(Named):
+        def _connect(self):
+            connecting.append(self)
+            three.wait()
+            time.sleep(0.02)  # others must not begin now
+            most.append(len(connecting))
+            connecting.remove(self)
+
+    hosts = fleet(**{f"h{number}": GOOD for number in range(6)})
+    hosts.reach = replace(hosts.reach, transport_for=Slow, parallel=3)
+    assert all(line(result, 7)[0] is Status.OK for result in hosts.collect().values())
+    assert max(most) == 3

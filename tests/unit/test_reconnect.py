@@ -107,20 +107,41 @@ def test_no_reconnect_once_everything_has_arrived(fleet):
     assert "lost" not in [step.stage for step in hosts.progress]
 
 
-def test_the_second_ctrl_c_ends_the_waiting(fleet, tmp_path, monkeypatch):
-    class Away(Named):
-        """It can be connected to once."""
+def away(passes=lambda: None):
+    """Hosts that can be connected to once; `passes` is called at each later attempt."""
 
+    class Away(Named):
         connects = 0
 
         def connect(self):
             Away.connects += 1
             if Away.connects > 1:
+                passes()
                 raise HostError("connect", "nobody answers")
 
+    return Away
+
+
+def test_a_host_that_stays_away_is_given_up(fleet, clock, tmp_path, monkeypatch):
+    """Each attempt takes ten seconds of the lease."""
+
+    def passes():
+        clock.now += 10
+
+    monkeypatch.setattr(reconnect, "LEASE_SECONDS", 30.0)
+    monkeypatch.setattr(reconnect, "_FIRST_PAUSE", 0.01)
+    hosts, gone = fleet(one=body(tmp_path, 40)), away(passes)
+    hosts.reach = replace(hosts.reach, transport_for=gone)
+    (of_host,), of_process = lines(hosts.collect()["one"])
+    assert of_host[0] is Status.FAILED and "restored within 30 s: nobody answers" in of_host[2]
+    assert of_process[0] is Status.FAILED and "its host was lost" in of_process[2]
+    assert gone.connects == 4
+
+
+def test_the_second_ctrl_c_ends_the_waiting(fleet, tmp_path, monkeypatch):
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 600.0)
     hosts = fleet(one=body(tmp_path, 40))
-    hosts.reach = replace(hosts.reach, transport_for=Away)
+    hosts.reach = replace(hosts.reach, transport_for=away())
     hosts.listener = lambda step: step.stage == "lost" and [hosts.stop.request() for _ in range(2)]
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ import pytest
 from hprofiler.agent import AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
-from hprofiler.kubernetes.debugging import add_debug_container
+from hprofiler.kubernetes.debugging import END, LAST, add_debug_container
 from hprofiler.model import Host
 from hprofiler.transport import Debugging, ExecTransport, NoShell
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status
@@ -154,3 +156,32 @@ def test_a_forbidden_debug_container_names_the_rule(server: ApiServer, tmp_path:
     with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
         transport.connect()
     assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")
+
+
+def test_an_unused_debug_container_is_ended(server: ApiServer, tmp_path: Path) -> None:
+    target = pod("one")
+    adding(server, target, RUNS)
+    path = "api/v1/namespaces/default/pods/one/ephemeralcontainers"
+    add = server.replies[path]
+    server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+
+    def added(query: Any) -> Any:
+        server.exec_status = None
+        return add(query)
+
+    server.replies[path] = added
+    server.environment = {"PATH": "/usr/bin:/bin", END: str(tmp_path / "end")}
+    host = Host("one", "default/one/main", containers={ID: {}})
+    transport = ExecTransport(host, connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
+    told: list[str] = []
+    transport.told = lambda what, detail: told.append(detail)
+    waiting = subprocess.Popen(["sleep", "600"])
+    (tmp_path / "end").write_text(f"{waiting.pid}\n")
+    try:
+        transport.connect()
+        transport.close()
+        assert waiting.wait(30) == -signal.SIGTERM
+    finally:
+        waiting.kill()
+        waiting.wait()
+    assert told[-2:] == ["a debug container of busybox beside default/one/main", LAST]
