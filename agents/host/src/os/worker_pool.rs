@@ -159,13 +159,18 @@ fn start<I, T: Send + 'static>(
     items: impl Iterator<Item = I> + Send + 'static,
     work: impl Fn(I) -> T + Send + 'static,
 ) -> Result<Receiver<T>, NoResult> {
-    let worker = Worker::new(&WORKERS)?;
+    let mut worker = Some(Worker::new(&WORKERS)?);
     let (sender, receiver) = channel();
     let run = move || {
-        let _worker = worker;
-        for item in items {
+        let mut items = items.peekable();
+        while let Some(item) = items.next() {
+            let result = work(item);
+            // Whoever gets the last result may start the next worker at once.
+            if items.peek().is_none() {
+                drop(worker.take());
+            }
             // Nobody waits for a worker that was given up.
-            if sender.send(work(item)).is_err() {
+            if sender.send(result).is_err() {
                 break;
             }
         }
