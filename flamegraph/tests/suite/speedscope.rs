@@ -31,6 +31,47 @@ fn files_of_other_writers_are_read() {
 }
 
 #[test]
+fn fractions_of_weights_are_not_lost() {
+    let sampled = |weights: &str| {
+        let samples = vec!["[0]"; weights.split(',').count()].join(",");
+        speedscope(&format!(
+            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":9,
+                "samples":[{samples}],"weights":[{weights}]}}"#
+        ))
+    };
+    for (weights, total) in [
+        ("1.5,1.5", 3),
+        ("0.25,0.25,0.25,0.25", 1),
+        ("0.5,0.0,0.0,1", 2),
+        ("0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1", 1),
+        ("0.49999999999999994,0.5,0.0", 1),
+        ("9007199254740993,0.5", 9_007_199_254_740_994),
+    ] {
+        let profile = sampled(weights).unwrap();
+        assert_eq!(profile.total(0).unwrap(), total, "{weights}");
+    }
+    assert!(sampled("0.5,-1.5").is_err());
+    assert_eq!(sampled("0.5,-0.3").unwrap().total(0).unwrap(), 1);
+}
+
+#[test]
+fn fractions_of_weights_stay_with_their_stacks() {
+    let thread = |samples: &str, weights: &str| {
+        format!(
+            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":9,
+                "samples":[{samples}],"weights":[{weights}]}}"#
+        )
+    };
+    let turns = thread("[0],[1],[0],[1]", "0.5,0.5,0.5,0.5");
+    assert_eq!(folded(&speedscope(&turns).unwrap(), 0), "a 1\nb_[j] 1\n");
+    let rests = thread("[0],[1],[0,1]", "10.3,2.4,0.3");
+    let rests = speedscope(&rests).unwrap();
+    assert_eq!(folded(&rests, 0), "a 10\nb_[j] 3\n");
+    let threads = vec![thread("[0]", "0.3"); 10].join(",");
+    assert_eq!(speedscope(&threads).unwrap().total(0).unwrap(), 3);
+}
+
+#[test]
 fn threads_can_be_kept_apart() {
     let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
     let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);

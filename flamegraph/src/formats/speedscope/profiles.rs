@@ -136,7 +136,7 @@ fn add_sample(
     // A number a little below zero is taken for zero.
     let amount = match whole < 0 {
         true => whole + i64::from(fraction >= 0.5),
-        false => whole + target.fractions.take(value, fraction),
+        false => whole + target.fractions.take(leaf, value, fraction),
     };
     target.profile.add(leaf, value, amount)
 }

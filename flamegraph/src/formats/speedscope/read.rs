@@ -129,6 +129,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         Error::Damaged(_, reason) => wrong(format!("profiles: {reason}")),
         other => other,
     })?;
+    fractions.share_out(&mut profile)?;
     if let Some(labels) = file.labels {
         profile.set_labels(read_labels(labels)?);
     }
