@@ -16,7 +16,6 @@
  * @property {Branch[]} children the widest first
  */
 
-/** Nodes of the profile, each with the amount that it brings along. @typedef {{nodes: number[], amounts: number[]}} Entries */
 /** Some of them are below a branch. @typedef {{branch: Branch, from: number, to: number}} Span */
 
 /**
@@ -31,6 +30,31 @@ const AT_LEAST = 200;
 /** Bounds against endless recursion: frames made, nodes visited. */
 const MOST_BRANCHES = 100_000;
 const MOST_STEPS = 6_000_000;
+
+/** Nodes of the profile, each with its amount, in typed arrays that are used again: a large page has many of them. */
+export class Entries {
+  constructor() {
+    this.count = 0;
+    this.nodes = new Int32Array(256);
+    this.amounts = new Float64Array(256);
+  }
+
+  /**
+   * @param {number} node
+   * @param {number} amount
+   */
+  push(node, amount) {
+    if (this.count === this.nodes.length) {
+      const { nodes, amounts } = this;
+      this.nodes = new Int32Array(this.count * 2);
+      this.amounts = new Float64Array(this.count * 2);
+      this.nodes.set(nodes);
+      this.amounts.set(amounts);
+    }
+    this.nodes[this.count] = node;
+    this.amounts[this.count++] = amount;
+  }
+}
 
 export class Grower {
   /**
@@ -58,20 +82,21 @@ export class Grower {
    */
   grow(entries, root) {
     /** @type {Span[]} */
-    let level = [{ branch: root, from: 0, to: entries.nodes.length }];
+    let level = [{ branch: root, from: 0, to: entries.count }];
     let branches = 0;
     let steps = 0;
+    let [next, spare] = [new Entries(), new Entries()];
     while (level.length > 0 && branches < MOST_BRANCHES && steps < MOST_STEPS) {
-      /** @type {Entries} */
-      const next = { nodes: [], amounts: [] };
+      next.count = 0;
       /** @type {Span[]} */
       const below = [];
       for (const span of level) {
         this.split(span, entries, root, next, below);
         branches += span.branch.children.length;
       }
-      steps += entries.nodes.length;
+      steps += entries.count;
       entries = next;
+      [next, spare] = [spare, next];
       level = below;
     }
     return level.length === 0;
@@ -127,9 +152,9 @@ export class Grower {
     }
     let at = 0;
     for (let child = 0; child < wide; child++) {
-      const begin = next.nodes.length;
+      const begin = next.count;
       for (const last = at + count[found[child]]; at < last; at++) this.step(nodes[order[at]], amounts[order[at]], next);
-      const end = next.nodes.length;
+      const end = next.count;
       if (end > begin) below.push({ branch: branch.children[child], from: begin, to: end });
     }
     for (const of of found) count[of] = 0;
@@ -144,17 +169,16 @@ export class Grower {
   follow(entries, root, path) {
     let above = root;
     for (const branch of path) {
-      /** @type {Entries} */
-      const next = { nodes: [], amounts: [] };
+      const next = new Entries();
       const wide = new Set(above.children.filter(({ smaller }) => !smaller).map(({ name }) => name));
-      entries.nodes.forEach((node, i) => {
-        const amount = entries.amounts[i];
+      for (let i = 0; i < entries.count; i++) {
+        const [node, amount] = [entries.nodes[i], entries.amounts[i]];
         const name = this.name[node];
-        if (!branch.smaller && name === branch.name) this.step(node, amount, next);
-        if (!branch.smaller || wide.has(name)) return;
-        next.nodes.push(node);
-        next.amounts.push(amount);
-      });
+        if (branch.smaller ? !wide.has(name) : name === branch.name) {
+          if (branch.smaller) next.push(node, amount);
+          else this.step(node, amount, next);
+        }
+      }
       entries = next;
       above = branch;
     }

@@ -1,12 +1,12 @@
 // @ts-check
 /** Trees merged anew from a profile: its stacks from the leaves, and the callers and callees of a method. */
 
-import { Grower } from "./branches.js";
+import { Entries, Grower } from "./branches.js";
 import { endsOf } from "./comparison.js";
 import { outermostOf } from "./methods.js";
 import { Profile } from "./profile.js";
 
-/** @import { Branch, Entries, Step } from "./branches.js" */
+/** @import { Branch, Step } from "./branches.js" */
 
 class MergedProfile extends Profile {
   /**
@@ -148,13 +148,11 @@ export class Merged {
  */
 export function mergedFromLeaves(profile) {
   const { count, end, self, total } = profile;
-  /** @type {Entries} */
-  const entries = { nodes: [], amounts: [] };
+  const entries = new Entries();
   let sum = 0;
   for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
     if (self[node] === 0) continue;
-    entries.nodes.push(node);
-    entries.amounts.push(self[node]);
+    entries.push(node, self[node]);
     sum += self[node];
   }
   return new Merged(profile, outwards(profile), entries, { name: -1, origin: 0, total: sum });
@@ -167,8 +165,7 @@ export function mergedFromLeaves(profile) {
  * @returns {{callers: Merged, callees: Merged} | null} null when this profile has nothing of it
  */
 export function mergedAround(profile, name) {
-  /** @type {[Entries, Entries]} */
-  const [above, below] = [{ nodes: [], amounts: [] }, { nodes: [], amounts: [] }];
+  const [above, below] = [new Entries(), new Entries()];
   const { count, end, name: names, total } = profile;
   const outermost = outermostOf(profile.shape);
   const [out, into] = [outwards(profile), inwards(profile)];
@@ -192,8 +189,7 @@ export function mergedAround(profile, name) {
 function outwards({ parent }) {
   return (node, amount, next) => {
     if (parent[node] <= 0) return;
-    next.nodes.push(parent[node]);
-    next.amounts.push(amount);
+    next.push(parent[node], amount);
   };
 }
 
@@ -208,8 +204,7 @@ function inwards(profile) {
     const total = profile.total; // where the numbers are changes
     for (let child = node + 1; child < end[node]; child = end[child]) {
       if (total[child] === 0) continue;
-      next.nodes.push(child);
-      next.amounts.push(total[child]);
+      next.push(child, total[child]);
     }
   };
 }

@@ -5,7 +5,7 @@ import { filled, make } from "../controls/dom.js";
 import { SidesBox } from "../controls/sides_box.js";
 import { fillAverage, uniquePaths, methodChanges, kindlessOf, kindlessProfile, sidesOf } from "../data/comparison.js";
 import { quantity } from "../data/format.js";
-import { pictureDrawn } from "../data/method_costs.js";
+import { inTurns } from "../data/method_costs.js";
 import { collectMethods } from "../data/methods.js";
 import { Noise, readSides } from "../data/noise.js";
 import { Profile } from "../data/profile.js";
@@ -132,11 +132,9 @@ export class CompareView {
     const { sides, normalised } = difference;
     const stopped = () => this.difference !== difference;
     this.setBusy(true);
-    if (sides.here.count >= MANY) await pictureDrawn();
-    if (stopped()) return;
-    this.listUnique(difference, one.run > another.run);
-    changes.show(difference, methodChanges(collectMethods(sides.here), collectMethods(sides.there), sides));
-    changes.update(context.state);
+    const work = this.makeLists(difference, one.run > another.run);
+    if (sides.here.count < MANY) for (const _ of work);
+    else if (!(await inTurns(work, stopped))) return;
     this.setBusy(false);
 
     const [columns, others] = [context.columns(one), context.columns(another)];
@@ -147,7 +145,7 @@ export class CompareView {
     const noise = spreads && new Noise(spreads[0], spreads[1], !normalised);
     difference.noise = noise?.known ? noise : null;
     if (difference.noise) {
-      this.listUnique(difference, one.run > another.run);
+      if (!(await inTurns(this.listUnique(difference, one.run > another.run), stopped))) return;
       this.showRamp(difference);
       this.graph.redraw();
     }
@@ -156,14 +154,31 @@ export class CompareView {
   }
 
   /**
-   * The paths that only one side has; those within noise are only counted.
+   * The paths that only one side has, and the changes by method; yields so that the page stays responsive.
    * @param {Difference} difference
    * @param {boolean} later whether the first side is the later run
    */
-  listUnique(difference, later) {
+  *makeLists(difference, later) {
+    const { sides } = difference;
+    const here = collectMethods(sides.here);
+    yield;
+    const there = collectMethods(sides.there);
+    yield;
+    yield* this.listUnique(difference, later);
+    this.changes.show(difference, methodChanges(here, there, sides));
+    this.changes.update(this.context.state);
+  }
+
+  /**
+   * The paths that only one side has; those within noise are only counted. Yields, too.
+   * @param {Difference} difference
+   * @param {boolean} later whether the first side is the later run
+   */
+  *listUnique(difference, later) {
     const { here, there, hereWhole, thereWhole } = difference.sides;
     const isChance = (/** @type {number} */ node) => difference.isChance(node);
     const appeared = uniquePaths(here, there, hereWhole, LISTED, isChance);
+    yield;
     const vanished = uniquePaths(there, here, thereWhole, LISTED, isChance);
     // Lists that do not change keep the focus.
     if (!difference.noise || appeared.chance + vanished.chance) this.unique.show(difference, appeared, vanished, later);
