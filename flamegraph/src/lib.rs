@@ -29,7 +29,10 @@ pub use ops::{
 };
 #[cfg(feature = "recordings")]
 pub use ops::{NameRules, WAIT_FRAMES};
-pub use profile::{Error, Kind, Labels, Limits, Merger, Profile, Result, ValueType};
+pub use profile::{
+    band_of, Error, Kind, Labels, Limits, Merger, Profile, Result, Row, Slice, Times, TimesBuilder,
+    ValueType, BUCKET,
+};
 pub use render::{svg, write, WriteFormat, WriteOptions};
 #[cfg(feature = "formats")]
 pub use render::{ThreadColumn, ViewerWriter};

@@ -9,6 +9,7 @@ mod merge;
 mod modules;
 mod raw_names;
 mod tiers;
+mod times;
 mod tree;
 #[cfg(feature = "recordings")]
 mod unknown;
@@ -27,6 +28,7 @@ pub(crate) use merge::Nodes;
 pub(crate) use modules::{module_of, ModuleTable};
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
+pub use times::{band_of, Row, Slice, Times, TimesBuilder, BUCKET};
 pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
@@ -62,6 +64,8 @@ pub struct Profile {
     pub(crate) modules: ModuleTable,
     /// What each tier had, if tiers were merged.
     pub(crate) tiers: Option<TierTotals>,
+    /// When samples were taken, if that is known; a merged profile does not know it.
+    times: Option<Times>,
     /// Of a perf.data file: what of it could not be named.
     #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
@@ -84,6 +88,7 @@ impl Profile {
             raw_names: RawNames::default(),
             modules: ModuleTable::default(),
             tiers: None,
+            times: None,
             #[cfg(feature = "recordings")]
             unknown: None,
         }
@@ -178,6 +183,16 @@ impl Profile {
 
     pub(crate) fn set_labels(&mut self, labels: Labels) {
         self.labels = labels;
+    }
+
+    /// When samples were taken, if that is known.
+    pub fn times(&self) -> Option<&Times> {
+        self.times.as_ref()
+    }
+
+    /// Sets when samples were taken; the rows' nodes are this profile's.
+    pub fn set_times(&mut self, times: Option<Times>) {
+        self.times = times;
     }
 
     /// Lines of folded text that were counted and left out.
@@ -287,6 +302,7 @@ impl Profile {
         self.raw_names.add(&other.raw_names);
         self.modules.add(&other.modules);
         self.tiers = None;
+        self.times = None;
         #[cfg(feature = "recordings")]
         if let Some(theirs) = &other.unknown {
             self.unknown.get_or_insert_default().merge(theirs);
@@ -335,6 +351,7 @@ impl Profile {
             return Ok(None);
         }
         let (nodes, went) = Nodes::in_order(self)?;
+        self.times = self.times.take().map(|times| times.moved(&went));
         self.set_nodes(nodes);
         self.tiers = None;
         Ok(Some(went))

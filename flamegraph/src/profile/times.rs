@@ -1,0 +1,223 @@
+//! When samples were taken: for each stack, how many in each short span of time.
+
+use crate::profile::Node;
+
+/// The usual length of a bucket, in microseconds.
+pub const BUCKET: u64 = 20_000;
+
+/// The samples of one stack in one bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    /// The node whose self value it is part of.
+    pub node: Node,
+    /// Half-open: from `bucket * width` to `(bucket + 1) * width` microseconds after the start.
+    pub bucket: u32,
+    /// 0: of none; else one more than the slice's index in [`Times::slices`].
+    pub slice: u16,
+    /// How long each lasted: 0 if unknown or below 1 µs, else from 2^(band - 1) to 2^band microseconds.
+    pub band: u8,
+    /// How many there are.
+    pub samples: u32,
+    /// What they amount to, in the unit of the profile's last value; 0 in all rows where each sample stands for the same.
+    pub amount: u64,
+}
+
+impl Row {
+    /// All but what is counted.
+    fn key(&self) -> (Node, u32, u16, u8) {
+        (self.node, self.bucket, self.slice, self.band)
+    }
+}
+
+/// A part of the job to which samples belong, such as a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Slice {
+    /// Such as `stage 3.0`.
+    pub name: String,
+    /// Whether the samples belong to it for certain, or only likely.
+    pub certain: bool,
+}
+
+/// The times of a profile's samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When bucket 0 begins, in microseconds since 1970.
+    pub start: i64,
+    /// Length of a bucket, in microseconds.
+    pub width: u64,
+    /// What rows refer to by number.
+    pub slices: Vec<Slice>,
+    /// By node, bucket, slice and band, each once.
+    rows: Vec<Row>,
+}
+
+/// The band of a duration in nanoseconds.
+pub fn band_of(nanoseconds: u64) -> u8 {
+    (u64::BITS - (nanoseconds / 1000).leading_zeros()) as u8
+}
+
+impl Times {
+    /// Puts rows in order, and those of the same place together.
+    pub fn new(start: i64, width: u64, slices: Vec<Slice>, mut rows: Vec<Row>) -> Times {
+        add_up(&mut rows);
+        Times {
+            start,
+            width,
+            slices,
+            rows,
+        }
+    }
+
+    /// By node, bucket, slice and band, each once.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Whether samples differ in what they amount to.
+    pub fn has_amounts(&self) -> bool {
+        self.rows.iter().any(|row| row.amount > 0)
+    }
+
+    /// The same times where node `n` became `nodes[n]`.
+    pub(crate) fn moved(&self, nodes: &[Node]) -> Times {
+        let rows = self.rows.iter().map(|row| Row {
+            node: nodes[row.node as usize],
+            ..*row
+        });
+        Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+    }
+
+    /// The buckets in a half-open range of microseconds since 1970: those that begin in it.
+    pub fn buckets(&self, from: i64, to: i64) -> std::ops::Range<u32> {
+        let bucket = |time: i64| {
+            let since = i128::from(time) - i128::from(self.start);
+            let width = i128::from(self.width);
+            let above = since.div_euclid(width) + i128::from(since.rem_euclid(width) > 0);
+            above.clamp(0, i128::from(u32::MAX)) as u32
+        };
+        bucket(from)..bucket(to)
+    }
+}
+
+/// Sorts rows and adds up those of the same place.
+fn add_up(rows: &mut Vec<Row>) {
+    rows.sort_unstable_by_key(Row::key);
+    rows.dedup_by(|row, kept| {
+        let same = row.key() == kept.key();
+        if same {
+            kept.samples = kept.samples.saturating_add(row.samples);
+            kept.amount = kept.amount.saturating_add(row.amount);
+        }
+        same
+    });
+}
+
+/// Collects rows in bounded memory: where there are too many, buckets become twice as long.
+pub struct TimesBuilder {
+    width: u64,
+    most: usize,
+    rows: Vec<Row>,
+}
+
+impl TimesBuilder {
+    /// Keeps at most `most` rows, and for a moment twice as many.
+    pub fn new(most: usize) -> TimesBuilder {
+        TimesBuilder {
+            width: BUCKET,
+            most: most.max(1),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds samples of one moment, in microseconds since the start. `row.bucket` is set here.
+    #[inline]
+    pub fn add(&mut self, microseconds: i64, row: Row) {
+        let bucket = microseconds.max(0) as u64 / self.width;
+        self.rows.push(Row {
+            bucket: u32::try_from(bucket).unwrap_or(u32::MAX),
+            ..row
+        });
+        if self.rows.len() >= 2 * self.most {
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        add_up(&mut self.rows);
+        // With one bucket there are as many rows as stacks, slices and bands, which are bounded elsewhere.
+        while self.rows.len() > self.most && self.rows.iter().any(|row| row.bucket > 0) {
+            self.width *= 2;
+            for row in &mut self.rows {
+                row.bucket /= 2;
+            }
+            add_up(&mut self.rows);
+        }
+    }
+
+    /// The times; `node` finds the node of what was added as one, None to leave it out.
+    pub fn finish(
+        mut self,
+        start: i64,
+        slices: Vec<Slice>,
+        node: impl Fn(Node) -> Option<Node>,
+    ) -> Times {
+        self.shrink();
+        let rows = self.rows.into_iter();
+        let rows = rows.filter_map(|row| {
+            Some(Row {
+                node: node(row.node)?,
+                ..row
+            })
+        });
+        Times::new(start, self.width, slices, rows.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(node: Node, samples: u32) -> Row {
+        Row {
+            node,
+            samples,
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_bucket_is_half_open() {
+        let mut times = TimesBuilder::new(9);
+        for moment in [0, 19_999, 20_000, 39_999, -5] {
+            times.add(moment, row(1, 1));
+        }
+        let times = times.finish(1000, Vec::new(), Some);
+        let counts: Vec<(u32, u32)> = times
+            .rows()
+            .iter()
+            .map(|row| (row.bucket, row.samples))
+            .collect();
+        assert_eq!(counts, [(0, 3), (1, 2)]);
+        assert_eq!(times.buckets(1000, 21_000), 0..1);
+        assert_eq!(times.buckets(1001, 21_001), 1..2);
+        assert_eq!(times.buckets(-9, i64::MAX), 0..u32::MAX);
+    }
+
+    #[test]
+    fn buckets_become_longer_where_there_are_too_many() {
+        let mut times = TimesBuilder::new(8);
+        for moment in 0..64 {
+            times.add(moment * 20_000, row(1, 1));
+        }
+        let times = times.finish(0, Vec::new(), Some);
+        assert_eq!(times.width, 8 * BUCKET);
+        assert_eq!(times.rows().len(), 8);
+        assert!(times.rows().iter().all(|row| row.samples == 8));
+    }
+
+    #[test]
+    fn bands_are_powers_of_two_of_microseconds() {
+        let bands = [0, 999, 1000, 1999, 2000, 4000, 1_000_000].map(band_of);
+        assert_eq!(bands, [0, 0, 1, 1, 2, 3, 10]);
+    }
+}
