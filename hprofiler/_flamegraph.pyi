@@ -412,7 +412,7 @@ class Profile:
     def in_slice(self, number: int) -> Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
-        """The samples of some bands: band n lasted from 2^(n - 1) to 2^n µs, band 0 less, or it is unknown."""
+        """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:
