@@ -329,6 +329,7 @@ class Profile:
         estimate: bool = False,
         off_cpu: bool = False,
         time: tuple[float, float] | None = None,
+        times: bool = False,
         cells: int = 1 << 25,
         bytes: int = 1 << 28,
         pid: bool = False,
@@ -346,7 +347,8 @@ class Profile:
         (pprof: from the samples' label `thread`). `estimate`, `off_cpu` and `time` are for JFR recordings:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
-        samples from one second to another, counted from the start. `cells` is how many nodes times values are
+        samples from one second to another, counted from the start. `times` keeps when samples were taken, of
+        a JFR recording of one event. `cells` is how many nodes times values are
         accepted, `bytes` how many of a pprof message or a compact profile after decompression, and of the
         names in the latter. The others are stackcollapse-perf.pl's, for perf.data and `perf script` text:
         `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for frames without a
@@ -363,6 +365,7 @@ class Profile:
         estimate: bool = False,
         off_cpu: bool = False,
         time: tuple[float, float] | None = None,
+        times: bool = False,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,
