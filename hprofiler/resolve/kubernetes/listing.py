@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import BadRequest, KubernetesError, Need
-from hprofiler.resolve.answers import member, objects, text
+from hprofiler.base.answers import member, objects, text
 from hprofiler.resolve.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
 from hprofiler.resolve.kubernetes.pods import Pods, read
 from hprofiler.resolve.options import KubernetesOptions
