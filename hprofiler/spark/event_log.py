@@ -69,6 +69,7 @@ class _Job(msgspec.Struct):
     from_: Number = field(default=0, name="Submission Time")
     to: Number = field(default=0, name="Completion Time")
     stages: list[Number] = field(default_factory=list, name="Stage IDs")
+    infos: list[_StageInfo] = field(default_factory=list, name="Stage Infos")
     properties: dict[str, Any] | None = field(default=None, name="Properties")
 
 
@@ -260,9 +261,10 @@ class _Log:
 
     def _job_start(self, event: _Job) -> None:
         described = (event.properties or {}).get("spark.job.description")
-        text = _short(described) if isinstance(described, str) else ""
+        if not isinstance(described, str):  # as Spark does: the call site of its last stage
+            described = max(event.infos, key=lambda one: one.id, default=_StageInfo()).name
         stages = tuple(event.stages[:_MOST_STAGES])
-        self._found.jobs[event.id] = Job(event.id, event.from_, 0, text, stages)
+        self._found.jobs[event.id] = Job(event.id, event.from_, 0, _short(described), stages)
 
     def _job_end(self, event: _Job) -> None:
         started = self._found.jobs.pop(event.id, Job(event.id))
