@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat, WriteOptions};
+use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -13,6 +13,7 @@ use crate::diff::Diff;
 use crate::output::{check_thread_label, to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
+use crate::times::Times;
 use crate::{detached, merging, pandas, reading, value_error};
 
 /// A profile; see the library's.
@@ -126,6 +127,11 @@ impl Profile {
         self.now().warnings().to_vec()
     }
 
+    #[getter]
+    fn times(&self) -> Option<Times> {
+        self.now().times().map(Times::from)
+    }
+
     #[pyo3(signature = (value=Value::default()))]
     fn total(&self, value: Value) -> PyResult<i64> {
         let profile = self.now();
@@ -189,6 +195,21 @@ impl Profile {
         }
     }
 
+    #[pyo3(name = "in_range")]
+    fn of_range(&self, py: Python<'_>, start: i64, end: i64) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_range(start, end))
+    }
+
+    #[pyo3(name = "in_slice")]
+    fn of_slice(&self, py: Python<'_>, number: u16) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_slice(number))
+    }
+
+    #[pyo3(name = "in_bands")]
+    fn of_bands(&self, py: Python<'_>, first: u8, end: u8) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_bands(first..end))
+    }
+
     fn without_idle(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, |profile| profile.without_idle())
     }
@@ -202,6 +223,25 @@ impl Profile {
     fn trim(&self, py: Python<'_>, pattern: &str) -> PyResult<Profile> {
         let pattern = Pattern::new(pattern).map_err(value_error)?;
         self.derived(py, |profile| profile.trimmed(&pattern))
+    }
+
+    #[pyo3(name = "assigned")]
+    fn assigned_to_slices(
+        &self,
+        py: Python<'_>,
+        within: Patterns,
+        without: Patterns,
+        slices: Vec<(String, bool)>,
+        ranges: Vec<(u32, u32, u16)>,
+    ) -> PyResult<Profile> {
+        let (within, without) = (within.compiled()?, without.compiled()?);
+        let slices = slices.into_iter();
+        let slices: Vec<Slice> = slices
+            .map(|(name, certain)| Slice { name, certain })
+            .collect();
+        self.derived(py, |profile| {
+            profile.assigned(&within, &without, &slices, &ranges)
+        })
     }
 
     fn below(&self, py: Python<'_>, roots: Patterns) -> PyResult<Profile> {
