@@ -10,7 +10,7 @@ mod mean;
 pub(crate) mod prune;
 pub(crate) mod rebuild;
 mod select;
-mod split;
+pub(crate) mod split;
 mod tables;
 pub(crate) mod threads;
 pub(crate) mod tiers;
