@@ -8,6 +8,7 @@ mod invert;
 mod many;
 mod mean;
 pub(crate) mod prune;
+mod range;
 pub(crate) mod rebuild;
 mod select;
 pub(crate) mod split;

@@ -78,13 +78,22 @@ impl Times {
         self.rows.iter().any(|row| row.amount > 0)
     }
 
-    /// The same times where node `n` became `nodes[n]`.
-    pub(crate) fn moved(&self, nodes: &[Node]) -> Times {
-        let rows = self.rows.iter().map(|row| Row {
-            node: nodes[row.node as usize],
-            ..*row
-        });
+    /// The same times of a profile in which a node became another; rows of a node that is none now are left out.
+    pub(crate) fn moved(&self, to: impl Fn(Node) -> Option<Node>) -> Times {
+        self.with_rows(self.rows.iter().filter_map(|row| {
+            let node = to(row.node)?;
+            Some(Row { node, ..*row })
+        }))
+    }
+
+    /// Other rows of the same buckets and slices.
+    pub(crate) fn with_rows(&self, rows: impl Iterator<Item = Row>) -> Times {
         Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+    }
+
+    /// The same times where each sample stands for the same.
+    pub(crate) fn without_amounts(&self) -> Times {
+        self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
     }
 
     /// The buckets in a half-open range of microseconds since 1970: those that begin in it.
