@@ -352,16 +352,6 @@ class Profile:
         """Nodes of the call tree, without the root."""
     def with_labels(self, labels: dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
-    def with_times(
-        self,
-        start: int,
-        rows: Sequence[tuple[int, int, int, int, int, int]],
-        *,
-        width: int = 20_000,
-        slices: Sequence[tuple[str, bool]] = (),
-    ) -> Profile:
-        """The same profile with times of samples: `start` and `width` in microseconds, rows of (node, bucket,
-        slice, band, samples, amount). A node is a place in `nodes()`; slice 0 is none, others count from 1."""
     def merge(self, other: Profile) -> None:
         """Add another profile by sum, in place; ValueError when the values differ, with nothing changed.
 

@@ -4,10 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::{
-    Error, Keep, NameRules, Pattern, Row, Slice, Times, ValueType, WriteFormat, WriteOptions,
-    BUCKET,
-};
+use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -17,20 +14,6 @@ use crate::output::{check_thread_label, to_bytes, write_options, write_to, Outpu
 use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::{detached, merging, pandas, reading, value_error};
-
-/// Node, bucket, slice, band, samples and amount; see the library's `Row`.
-type TimeRow = (u32, u32, u16, u8, u32, u64);
-
-fn row_of((node, bucket, slice, band, samples, amount): TimeRow) -> Row {
-    Row {
-        node,
-        bucket,
-        slice,
-        band,
-        samples,
-        amount,
-    }
-}
 
 /// A profile; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
@@ -160,33 +143,6 @@ impl Profile {
             for (name, value) in labels {
                 copy.set_label(name, value);
             }
-            Ok(copy)
-        })
-    }
-
-    #[pyo3(signature = (start, rows, *, width=Number(BUCKET), slices=Vec::new()))]
-    fn with_times(
-        &self,
-        py: Python<'_>,
-        start: Number<i64>,
-        rows: Vec<TimeRow>,
-        width: Number<u64>,
-        slices: Vec<(String, bool)>,
-    ) -> PyResult<Profile> {
-        let slices = slices.into_iter();
-        let slices = slices.map(|(name, certain)| Slice { name, certain });
-        let slices: Vec<Slice> = slices.collect();
-        let rows = rows.into_iter().map(row_of).collect::<Vec<Row>>();
-        self.derived(py, |profile| {
-            let known = |row: &Row| {
-                row.node as usize <= profile.node_count() && usize::from(row.slice) <= slices.len()
-            };
-            if width.0 == 0 || !rows.iter().all(known) {
-                let reason = "times of an unknown node or slice, or of no width";
-                return Err(Error::Usage(reason.to_string()));
-            }
-            let mut copy = profile.clone();
-            copy.set_times(Some(Times::new(start.0, width.0, slices, rows)));
             Ok(copy)
         })
     }

@@ -325,7 +325,8 @@ fn rows_at<'a>(
     rows: &'a [Row],
     node: Node,
 ) -> impl Iterator<Item = Row> + 'a {
-    let has_amounts = value + 1 == profile.values().len();
+    let of = profile.times().map(|times| times.amounts_of(profile));
+    let has_amounts = of == Some(value);
     rows.iter()
         .filter(|row| row.samples > 0)
         .map(move |row| Row {

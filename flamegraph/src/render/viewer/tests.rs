@@ -484,6 +484,11 @@ fn only_the_value_that_amounts_are_of_has_them() {
     writer.add(&waits, 0, Some(0)).unwrap();
     writer.add(&waits, 1, Some(0)).unwrap();
     writer.add(&waits, 1, None).unwrap();
+    let swapped = waits.select(&[1, 0]).unwrap();
+    writer.add(&swapped, 0, Some(0)).unwrap();
+    writer
+        .add(&swapped.select(&[1]).unwrap(), 0, Some(0))
+        .unwrap();
     let rows: Vec<_> = decoded(&mut writer)
         .times
         .into_iter()
@@ -492,7 +497,27 @@ fn only_the_value_that_amounts_are_of_has_them() {
     let row = |bucket, samples, amount, band| (bucket, "/a;0".to_string(), samples, amount, band);
     assert_eq!(rows[0], [row(0, 1, 0, 9), row(1, 2, 0, 4)]);
     assert_eq!(rows[1], [row(0, 1, 800, 9), row(1, 2, 100, 4)]);
-    assert_eq!(rows.len(), 2);
+    assert_eq!(
+        (rows[2].clone(), rows[3].clone()),
+        (rows[1].clone(), rows[0].clone())
+    );
+    assert_eq!(rows.len(), 4);
+    assert_eq!(
+        waits
+            .in_range(5_000_000, 5_020_000)
+            .unwrap()
+            .total(1)
+            .unwrap(),
+        800
+    );
+    assert_eq!(
+        swapped
+            .in_range(5_000_000, 5_020_000)
+            .unwrap()
+            .total(0)
+            .unwrap(),
+        800
+    );
 }
 
 #[test]
