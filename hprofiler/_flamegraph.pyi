@@ -597,7 +597,7 @@ class ViewerData:
     def add(self, profile: Profile, value: _Value = 0, *, start: int | None = None) -> int:
         """Add one value of a profile; the number of its column.
 
-        `start` is when the page's time begins, in microseconds since 1970; without it nothing is known of times.
+        `start` is when the page's time begins, in microseconds since 1970; without it the column has no times.
         """
     def add_threads(
         self,
@@ -610,10 +610,10 @@ class ViewerData:
     ) -> list[tuple[str | None, tuple[str, bool] | None, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
-        Gives the groups' names, without brackets, their slices (name, and whether it is certain), their columns,
-        and the sum of each, the heaviest group first. Groups after the first `most`, and stacks without a group,
-        are one without a name; samples without a slice are a column of their own. The groups' own frames are in
-        the tree only with `keep_frames`. For `start` see `add`.
+        Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
+        columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
+        without a group, are one without a name; samples without a slice are a column of their own. The groups'
+        own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
     @property
     def width(self) -> int | None:

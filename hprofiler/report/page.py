@@ -58,7 +58,7 @@ class PageProcess:
 
 @dataclass(frozen=True)
 class Lane:
-    """What else is known by time: `spans` are (from, to, label), half-open, in seconds since the page's start.
+    """What else is known by time: `spans` are (from, to, label), half-open, in seconds since the start.
 
     `kind` is "gc", "job" or "stage"; `process` is the number of the process that it is of, None if of none.
     """
@@ -74,8 +74,8 @@ class PageData:
 
     With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that there
     is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is what is
-    said of the run; all are ready for JSON. `slice_labels` are what slices are called beside their names, `clock` is
-    how well the clocks of hosts agree.
+    said of the run; all are ready for JSON. `slice_labels` are what slices are called beside their names,
+    `clock` is how well the clocks of hosts agree.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class PageData:
     def add(self, event: int, process: PageProcess, profile: Profile, start: int | None = None) -> None:
         """A process's profile of an event, its first value; `[group]` frames at the root are its threads.
 
-        The times of its samples count from `start`, in microseconds since 1970; without it the page has none of them.
+        The times of its samples count from `start`, in microseconds since 1970; without it they are left out.
         """
         added = self._viewer.add_threads(
             profile, most=_MOST_THREADS, keep_frames=self._thread_frames, start=self._known(profile, start)

@@ -15,7 +15,7 @@ Stacks = dict[tuple[str, ...], int]
 
 @dataclass
 class Times:
-    """When a column's samples were taken: (bucket, stack, band) → samples, amount; microseconds since the start."""
+    """When a column's samples were taken: (bucket, stack, band) → samples, amount; in microseconds."""
 
     start: int
     width: int
@@ -24,7 +24,7 @@ class Times:
 
 @dataclass
 class Block:
-    """How many nodes the tree has, each column's self values by stack, times by column, modules of native and kernel
+    """How many nodes the tree has, self values by stack and times of columns, modules of native and kernel
     names."""
 
     nodes: int
@@ -172,7 +172,7 @@ def _times(reader: _Reader, stacks: list[tuple[str, ...]]) -> tuple[int, Times]:
     assert {len(piece) for piece in (steps, nodes, samples, amounts, bands)} == {count} and all(samples)
     times = Times(start, width, {})
     bucket = node = 0
-    for step, distance, *_row in zip(steps, nodes, strict=True):
+    for step, distance in zip(steps, nodes, strict=True):
         bucket += step
         node = distance if step else node + distance
         key = (bucket, stacks[node], bands[len(times.rows)])
