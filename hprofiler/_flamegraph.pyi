@@ -597,7 +597,7 @@ class ViewerData:
     def add(self, profile: Profile, value: _Value = 0, *, start: int | None = None) -> int:
         """Add one value of a profile; the number of its column.
 
-        `start` is when the page's time begins, in microseconds since 1970; without it the column has no times.
+        `start` is when the page's time begins, in microseconds since 1970; without it there are no times.
         """
     def add_threads(
         self,
@@ -612,8 +612,8 @@ class ViewerData:
 
         Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
         columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
-        without a group, are one without a name; samples without a slice are a column of their own. The groups'
-        own frames are in the tree only with `keep_frames`. For `start` see `add`.
+        without a group, are one without a name; samples without a slice are a column of their own. The
+        groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
     @property
     def width(self) -> int | None:

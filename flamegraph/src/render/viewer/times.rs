@@ -49,7 +49,7 @@ impl ColumnTimes {
         });
         let amounts = rows.iter().any(|row| row.amount > 0);
         let bands = rows.iter().any(|row| row.band > 0);
-        let flags = HAS_AMOUNTS * u64::from(amounts) | HAS_BANDS * u64::from(bands);
+        let flags = (HAS_AMOUNTS * u64::from(amounts)) | (HAS_BANDS * u64::from(bands));
         let mut bytes = Vec::new();
         let mut before = Row::default();
         for row in &rows {
