@@ -149,7 +149,10 @@ impl Times {
                 row.slice = number;
             }
         }
-        Ok(Times::new(self.start, self.width, all, rows))
+        Ok(Times {
+            slices: all,
+            ..self.with_rows(rows.into_iter())
+        })
     }
 
     /// The buckets in a half-open range of microseconds since 1970: those that begin in it.
