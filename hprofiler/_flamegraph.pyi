@@ -427,8 +427,8 @@ class Profile:
         found, and none in which any of `without` is.
 
         `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
-        number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the new
-        one is certain.
+        number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
+        new one is certain.
         """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
