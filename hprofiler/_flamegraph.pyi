@@ -612,17 +612,30 @@ class ViewerData:
     """
 
     def __new__(cls) -> ViewerData: ...
-    def add(self, profile: Profile, value: _Value = 0) -> int:
-        """Add one value of a profile; the number of its column."""
+    def add(self, profile: Profile, value: _Value = 0, *, start: int | None = None) -> int:
+        """Add one value of a profile; the number of its column.
+
+        `start` is when the page's time begins, in microseconds since 1970; without it there are no times.
+        """
     def add_threads(
-        self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
-    ) -> list[tuple[str | None, int, int]]:
+        self,
+        profile: Profile,
+        value: _Value = 0,
+        *,
+        most: int = 20,
+        keep_frames: bool = False,
+        start: int | None = None,
+    ) -> list[tuple[str | None, tuple[str, bool] | None, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
-        Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.
-        Groups after the first `most`, and stacks without a group, are one column without a name. The
-        groups' own frames are in the tree only with `keep_frames`.
+        Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
+        columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
+        without a group, are one without a name; samples without a slice are a column of their own. The
+        groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
+    @property
+    def width(self) -> int | None:
+        """Length of all columns' buckets in microseconds, after all were added; None if none has times."""
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
 
