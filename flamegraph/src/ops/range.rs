@@ -73,8 +73,9 @@ impl Profile {
         let nodes = self.copy_paths(&mut copy, |node| samples.nodes[node as usize] > 0)?;
         let order = Order::of(self);
         for value in 0..self.values().len() {
-            let is_last = value + 1 == self.values().len();
-            let weights = amounts.as_ref().filter(|_| is_last).unwrap_or(&samples);
+            let has_amounts = value == times.amounts_of(self);
+            let weights = amounts.as_ref().filter(|_| has_amounts);
+            let weights = weights.unwrap_or(&samples);
             let mut split = Split::new(self.total(value)? as u128, weights.all);
             split.next(weights.before);
             for step in order.walk() {

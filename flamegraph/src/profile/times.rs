@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::profile::{Error, Node, Result};
+use crate::profile::{Error, Node, Profile, Result};
 
 /// The usual length of a bucket, in microseconds.
 pub const BUCKET: u64 = 20_000;
@@ -20,7 +20,8 @@ pub struct Row {
     pub band: u8,
     /// How many there are.
     pub samples: u32,
-    /// What they amount to, in the unit of the profile's last value; 0 in all rows where each sample stands for the same.
+    /// What they amount to, in the unit of the value that [`Times::amounts_of`] says; 0 in all rows where each sample
+    /// stands for the same.
     pub amount: u64,
 }
 
@@ -51,6 +52,8 @@ pub struct Times {
     pub slices: Vec<Slice>,
     /// By node, bucket, slice and band, each once.
     rows: Vec<Row>,
+    /// The profile's value that amounts are of, if it is not the last.
+    value: Option<usize>,
 }
 
 /// The band of a duration in nanoseconds.
@@ -67,7 +70,19 @@ impl Times {
             width,
             slices,
             rows,
+            value: None,
         }
+    }
+
+    /// Which of a profile's values amounts are of: the last, unless values were selected.
+    pub fn amounts_of(&self, profile: &Profile) -> usize {
+        self.value
+            .unwrap_or(profile.values().len().saturating_sub(1))
+    }
+
+    /// Says which value amounts are of; None: the last.
+    pub(crate) fn set_amounts_of(&mut self, value: Option<usize>) {
+        self.value = value;
     }
 
     /// By node, bucket, slice and band, each once.
@@ -90,7 +105,10 @@ impl Times {
 
     /// Other rows of the same buckets and slices.
     pub(crate) fn with_rows(&self, rows: impl Iterator<Item = Row>) -> Times {
-        Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+        Times {
+            value: self.value,
+            ..Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+        }
     }
 
     /// The same times where each sample stands for the same.
@@ -131,7 +149,10 @@ impl Times {
                 row.slice = number;
             }
         }
-        Ok(Times::new(self.start, self.width, all, rows))
+        Ok(Times {
+            slices: all,
+            ..self.with_rows(rows.into_iter())
+        })
     }
 
     /// The buckets in a half-open range of microseconds since 1970: those that begin in it.
