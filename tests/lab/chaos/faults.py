@@ -315,7 +315,7 @@ def limited(limit: int, least: int, most: int, count: Callable[[], int] = lambda
             resource.prlimit(pid, limit, (count() + amount, usual[pid][1]))
         yield
         for pid, before_it in usual.items():
-            with contextlib.suppress(ProcessLookupError):  # another fault started sshd anew
+            with contextlib.suppress(ProcessLookupError):  # another fault restarted sshd
                 resource.prlimit(pid, limit, before_it)
 
     return breaks

@@ -27,7 +27,7 @@ const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
     "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
 
-/// Class 3 of `ioprio_set(2)`: the disk is used when nobody else uses it.
+/// Class 3 of `ioprio_set(2)`: the disk is used only when it is idle.
 const IDLE_DISK: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS`.
 const PROCESS: libc::c_long = 1;
