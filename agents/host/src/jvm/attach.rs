@@ -155,7 +155,7 @@ impl<'a> Attach<'a> {
         Failure::new(
             format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs_f64().round()),
             "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
-        ).coded(Code::AttachTimeout)
+        ).coded(Code::AttachTimeout).with("seconds", timeout.as_secs_f64())
     }
 
     fn connection(&self) -> Result<OwnedFd, Failure> {
@@ -352,7 +352,7 @@ impl<'a> Attach<'a> {
                         limit.as_secs_f64().round()
                     ),
                     "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
-                ).coded(Code::AttachTimeout));
+                ).coded(Code::AttachTimeout).with("seconds", limit.as_secs_f64()));
             }
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));

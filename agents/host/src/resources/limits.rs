@@ -113,7 +113,8 @@ impl Limits {
                 ),
                 LESS,
             )
-            .coded(Code::MemoryLimit)),
+            .coded(Code::MemoryLimit)
+            .with("limit_bytes", self.memory)),
             _ => Ok(()),
         }
     }
@@ -141,7 +142,9 @@ impl Limits {
         let bytes = self.memory >> 20;
         let reason =
             format!("the recording needs more memory than the agent may use ({bytes} MiB): {what}");
-        Failure::new(reason, LESS).coded(Code::MemoryLimit)
+        Failure::new(reason, LESS)
+            .coded(Code::MemoryLimit)
+            .with("limit_bytes", self.memory)
     }
 
     /// How much longer everything takes than with a whole processor.
