@@ -283,6 +283,9 @@ class Times:
     @property
     def samples(self) -> int: ...
     @property
+    def slice_samples(self) -> list[int]:
+        """How many samples there are of no slice, then of each."""
+    @property
     def rows(self) -> int:
         """Combinations of a stack, a bucket, a slice and a band that have samples."""
 
@@ -331,6 +334,7 @@ class Profile:
         time: tuple[float, float] | None = None,
         times: bool = False,
         cells: int = 1 << 25,
+        rows: int = 1 << 22,
         bytes: int = 1 << 28,
         pid: bool = False,
         tid: bool = False,
@@ -348,13 +352,13 @@ class Profile:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
         samples from one second to another, counted from the start. `times` keeps when samples were taken, of
-        a JFR recording of one event. `cells` is how many nodes times values are
-        accepted, `bytes` how many of a pprof message or a compact profile after decompression, and of the
+        a JFR recording of one event. `cells` is how many nodes times values are accepted, `rows` how many of
+        `times`, `bytes` how many of a pprof message or a compact profile after decompression, and of the
         names in the latter. The others are stackcollapse-perf.pl's, for perf.data and `perf script` text:
         `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for frames without a
-        symbol, samples of one event only (an OptionError where there is no such event). An option that is
-        not for the file's format is an OptionError, too. Events of one file are values of one profile.
-        Folded text with two counts on every line has the values "before" and "after".
+        symbol, samples of one event only (an OptionError where there is no such event). An option that is not
+        for the file's format is an OptionError, too. Events of one file are values of one profile. Folded
+        text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
     def from_bytes(
@@ -416,6 +420,20 @@ class Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
+    def assigned(
+        self,
+        within: str | Sequence[str],
+        without: str | Sequence[str],
+        slices: Sequence[tuple[str, bool]],
+        ranges: Sequence[tuple[int, int, int]],
+    ) -> Profile:
+        """The same samples, in slices by their time: those of stacks with a frame in which any of `within` is
+        found, and none in which any of `without` is.
+
+        `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
+        number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
+        new one is certain.
+        """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:
@@ -597,17 +615,30 @@ class ViewerData:
     """
 
     def __new__(cls) -> ViewerData: ...
-    def add(self, profile: Profile, value: _Value = 0) -> int:
-        """Add one value of a profile; the number of its column."""
+    def add(self, profile: Profile, value: _Value = 0, *, start: int | None = None) -> int:
+        """Add one value of a profile; the number of its column.
+
+        `start` is when the page's time begins, in microseconds since 1970; without it there are no times.
+        """
     def add_threads(
-        self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
-    ) -> list[tuple[str | None, int, int]]:
+        self,
+        profile: Profile,
+        value: _Value = 0,
+        *,
+        most: int = 20,
+        keep_frames: bool = False,
+        start: int | None = None,
+    ) -> list[tuple[str | None, tuple[str, bool] | None, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
-        Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.
-        Groups after the first `most`, and stacks without a group, are one column without a name. The
-        groups' own frames are in the tree only with `keep_frames`.
+        Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
+        columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
+        without a group, are one without a name; samples without a slice are a column of their own. The
+        groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
+    @property
+    def width(self) -> int | None:
+        """Length of all columns' buckets in microseconds, after all were added; None if none has times."""
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
 

@@ -8,10 +8,9 @@ mod invert;
 mod many;
 mod mean;
 pub(crate) mod prune;
-mod range;
 pub(crate) mod rebuild;
 mod select;
-mod split;
+pub(crate) mod split;
 mod tables;
 pub(crate) mod threads;
 pub(crate) mod tiers;
@@ -27,6 +26,8 @@ pub(crate) mod frame_rules;
 mod outliers;
 #[cfg(feature = "formats")]
 mod pattern;
+#[cfg(feature = "formats")]
+mod range;
 #[cfg(feature = "recordings")]
 pub(crate) mod waits;
 

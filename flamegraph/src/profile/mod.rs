@@ -196,6 +196,14 @@ impl Profile {
         self.times = times.map(Arc::new);
     }
 
+    /// Says which value amounts of rows are of.
+    pub(crate) fn set_amounts_of(&mut self, value: usize) {
+        let is_last = value + 1 == self.values.len();
+        if let Some(times) = &mut self.times {
+            Arc::make_mut(times).set_amounts_of((!is_last).then_some(value));
+        }
+    }
+
     /// Lines of folded text that were counted and left out.
     pub fn malformed_lines(&self) -> u64 {
         self.malformed_lines

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from hprofiler.base.answers import number, objects, text
 from hprofiler.base.background import in_order
-from hprofiler.resolve.answers import number, objects, text
 from hprofiler.resolve.host_names import MAX_HOSTS, is_host
 from hprofiler.resolve.yarn.ids import belongs
 from hprofiler.resolve.yarn.rest import OF_NODE, NotFound, ResourceManager, YarnError
@@ -27,8 +27,8 @@ class Container:
 def containers(manager: ResourceManager, application: str) -> tuple[list[Container], list[str]]:
     """The running containers of the running attempt, and notes.
 
-    This takes two requests to the ResourceManager. If it is too old to know, every node with containers is
-    asked.
+    This takes two requests to the ResourceManager. If it is too old for them, every node with containers is
+    queried.
     """
     try:
         attempts = objects(manager.get(f"/apps/{application}/appattempts"), "appAttempts", "appAttempt")

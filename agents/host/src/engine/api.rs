@@ -9,6 +9,7 @@ use flamegraph::Profile;
 use serde_json::Value;
 
 use crate::engine::perf;
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
 use crate::os::proc::target::Target;
@@ -43,6 +44,11 @@ pub trait Engine {
     /// How long the agent was attached to the process, without the wait for a turn: to load and start the profiler, or
     /// to ask for names. None if it did neither.
     fn attached(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The pauses of the process, if it is a JVM that publishes them. Called once.
+    fn pauses(&mut self) -> Option<PauseLog> {
         None
     }
 
@@ -124,11 +130,13 @@ impl Note {
 
     /// The same note, with a failure as its cause.
     pub fn because(self, failure: Failure) -> Self {
+        let (code, parameters) = match self.code {
+            Code::Failed => (failure.code, failure.parameters),
+            own => (own, self.parameters),
+        };
         Self {
-            code: match self.code {
-                Code::Failed => failure.code,
-                own => own,
-            },
+            code,
+            parameters,
             why: failure.reason,
             remedy: failure.remedy,
             ..self
@@ -139,9 +147,14 @@ impl Note {
 /// Up to this share of broken stacks, nameless frames or lost records there is no note.
 const WORTH_SAYING: f64 = 0.02;
 
+/// From 0 to 1; 0 of nothing.
+pub fn fraction(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
 /// A share in per cent, if it is worth a note.
 pub fn share(part: u64, whole: u64) -> Option<String> {
-    let share = part as f64 / whole.max(1) as f64;
+    let share = fraction(part, whole);
     (share > WORTH_SAYING).then(|| format!("{:.0} %", share * 100.0))
 }
 
@@ -241,6 +254,8 @@ pub struct Job {
     pub libraries: Libraries,
     pub session: String,
     pub host: String,
+    /// By how many microseconds the host's clock is ahead of the coordinator's.
+    pub clock_offset: i64,
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
     /// Check whether the recording would succeed, and touch nothing.

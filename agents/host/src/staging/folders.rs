@@ -1,7 +1,7 @@
-//! What the agent puts beside a JVM for a run: the library that it loads and the folder that it writes to.
+//! The agent's files beside a JVM during a run: the library that the JVM loads and the folder that it writes to.
 //!
 //! A lock (`flock`) holds a folder in use. The kernel releases it however the agent ends, so that a later session can
-//! tell leftovers from folders in use, in any pid namespace.
+//! distinguish leftovers from folders in use, in any pid namespace.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +46,9 @@ pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
 /// The most folders of one user's runs. There is one per session.
 const MOST_RUNS: usize = 10_000;
-/// How long a folder that all may write to is read.
+/// The time limit for reading a world-writable folder.
 const TO_READ: Duration = Duration::from_secs(3);
-/// How often to try to lock a folder alone, and the time between.
+/// How often to try to lock a folder exclusively, and the time between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Set if nothing may stay for the next run.
@@ -95,7 +95,7 @@ impl Held {
 }
 
 impl Drop for Held {
-    /// After a panic nobody else deletes it.
+    /// After a panic nothing else deletes it.
     fn drop(&mut self) {
         if panicking() {
             let is_run = self.path.contains(RUN_FOLDER);
@@ -105,7 +105,7 @@ impl Drop for Held {
     }
 }
 
-/// Delete a folder's files with these names and the folder itself. Ok(false): somebody holds it.
+/// Delete a folder's files with these names and the folder itself. Ok(false): it is in use.
 fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
     if !is_held_alone(dir) {
         return Ok(false);
@@ -124,7 +124,7 @@ fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::
     Ok(true)
 }
 
-/// Lock a folder alone. `is_free` locks it for a moment, which is waited for.
+/// Lock a folder exclusively. Retries, because `is_free` locks it for a moment.
 fn is_held_alone(dir: &OwnedFd) -> bool {
     (0..TRIES).any(|tried| {
         if tried > 0 {
@@ -134,7 +134,7 @@ fn is_held_alone(dir: &OwnedFd) -> bool {
     })
 }
 
-/// Whether nobody holds a folder. It is locked for a moment.
+/// Whether a folder is unused. It is locked for a moment.
 pub fn is_free(dir: &OwnedFd) -> bool {
     let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
     free && flock(dir, FlockOperation::Unlock).is_ok()

@@ -18,7 +18,7 @@ use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::{Blobs, Prepare};
 
-/// Less than a coordinator waits.
+/// Less than the coordinator's timeout.
 const ALL: Duration = Duration::from_secs(20);
 const AT_ONCE: usize = 48;
 /// The longest text of a finding, in characters. Some texts come from processes.
@@ -58,6 +58,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         libraries: libraries.clone(),
         session: session.to_owned(),
         host: host.to_owned(),
+        clock_offset: 0,
         folding: Arc::new(Folding::new(ALL, usize::MAX)),
         shared: shared.clone(),
         dry_run: true,
