@@ -117,6 +117,7 @@ impl Times {
     }
 
     /// The same times where slices have other names; those that become the same are one.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn renamed(&self, name: impl Fn(&str) -> Option<String>) -> Times {
         let mut slices: Vec<Slice> = Vec::new();
         let mut places: HashMap<Slice, u16> = HashMap::new();
@@ -139,6 +140,7 @@ impl Times {
 
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
     /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn assigned(
         &self,
         nodes: &[bool],

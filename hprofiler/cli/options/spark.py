@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hprofiler.base.paths import at_home, is_there
 if TYPE_CHECKING:
     from hprofiler.resolve import Located, SparkDriver
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+:[0-9]+(?:/|$)", re.IGNORECASE)
 SLICES = ("stage", "none")
 
 
@@ -51,7 +53,7 @@ def source(options: argparse.Namespace, located: Located) -> SparkDriver | Path 
     path = at_home(named)
     if "://" not in named and is_there(path):
         return path
-    if "://" not in named and "/" in named:
+    if not _ADDRESS.match(named):
         raise UsageError(f"--spark {named}: there is no such file", "name an event log, or write http://…")
     driver = spark_driver(named, options.yarn_ca)
     if driver.application is None and located.driver is not None:
