@@ -20,7 +20,7 @@ between threads.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import (
     Any,
     BinaryIO,
@@ -420,6 +420,8 @@ class Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
+    def with_slices_named(self, names: Mapping[str, str]) -> Profile:
+        """The same with other names of slices; those that become the same are one."""
     def assigned(
         self,
         within: str | Sequence[str],

@@ -134,6 +134,28 @@ impl Times {
         self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
     }
 
+    /// The same times where slices have other names; those that become the same are one.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
+    pub(crate) fn renamed(&self, name: impl Fn(&str) -> Option<String>) -> Times {
+        let mut slices: Vec<Slice> = Vec::new();
+        let mut places: HashMap<Slice, u16> = HashMap::new();
+        let mut numbers = vec![0];
+        for slice in &self.slices {
+            let name = name(&slice.name).unwrap_or_else(|| slice.name.clone());
+            let certain = slice.certain;
+            let slice = Slice { name, certain };
+            numbers.push(*places.entry(slice).or_insert_with_key(|slice| {
+                slices.push(slice.clone());
+                slices.len() as u16
+            }));
+        }
+        let rows = self.rows.iter().map(|row| Row {
+            slice: numbers[usize::from(row.slice)],
+            ..*row
+        });
+        Times::new(self.start, self.width, slices, rows.collect())
+    }
+
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
     /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
     #[cfg_attr(not(feature = "formats"), expect(dead_code))]
@@ -376,6 +398,25 @@ mod tests {
             BUCKET,
             "those of the event with few rows stay"
         );
+    }
+
+    #[test]
+    fn slices_that_get_the_same_name_are_one() {
+        let slice = |name: &str| Slice {
+            name: name.to_string(),
+            certain: true,
+        };
+        let rows = (0..4).map(|slice| Row { slice, ..row(1, 1) });
+        let known = ["task 1", "task 2", "other"].map(slice);
+        let times = Times::new(0, 10, known.to_vec(), rows.collect());
+        let times = times.renamed(|name| name.starts_with("task").then(|| "stage".to_string()));
+        assert_eq!(times.slices, ["stage", "other"].map(slice));
+        let counts: Vec<(u16, u32)> = times
+            .rows()
+            .iter()
+            .map(|row| (row.slice, row.samples))
+            .collect();
+        assert_eq!(counts, [(0, 1), (1, 2), (2, 1)]);
     }
 
     #[test]
