@@ -354,9 +354,9 @@ class Profile:
         accepted, `rows` how many of `times`, `bytes` how many of a pprof message or a compact profile after
         decompression, and of the names in the latter. The others are stackcollapse-perf.pl's, for perf.data
         and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
-        frames without a symbol, samples of one event only (an OptionError where there is no such event). An option that is
-        not for the file's format is an OptionError, too. Events of one file are values of one profile.
-        Folded text with two counts on every line has the values "before" and "after".
+        frames without a symbol, samples of one event only (an OptionError where there is no such event). An
+        option that is not for the file's format is an OptionError, too. Events of one file are values of one
+        profile. Folded text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
     def from_bytes(
