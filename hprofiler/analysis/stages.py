@@ -1,4 +1,5 @@
-"""Samples by Spark stage: of each process from what Spark knows of its executor, and added up for an event."""
+"""Samples by Spark stage: of each process from what Spark knows of its executor, and added up for an
+event."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
 
 
 def _stages_of_tasks(spark: SparkFacts, slices: list[tuple[str, bool]]) -> dict[str, str]:
-    """Names of slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their stages."""
+    """Names of slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their
+    stages."""
     wanted = {name for name, _ in slices if name.startswith("task ")}
     if not wanted:
         return {}

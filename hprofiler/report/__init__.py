@@ -12,6 +12,7 @@ from hprofiler.analysis.coverage import host_coverage, host_sampled, sampled
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
+from hprofiler.analysis.stages import stage_labels
 from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import measure_of
@@ -26,6 +27,7 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
+from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
@@ -53,19 +55,24 @@ class Report:
         return self.analysis.empty
 
 
-def make_report(folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False) -> Report:
+def make_report(
+    folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False, slices: bool = True
+) -> Report:
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `profiles.Names`.
 
-    With `trim`, stacks start at the roots that the run's selector names.
-    Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if profiles are too
-    large for pictures.
+    With `trim`, stacks start at the roots that the run's selector names. With `slices`, samples are divided
+    by the stages of the Spark application, if they are known. Raises RunFolderError if it is not a run folder
+    or cannot be written, PicturesError if profiles are too large for pictures.
     """
-    run_folder, facts = open_facts(folder, trim)
+    run_folder, facts = open_facts(folder, trim, slices)
     names = Names(raw_names, threads)
     try:
         writer = _Writer(run_folder, facts, names)
         analysis = analyze(run_folder, facts, names, writer)
         writer.data.run = run_record(analysis)
+        if facts.spark is not None and facts.start is not None:
+            writer.data.lanes = spark_lanes(facts.spark, facts.start)
+            writer.data.slice_labels = stage_labels(facts.spark)
         writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)
@@ -95,7 +102,7 @@ class _Writer:
                 self.data.host(host.name)
 
     def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
-        self.data.add(self._event(facts), self.data.process(host, recording), profile)
+        self.data.add(self._event(facts), self.data.process(host, recording), profile, facts.start)
 
     def take_host(
         self,
