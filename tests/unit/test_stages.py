@@ -177,18 +177,6 @@ def test_words_and_json(tmp_path: Path) -> None:
     assert "26 samples of several stages; 181 samples of no task" in text
     first = text.splitlines()[2].split(maxsplit=4)
     assert first == ["24.9%", "1.8", "s", "90.5%", "stage 3.0 collect at App.scala:42"]
-        "24.9",
-        "%",
-        "1.8",
-        "s",
-        "90.5",
-        "%",
-        "stage",
-        "3.0",
-        "collect",
-        "at",
-        "App.scala:42",
-    ]
     assert stages_record(found)["stages"][0] == {
         "name": "stage 3.0",
         "label": "collect at App.scala:42",
