@@ -35,6 +35,6 @@ pub use profile::{
 };
 pub use render::{svg, write, WriteFormat, WriteOptions};
 #[cfg(feature = "formats")]
-pub use render::{ThreadColumn, ViewerWriter};
+pub use render::{PartColumn, ViewerWriter};
 #[cfg(feature = "recordings")]
 pub use symbols::{GoOn, SymbolOptions};

@@ -122,17 +122,22 @@ class Plan:
 
 
 class Prepare(Request, frozen=True):
-    """Record these processes by a `Plan`."""
+    """Record these processes by a `Plan`. `clock_offset` is that of a `model.Clock`."""
 
     processes: Sequence[Chosen]
     sampling: Sampling
     blobs: Mapping[str, str]
     versions: Mapping[str, str]
     agent_cpu: float
+    clock_offset: float = 0.0
 
 
 class Check(Prepare, frozen=True):
     """The same question, and nothing is touched."""
+
+
+class Clock(Request, frozen=True):
+    """What time it is on the host."""
 
 
 class Start(Request, frozen=True):

@@ -141,8 +141,8 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     named = subject.owner is None or subject.owner.method.name == hottest.name
     if named or subject.surely(share) < _WORTH_A_HEADLINE:
         return []
-    what = "class" if subject.of_classes else "method by itself"
-    return [about(f"The hottest {what} is ", hottest.name, f": {percent(share, 1)}.")]
+    what = "hottest class" if subject.of_classes else "method with the highest self cost"
+    return [about(f"The {what} is ", hottest.name, f": {percent(share, 1)}.")]
 
 
 def about(before: str, name: str, after: str, with_calls: bool = False) -> Finding:

@@ -13,6 +13,7 @@ from hprofiler.agent import (
     Done,
     Ended,
     Interrupted,
+    PausesMessage,
     Plan,
     ProcessOutcome,
     ProfileHeader,
@@ -240,6 +241,8 @@ class _RecordingVisit(Visit):
                 self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
+            elif isinstance(event, PausesMessage):
+                self._fetching.pauses(event, self._ledger)
             elif isinstance(event, ProcessOutcome):
                 self._note(self._reconnect.explained(event))
             elif isinstance(event, Done):
@@ -340,4 +343,6 @@ class _RecordingVisit(Visit):
             timings=dict(self.timings),
             bytes_sent=self.transport.bytes_sent,
             bytes_received=self.transport.bytes_received,
+            clock=self.session.clock if self.session else None,
+            pauses=ledger.pauses,
         )

@@ -4,7 +4,18 @@
 """
 
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
-from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Sampling, Seconds
+from hprofiler.model.recording import (
+    Clock,
+    ClockReading,
+    Count,
+    HostFacts,
+    HostResult,
+    Pauses,
+    Recording,
+    Samples,
+    Sampling,
+    Seconds,
+)
 from hprofiler.model.target import (
     MANAGER_PORT,
     OWNER,
@@ -24,6 +35,8 @@ __all__ = [
     "PROCESS",
     "RUN_FOR",
     "VAGUE_CODES",
+    "Clock",
+    "ClockReading",
     "Count",
     "Host",
     "HostFacts",
@@ -32,6 +45,7 @@ __all__ = [
     "Note",
     "Outcome",
     "Params",
+    "Pauses",
     "Process",
     "Recording",
     "Samples",

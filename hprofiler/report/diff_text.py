@@ -16,7 +16,7 @@ from hprofiler.model.measures import amount, duration, measure_of, named_by
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
-_KINDS = {"own": "by itself", "total": "with all it calls"}
+_KINDS = {"own": "self cost", "total": "total cost"}
 _LONGEST_NAME = 160
 _OF_CHANGE = ("before", "after", "change", "noise", "beyond")
 # Recordings whose lengths differ by no more than this count as equally long.
@@ -39,11 +39,11 @@ def lines(compared: Changes, top: int) -> list[str]:
 
 
 def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
-    """What stands above each table, which cost it is of, and its rows: "more, by itself", "own", ..."""
+    """What stands above each table, which cost it is of, and its rows: "more self cost", "own", ..."""
     found = []
     for kind, words in _KINDS.items():
-        found.append((f"more, {words}", kind, compared.grew(kind)))
-        found.append((f"less, {words}", kind, compared.shrank(kind)))
+        found.append((f"more {words}", kind, compared.grew(kind)))
+        found.append((f"less {words}", kind, compared.shrank(kind)))
     return found
 
 
@@ -134,14 +134,18 @@ def _nothing(compared: Changes, top: int) -> list[str]:
     largest = compared.largest("own")[: _WITHIN_SHOWN if compared.noise.known else top]
     if not largest:
         return ["", "nothing changed"]
-    known = "nothing changed beyond noise; the largest changes are" if compared.noise.known else "changes"
-    return ["", f"{known}, by itself:", *_methods(compared, [(one.name, one.own) for one in largest])]
+    known = "nothing changed beyond noise; the largest " if compared.noise.known else ""
+    return [
+        "",
+        f"{known}changes of self cost:",
+        *_methods(compared, [(one.name, one.own) for one in largest]),
+    ]
 
 
 def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> list[str]:
     if not paths:
         return []
-    text = ["", f"{head}, with all that it calls:"]
+    text = ["", f"{head}, total cost:"]
     for one in paths[:top]:
         cost = one.total_after or one.total_before
         shown = amount_of(compared, cost if compared.absolute else cost / compared.diff.after_total)

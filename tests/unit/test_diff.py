@@ -142,7 +142,7 @@ def test_the_command_prints_what_changed(before, after):
     row = next(line for line in rest if line.endswith(HOT))
     cells = row.split()
     assert cells[0].endswith("%") and cells[2].startswith("+1") and cells[3].startswith("±")
-    assert rest[rest.index("less, by itself:") + 2].endswith("com/acme/Job.m0")
+    assert rest[rest.index("less self cost:") + 2].endswith("com/acme/Job.m0")
 
 
 def test_fail_over_is_an_exit_code_for_ci(before, after):

@@ -35,7 +35,7 @@ def test_the_findings_of_a_cluster(tmp_path):
         " -XX:+DisableAttachMechanism, and 1 other reason.",
         "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % usually.",
         "Garbage collection takes 14.9 % of CPU time.",
-        "The hottest method by itself is Pattern.sequence: 20.1 %.",
+        "The method with the highest self cost is Pattern.sequence: 20.1 %.",
     ]
     assert [one.method for one in found] == [
         "com/example/etl/AvroUtil.toAvroIdentifier",
@@ -53,7 +53,7 @@ def test_the_answer_names_the_hottest_method_of_the_job(tmp_path):
     text += f"{row};java/util/HashMap.get_[j] 50\n{JOB};com/acme/Row.sum_[j] 500\n"
     assert texts(of(run_of(tmp_path, text)))[:2] == [
         "50.0 % of CPU time is spent in Row.id, of which 45.0 points compile regular expressions.",
-        "The hottest method by itself is Row.sum: 50.0 %.",
+        "The method with the highest self cost is Row.sum: 50.0 %.",
     ]
     more = text.replace("Row.sum_[j] 500", "Row.sum_[j] 501")
     assert texts(of(run_of(tmp_path / "more", more)))[:2] == [

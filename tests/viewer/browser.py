@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -37,7 +38,7 @@ def browser_programs() -> list[str]:
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
 
-@contextmanager
+@contextlib.contextmanager
 def chromium(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
@@ -78,7 +79,9 @@ class Viewer:
 
     def text(self, id: str) -> str:
         """The element's text with plain spaces."""
-        return self.element(id).text.replace("\u202f", " ").replace("\xa0", " ")
+        while True:
+            with contextlib.suppress(StaleElementReferenceException):  # drawn anew while it is read
+                return self.element(id).text.replace("\u202f", " ").replace("\xa0", " ")
 
     def focused(self) -> str:
         """The id of what has the focus, in one go: a head drawn anew is another element of that id."""

@@ -46,7 +46,7 @@ function noiseOf({ sides, absolute, methods, paths }) {
     known: noise.known,
     counted_alone: noise.countedAlone,
     methods: Object.fromEntries(Object.keys(methods).map((name) => [name, ["own", "all"].map((which) => of(which)(name))])),
-    paths: paths.map(({ name, parts }) => noise.ofPath(numbers.get(name), parts)),
+    paths: paths.map(({ name, parts }) => noise.ofPath(numbers.get(name), ...parts)),
   };
 }
 

@@ -1,9 +1,11 @@
 //! Making a profile out of another: nodes are taken over one by one, names only as they are needed.
 
-use crate::profile::{Frame, Kind, Node, Profile, Result, ValueType};
+use crate::profile::{Frame, Kind, Node, Profile, Result, Times, ValueType};
 
 /// A name that has not been taken over yet.
 const UNKNOWN: u32 = u32::MAX;
+/// Where a node's values go that are not taken over.
+const NOWHERE: Node = Node::MAX;
 
 /// A copy in the making.
 pub(crate) struct Rebuild<'a> {
@@ -11,6 +13,10 @@ pub(crate) struct Rebuild<'a> {
     copy: Profile,
     /// For each name of the original its number in the copy.
     names: Vec<u32>,
+    /// The original's times. They go where self values go.
+    times: Option<&'a Times>,
+    /// For each node of the original the node that has its self values now; empty without times.
+    went: Vec<Node>,
 }
 
 impl<'a> Rebuild<'a> {
@@ -19,13 +25,21 @@ impl<'a> Rebuild<'a> {
         Rebuild::with(from, Profile::new(from.values().to_vec()))
     }
 
-    /// A copy with other values.
-    pub(crate) fn with_values(from: &'a Profile, values: Vec<ValueType>) -> Rebuild<'a> {
-        Rebuild::with(from, Profile::new(values))
+    /// A copy with other values and other times.
+    pub(crate) fn with_values(
+        from: &'a Profile,
+        values: Vec<ValueType>,
+        times: Option<&'a Times>,
+    ) -> Rebuild<'a> {
+        Rebuild::timed(from, Profile::new(values), times)
     }
 
     /// A copy into this profile, which is empty.
-    pub(crate) fn with(from: &'a Profile, mut copy: Profile) -> Rebuild<'a> {
+    pub(crate) fn with(from: &'a Profile, copy: Profile) -> Rebuild<'a> {
+        Rebuild::timed(from, copy, from.times())
+    }
+
+    fn timed(from: &'a Profile, mut copy: Profile, times: Option<&'a Times>) -> Rebuild<'a> {
         copy.set_labels(from.labels().clone());
         copy.add_malformed_lines(from.malformed_lines());
         copy.add_warnings(from.warnings().iter().cloned());
@@ -35,6 +49,8 @@ impl<'a> Rebuild<'a> {
             from,
             copy,
             names: vec![UNKNOWN; from.frames.len()],
+            times,
+            went: times.map_or_else(Vec::new, |_| vec![NOWHERE; from.tree.len()]),
         }
     }
 
@@ -60,10 +76,18 @@ impl<'a> Rebuild<'a> {
 
     /// Adds the original's self values at `node` to those of a node of the copy.
     pub(crate) fn add_selves(&mut self, node: Node, to: Node) -> Result<()> {
+        self.went(node, to);
         for value in 0..self.from.values().len() {
             self.add(to, value, self.from.selves(value)[node as usize])?;
         }
         Ok(())
+    }
+
+    /// Says that self values of the original's `node` are those of a node of the copy; so are its samples' times.
+    pub(crate) fn went(&mut self, node: Node, to: Node) {
+        if let Some(went) = self.went.get_mut(node as usize) {
+            *went = to;
+        }
     }
 
     /// Adds to a self value of the copy.
@@ -74,7 +98,14 @@ impl<'a> Rebuild<'a> {
         self.copy.add(node, value, amount)
     }
 
-    pub(crate) fn finish(self) -> Profile {
+    pub(crate) fn finish(mut self) -> Profile {
+        if let Some(times) = self.times {
+            let to = |node: Node| {
+                let to = self.went.get(node as usize).copied();
+                to.filter(|&to| to != NOWHERE)
+            };
+            self.copy.set_times(Some(times.moved(to)));
+        }
         self.copy
     }
 }

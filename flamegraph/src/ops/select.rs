@@ -2,7 +2,7 @@
 
 use crate::ops::rebuild::Rebuild;
 use crate::ops::split::{times, Split};
-use crate::profile::{values, Error, Node, Order, Profile, Result, Step, ROOT};
+use crate::profile::{values, Error, Node, Order, Profile, Result, Step, Times, ROOT};
 
 impl Profile {
     /// The index of the value of this name.
@@ -18,6 +18,20 @@ impl Profile {
 
     /// These values, in this order, and the stacks that have any of them.
     pub fn select(&self, wanted: &[usize]) -> Result<Profile> {
+        let Some(times) = self.times().filter(|times| times.has_amounts()) else {
+            return self.select_timed(wanted, self.times());
+        };
+        let amounts_of = times.amounts_of(self);
+        let Some(place) = wanted.iter().position(|&value| value == amounts_of) else {
+            return self.select_timed(wanted, Some(&times.without_amounts()));
+        };
+        let mut selected = self.select_timed(wanted, Some(times))?;
+        selected.set_amounts_of(place);
+        Ok(selected)
+    }
+
+    /// The same with times of these values; their rows' nodes are this profile's.
+    pub fn select_timed(&self, wanted: &[usize], times: Option<&Times>) -> Result<Profile> {
         for (index, &value) in wanted.iter().enumerate() {
             self.check_value(value)?;
             if wanted[..index].contains(&value) {
@@ -34,12 +48,15 @@ impl Profile {
                 .any(|&value| self.selves(value)[node as usize] != 0)
         };
         let types = wanted.iter().map(|&value| self.values()[value].clone());
-        let mut copy = Rebuild::with_values(self, types.collect());
+        let mut copy = Rebuild::with_values(self, types.collect(), times);
         let nodes = self.copy_paths(&mut copy, has)?;
         for (to, &value) in wanted.iter().enumerate() {
             for (&amount, &node) in self.selves(value).iter().zip(&nodes) {
                 copy.add(node, to, amount)?;
             }
+        }
+        for node in (0..self.tree.len() as Node).filter(|&node| has(node)) {
+            copy.went(node, nodes[node as usize]);
         }
         Ok(copy.finish())
     }
@@ -88,7 +105,7 @@ impl Profile {
     }
 
     /// Takes over the nodes on the way to those that are wanted; returns where each went (others: to the root).
-    fn copy_paths(
+    pub(super) fn copy_paths(
         &self,
         copy: &mut Rebuild<'_>,
         wanted: impl Fn(Node) -> bool,

@@ -1,6 +1,7 @@
 //! The profile: a call tree with typed values and labels.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 mod error;
 mod frames;
@@ -65,7 +66,7 @@ pub struct Profile {
     /// What each tier had, if tiers were merged.
     pub(crate) tiers: Option<TierTotals>,
     /// When samples were taken, if that is known; a merged profile does not know it.
-    times: Option<Times>,
+    times: Option<Arc<Times>>,
     /// Of a perf.data file: what of it could not be named.
     #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
@@ -187,12 +188,20 @@ impl Profile {
 
     /// When samples were taken, if that is known.
     pub fn times(&self) -> Option<&Times> {
-        self.times.as_ref()
+        self.times.as_deref()
     }
 
     /// Sets when samples were taken; the rows' nodes are this profile's.
     pub fn set_times(&mut self, times: Option<Times>) {
-        self.times = times;
+        self.times = times.map(Arc::new);
+    }
+
+    /// Says which value amounts of rows are of.
+    pub(crate) fn set_amounts_of(&mut self, value: usize) {
+        let is_last = value + 1 == self.values.len();
+        if let Some(times) = &mut self.times {
+            Arc::make_mut(times).set_amounts_of((!is_last).then_some(value));
+        }
     }
 
     /// Lines of folded text that were counted and left out.
@@ -351,7 +360,11 @@ impl Profile {
             return Ok(None);
         }
         let (nodes, went) = Nodes::in_order(self)?;
-        self.times = self.times.take().map(|times| times.moved(&went));
+        if let Some(times) = self.times.take() {
+            self.times = Some(Arc::new(
+                times.moved(|node| went.get(node as usize).copied()),
+            ));
+        }
         self.set_nodes(nodes);
         self.tiers = None;
         Ok(Some(went))

@@ -1,6 +1,6 @@
 //! When samples were taken: for each stack, how many in each short span of time.
 
-use crate::profile::Node;
+use crate::profile::{Node, Profile};
 
 /// The usual length of a bucket, in microseconds.
 pub const BUCKET: u64 = 20_000;
@@ -18,7 +18,8 @@ pub struct Row {
     pub band: u8,
     /// How many there are.
     pub samples: u32,
-    /// What they amount to, in the unit of the profile's last value; 0 in all rows where each sample stands for the same.
+    /// What they amount to, in the unit of the value that [`Times::amounts_of`] says; 0 in all rows where each sample
+    /// stands for the same.
     pub amount: u64,
 }
 
@@ -49,6 +50,8 @@ pub struct Times {
     pub slices: Vec<Slice>,
     /// By node, bucket, slice and band, each once.
     rows: Vec<Row>,
+    /// The profile's value that amounts are of, if it is not the last.
+    value: Option<usize>,
 }
 
 /// The band of a duration in nanoseconds.
@@ -65,7 +68,19 @@ impl Times {
             width,
             slices,
             rows,
+            value: None,
         }
+    }
+
+    /// Which of a profile's values amounts are of: the last, unless values were selected.
+    pub fn amounts_of(&self, profile: &Profile) -> usize {
+        self.value
+            .unwrap_or(profile.values().len().saturating_sub(1))
+    }
+
+    /// Says which value amounts are of; None: the last.
+    pub(crate) fn set_amounts_of(&mut self, value: Option<usize>) {
+        self.value = value;
     }
 
     /// By node, bucket, slice and band, each once.
@@ -78,13 +93,25 @@ impl Times {
         self.rows.iter().any(|row| row.amount > 0)
     }
 
-    /// The same times where node `n` became `nodes[n]`.
-    pub(crate) fn moved(&self, nodes: &[Node]) -> Times {
-        let rows = self.rows.iter().map(|row| Row {
-            node: nodes[row.node as usize],
-            ..*row
-        });
-        Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+    /// The same times of a profile in which a node became another; rows of a node that is none now are left out.
+    pub(crate) fn moved(&self, to: impl Fn(Node) -> Option<Node>) -> Times {
+        self.with_rows(self.rows.iter().filter_map(|row| {
+            let node = to(row.node)?;
+            Some(Row { node, ..*row })
+        }))
+    }
+
+    /// Other rows of the same buckets and slices.
+    pub(crate) fn with_rows(&self, rows: impl Iterator<Item = Row>) -> Times {
+        Times {
+            value: self.value,
+            ..Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+        }
+    }
+
+    /// The same times where each sample stands for the same.
+    pub(crate) fn without_amounts(&self) -> Times {
+        self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
     }
 
     /// The buckets in a half-open range of microseconds since 1970: those that begin in it.

@@ -176,34 +176,39 @@ export class Noise {
       // A share of 0 or 1 is uncertain too: one sample might have been another.
       return Math.max(sampled * (1 - cost / total), perSample ** 2) / total ** 2;
     });
-    return this.bound(own, found.map(({ cost }, side) => cost / this.wholes[side]), this.times(which, name));
+    const [here, there] = found.map(({ cost }, side) => cost / this.wholes[side]);
+    return this.bound(own[0], own[1], here, there, this.times(which, name));
   }
 
   /**
    * The noise of a path's change, by its parts of both sides; null if unknown. Paths to a method vary from process to
    * process as the method does.
    * @param {number} name of its last frame
-   * @param {number[]} parts
+   * @param {number} here
+   * @param {number} there
    */
-  ofPath(name, parts) {
+  ofPath(name, here, there) {
     if (!this.known) return null;
-    const times = this.timesByName.get(name) ?? this.times("all", name);
-    this.timesByName.set(name, times);
-    return this.bound(parts.map((part, side) => this.spread(part) / this.weights[side]), parts, times);
+    let times = this.timesByName.get(name);
+    if (!times) this.timesByName.set(name, (times = this.times("all", name)));
+    const { weights } = this;
+    return this.bound(this.spread(here) / weights[0], this.spread(there) / weights[1], here, there, times);
   }
 
   /**
    * The larger of two: by each side's own variance, or as if both sides had the mean of both parts. A side with few
-   * samples and none of the method is uncertain, too.
-   * @param {number[]} own
-   * @param {number[]} parts
+   * samples and none of the method is uncertain, too. There are many paths, so numbers are not put into arrays.
+   * @param {number} ownHere
+   * @param {number} ownThere
+   * @param {number} here
+   * @param {number} there
    * @param {number[]} times
    */
-  bound(own, parts, times) {
+  bound(ownHere, ownThere, here, there, times) {
     const { weights } = this;
-    const same = scaled(parts, weights) / (weights[0] + weights[1]);
-    const alike = weights.map((weight) => this.spread(same) / weight);
-    return this.limit * Math.sqrt(Math.max(scaled(own, times), scaled(alike, times)));
+    const mean = this.spread((here * weights[0] + there * weights[1]) / (weights[0] + weights[1]));
+    const alike = (mean / weights[0]) * times[0] + (mean / weights[1]) * times[1];
+    return this.limit * Math.sqrt(Math.max(ownHere * times[0] + ownThere * times[1], alike));
   }
 
   /**
@@ -226,14 +231,6 @@ export class Noise {
       return Math.max(1, (POOLED * this.pooled + (side.freedom * between) / chance) / (POOLED + side.freedom));
     });
   }
-}
-
-/**
- * @param {number[]} values
- * @param {number[]} factors
- */
-function scaled(values, factors) {
-  return values.reduce((sum, value, at) => sum + value * factors[at], 0);
 }
 
 /**

@@ -68,9 +68,9 @@ export class Difference {
    */
   isChance(node) {
     if (!this.noise) return false;
-    const parts = this.partsOf(node);
-    const noise = this.noise.ofPath(this.sides.here.name[node], parts);
-    return noise !== null && Math.abs(parts[0] - parts[1]) <= noise;
+    const [here, there] = this.partsOf(node);
+    const noise = this.noise.ofPath(this.sides.here.name[node], here, there);
+    return noise !== null && Math.abs(here - there) <= noise;
   }
 
   /** Whether all changes are within noise; false where unknown. */

@@ -112,6 +112,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         lock_threshold=options.lock_threshold,
         wall_interval=options.wall_interval,
         keep_raw=options.keep_raw,
+        timeline=not options.no_timeline,
     )
 
 

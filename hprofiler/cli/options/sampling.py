@@ -59,6 +59,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--keep-raw", action="store_true", help="keep async-profiler's JFR files in the run folder"
     )
     group.add_argument(
+        "--no-timeline",
+        action="store_true",
+        help="do not record when samples were taken, and when garbage was collected",
+    )
+    group.add_argument(
         "--async-profiler",
         metavar="FILE",
         help="use this libasyncProfiler.so (default: $HPROFILER_ASYNC_PROFILER, else the one in the package)",

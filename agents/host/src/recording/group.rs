@@ -97,12 +97,14 @@ impl Recordings {
             .processes
             .into_iter()
             .filter(|chosen| pids.insert(chosen.pid));
+        let clock_offset = (request.clock_offset * 1e6) as i64;
         let jobs = chosen.map(|chosen| Job {
             chosen,
             sampling: request.sampling.clone(),
             libraries: libraries.clone(),
             session: session.to_owned(),
             host: host.to_owned(),
+            clock_offset,
             folding: folding.clone(),
             shared: shared.clone(),
             dry_run: false,

@@ -18,6 +18,8 @@ pub const MAX_PAYLOAD: u64 = 64 << 20;
 pub const MAX_PROCESSES: usize = 512;
 /// The processors that the agent may be given.
 const AGENT_CPU: RangeInclusive<f64> = 0.1..=1024.0;
+/// The most seconds between two clocks.
+const MOST_OFFSET: f64 = 1e11;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -46,6 +48,8 @@ pub enum Request {
     Start,
     Stop,
     Ping,
+    /// What time it is.
+    Clock,
     Clean(Clean),
     Bye,
 }
@@ -165,6 +169,9 @@ pub struct Prepare {
     pub processes: Vec<Chosen>,
     #[serde(default = "one_processor")]
     pub agent_cpu: f64,
+    /// By how many seconds this host's clock is ahead of the coordinator's.
+    #[serde(default)]
+    pub clock_offset: f64,
 }
 
 fn one_processor() -> f64 {
@@ -185,6 +192,10 @@ impl Prepare {
             let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
             let reason =
                 format!("{cores} processors for the agent are not between {least} and {most}");
+            return Err(Failure::plain(reason).coded(Code::BadRequest));
+        }
+        if self.clock_offset.abs() > MOST_OFFSET {
+            let reason = format!("a clock cannot be {} s ahead", self.clock_offset);
             return Err(Failure::plain(reason).coded(Code::BadRequest));
         }
         Ok(())

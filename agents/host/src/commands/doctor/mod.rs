@@ -58,6 +58,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         libraries: libraries.clone(),
         session: session.to_owned(),
         host: host.to_owned(),
+        clock_offset: 0,
         folding: Arc::new(Folding::new(ALL, usize::MAX)),
         shared: shared.clone(),
         dry_run: true,

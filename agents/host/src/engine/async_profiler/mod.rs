@@ -15,6 +15,7 @@ use self::plan::{Choice, Plan};
 use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::{refuse_disabled, Findings};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
@@ -94,12 +95,14 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         let started = expected_start(&target, &plan, notes, findings.privileged, filtered);
         return Ok(Prepared::DryRun(started));
     };
+    let pauses = PauseLog::open(named, data, job.shared.processes);
     let (musl, shared) = (findings.loaded.musl, job.shared.clone());
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
         plan,
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared),
         notes,
+        pauses,
         begin: Instant::now(),
         seconds: 0.0,
     })))
@@ -151,6 +154,7 @@ struct AsyncProfiler {
     jvm: Jvm,
     plan: Plan,
     notes: Vec<Note>,
+    pauses: Option<PauseLog>,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
     /// When the profiler was started, and for how many seconds it sampled.
@@ -197,6 +201,10 @@ impl Engine for AsyncProfiler {
 
     fn attached(&self) -> Option<Duration> {
         Some(self.jvm.attached())
+    }
+
+    fn pauses(&mut self) -> Option<PauseLog> {
+        self.pauses.take()
     }
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {

@@ -54,6 +54,7 @@ fn of_this_process() -> Job {
         libraries: Libraries::default(),
         session: "test".to_owned(),
         host: "test".to_owned(),
+        clock_offset: 0,
         folding: Arc::new(Folding::new(Duration::from_secs(1), usize::MAX)),
         shared: Arc::new(Shared::within(1.0, 1)),
         dry_run: false,
