@@ -17,12 +17,15 @@ from tests.viewer.made_profile import made_profile
 FREQUENCY = 300
 DURATION = 60
 Content = str | bytes
+# How a compact profile with times begins.
+TIMED = b"HPT2"
 INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall": 10_000_000}
 
 
 @dataclass
 class MadeHost:
-    """A host of a made-up run: folded text (or pprof) of CPU time by pid, ledger lines, other events."""
+    """A host of a made-up run: CPU time by pid (folded text, pprof, or a compact profile with times), ledger
+    lines, other events."""
 
     name: str
     processes: dict[int, Content] = field(default_factory=dict)
@@ -107,14 +110,19 @@ def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[di
     for event in events:
         for pid, content in host.recorded(event).items():
             profile = _profile(event, content)
+            timed = isinstance(content, bytes) and content.startswith(TIMED)
             stored = folder.profile_path(host.name, pid, event)
             stored.parent.mkdir(parents=True, exist_ok=True)
             profile.write(stored, "pprof", thread_label=True)
+            if timed:
+                stored.with_name(f"{event}.time").write_bytes(bytes(content))
             recordings.append(_recording(host.name, event, pid, profile))
     return recordings
 
 
 def _profile(event: str, content: Content) -> Profile:
+    if isinstance(content, bytes) and content.startswith(TIMED):
+        return Profile.from_bytes(content, "compact")
     if isinstance(content, bytes):
         return Profile.from_bytes(content, "pprof", threads="groups")
     return made_profile(event, content)

@@ -16,6 +16,7 @@ import { Ramp, topOf } from "../heat/ramp.js";
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { TimeInfo } from "../data/page.js" */
 /** @import { Bands, Range } from "../data/range.js" */
+/** @import { Scope } from "../data/scopes.js" */
 /** @import { State } from "../data/state.js" */
 /** @import { CellCounts, Durations } from "../data/time_grid.js" */
 /** @import { TooltipRow } from "../graph/frame_details.js" */
@@ -96,6 +97,8 @@ export class TimeView {
     this.grid = null;
     /** @type {CellCounts} */
     this.counts = { samples: new Float64Array(0), values: new Float64Array(0) };
+    /** How long samples and GC pauses lasted. @type {{samples: Durations | null, pauses: Durations | null}} */
+    this.lasted = { samples: null, pauses: null };
     /** What the counts are of. @type {unknown[]} */
     this.counted = [];
     /** The values of stacks with a match; null without a search. @type {Float64Array | null} */
@@ -144,11 +147,14 @@ export class TimeView {
    * @param {TimeGrid} grid
    */
   count(grid) {
-    const { recorded, times, scope, event, thread, matches, tree } = this.context;
+    const { page, recorded, times, scope, event, thread, matches, tree } = this.context;
     const columns = recorded.columns(scope, event, thread);
     const counted = [scope.key, event, thread, grid];
     if (counted.some((one, at) => one !== this.counted[at])) {
       this.counts = countCells(times, columns, grid);
+      const timed = page.events[event].unit === "nanoseconds";
+      const gc = this.lanesOf(scope).filter(({ kind }) => kind === "gc");
+      this.lasted = { samples: countDurations(times, columns, grid, timed), pauses: countSpans(gc, grid) };
       this.counted = counted;
       this.matchedFor = [];
     }
@@ -161,7 +167,7 @@ export class TimeView {
   /** @param {TimeGrid} grid */
   drawMaps(grid) {
     const { context, matched, columnWidth = LEAST_COLUMN } = this;
-    const { page, scope, scopes, event, range, otherRange, bands, state, recorded, times, thread } = context;
+    const { page, scope, event, range, otherRange, bands, state } = context;
     const { samples, values } = this.counts;
     const dark = (this.dark = isDark());
     const ramp = new Ramp(dark, matched !== null);
@@ -171,8 +177,7 @@ export class TimeView {
     const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
     const [first, second] = dark ? ["#ffffff", "#7fb2ff"] : ["#16191d", "#1f5fc4"];
     const marks = [...(range ? [mark(range, first)] : []), ...(otherRange ? [mark(otherRange, second)] : [])];
-    const shown = page.lanes.filter(({ process }) => process === null || scopes.holds(scope, process));
-    this.lanes.show(shown, perSecond, width, dark);
+    this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
 
     const ticks = ticksOf(grid, columnWidth);
     const empty = dark ? "#22272e" : "#eceef1";
@@ -215,13 +220,19 @@ export class TimeView {
       `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock}.`}`;
     this.tell();
 
-    const timed = info.unit === "nanoseconds";
-    const columns = recorded.columns(scope, event, thread);
     const picture = { columns: grid.columns, columnWidth, ticks, dark };
     const across = range && { from: Math.floor(range.from / grid.span), to: Math.ceil(range.to / grid.span) - 1 };
-    this.durations.show(countDurations(times, columns, grid, timed), "Durations", picture, grid, across, bands, state.intensity);
-    const pauses = countSpans(shown.filter(({ kind }) => kind === "gc"), grid);
-    this.pauses.show(pauses, "GC pauses", picture, grid, across, null, state.intensity);
+    this.durations.show(this.lasted.samples, "Durations", picture, grid, across, bands, state.intensity);
+    this.pauses.show(this.lasted.pauses, "GC pauses", picture, grid, across, null, state.intensity);
+  }
+
+  /**
+   * What else is known of a scope by time.
+   * @param {Scope} scope
+   */
+  lanesOf(scope) {
+    const { page, scopes } = this.context;
+    return page.lanes.filter(({ process }) => process === null || scopes.holds(scope, process));
   }
 
   /** @param {Cell} cell */
