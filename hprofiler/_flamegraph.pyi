@@ -283,6 +283,9 @@ class Times:
     @property
     def samples(self) -> int: ...
     @property
+    def slice_samples(self) -> list[int]:
+        """How many samples there are of no slice, then of each."""
+    @property
     def rows(self) -> int:
         """Combinations of a stack, a bucket, a slice and a band that have samples."""
 
@@ -413,6 +416,20 @@ class Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
+    def assigned(
+        self,
+        within: str | Sequence[str],
+        without: str | Sequence[str],
+        slices: Sequence[tuple[str, bool]],
+        ranges: Sequence[tuple[int, int, int]],
+    ) -> Profile:
+        """The same samples, in slices by their time: those of stacks with a frame in which any of `within` is
+        found, and none in which any of `without` is.
+
+        `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
+        number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
+        new one is certain.
+        """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:
