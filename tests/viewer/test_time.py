@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -29,8 +30,10 @@ SLOW, FAST = 21, 8
 
 
 def half_seconds() -> list[Row]:
-    """A sample in each bucket: of `even` in the first half of each second, of `odd` in the other. In one bucket
-    `burst` has 5 more."""
+    """A sample in each bucket: of `even` in the first half of each second, of `odd` in the other.
+
+    In one bucket `burst` has 5 more.
+    """
     rows = [
         Row(("main", "work", "even" if bucket % ROWS < ROWS // 2 else "odd"), bucket)
         for bucket in range(SECONDS * ROWS)
@@ -116,7 +119,7 @@ def cell_color(viewer: Viewer, second: int, row: int) -> list[int]:
 
 def chips(viewer: Viewer) -> list[str]:
     found = viewer.driver.find_elements(By.CSS_SELECTOR, "#part .chip")
-    return [chip.text.replace("\u202f", " ") for chip in found]
+    return [chip.text.replace("\u202f", " ").removesuffix("×") for chip in found]
 
 
 @pytest.mark.parametrize(
@@ -139,17 +142,17 @@ def test_a_range_has_its_own_samples(
 ) -> None:
     viewer.open(page, f"view=methods&time={time}")
     assert set(names(viewer, "methods", 2)) == methods
-    note = viewer.text("scope-note")
-    assert note.startswith(f"{samples} of 1,005 samples") or (samples == 0 and "No samples here" in note)
+    counted = rf"{samples}( sample)? of 1,005 samples" if samples else "No samples here in "
+    assert re.match(counted, viewer.text("scope-note"))
 
 
 def test_dragging_over_cells_selects_what_lies_between_in_time(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=time")
     drag(viewer, (3, 25), (5, 9))
-    assert "time=3.5-5.2" in viewer.state() and chips(viewer) == ["3.50–5.20 s ×"]
-    assert "175 samples".replace("175", "170") in viewer.text("time-note")
+    assert "time=3.5-5.2" in viewer.state() and chips(viewer) == ["3.50–5.20 s"]
+    assert "170 samples" in viewer.text("time-note")
     viewer.canvas = "time-graph-canvas"
-    assert name_at(viewer, 0.75, 2) == "steady"
+    assert name_at(viewer, 0.25, 2) == "steady"
     drag(viewer, (7, 15), (7, 15))
     assert "time=7.3-7.32" in viewer.state()
     viewer.driver.find_element(By.CSS_SELECTOR, "#part .chip").click()
@@ -237,7 +240,7 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
         canvas, int(x), int(y)
     ).click().perform()
     assert {"time=2-3", "band=21"} <= set(viewer.state().lstrip("#").split("&"))
-    assert chips(viewer) == ["2.00–3.00 s ×", "1.05 to 2.1 s each ×"]
+    assert chips(viewer) == ["2.00–3.00 s", "1.05 to 2.1 s each"]
     viewer.element("view-methods").click()
     assert set(names(viewer, "methods", 2)) == {"main", "Pool.take"}
     viewer.open(page, "view=methods&event=lock&band=0-20")
