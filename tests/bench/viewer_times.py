@@ -263,9 +263,14 @@ def use_ranges(page: Page, times: Times) -> None:
         times.add("a range of 12 s", _select(page, canvas, share, share - 0.18))
         times.add("nearly all", _select(page, canvas, 0.07, 0.95 + share / 100))
         times.bytes = max(times.bytes, page.resident())
-    _select(page, canvas, 0.3, 0.5)
-    for view in ("graph", "methods", "reversed", "hosts"):
-        times.add(f"{view} of a range", page.answer("click", "true", page.element(f"view-{view}").click))
+    for view in ("graph", "methods", "reversed", "hosts", "compare"):
+        page.answer("click", "true", page.element(f"view-{view}").click)
+        for begin in (5, 20, 35):
+            for length in (0.02, 12):
+                address = f"view={view}&time={begin}-{begin + length}"
+                change = f"location.hash = {address!r}"
+                took = page.answer("popstate", "true", lambda: page.driver.execute_script(change))
+                times.add(f"a range in {view}", took)
         times.bytes = max(times.bytes, page.resident())
 
 

@@ -110,12 +110,11 @@ def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[di
     for event in events:
         for pid, content in host.recorded(event).items():
             profile = _profile(event, content)
-            timed = isinstance(content, bytes) and content.startswith(TIMED)
             stored = folder.profile_path(host.name, pid, event)
             stored.parent.mkdir(parents=True, exist_ok=True)
             profile.write(stored, "pprof", thread_label=True)
-            if timed:
-                stored.with_name(f"{event}.time").write_bytes(bytes(content))
+            if profile.times:
+                folder.times_path(host.name, pid, event).write_bytes(bytes(content))
             recordings.append(_recording(host.name, event, pid, profile))
     return recordings
 
@@ -164,7 +163,7 @@ def _host(host: MadeHost, recordings: list[dict[str, object]]) -> dict[str, obje
 
 
 def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, object]:
-    taken = profile.total(0)
+    taken, times = profile.total(0), profile.times
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(
         label=f"executor {pid % 100}",
@@ -181,6 +180,7 @@ def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, o
         "seconds": DURATION,
         "cpu_seconds": taken / FREQUENCY,
         "timeline": [taken],
+        "times": times and {"start": times.start, "width": times.width},
         "totals": {name: profile.total(name) for name, _ in profile.values},
     }
 

@@ -101,6 +101,16 @@ export class Numbers {
     else this.tree.eachEntry(column, entry);
   }
 
+  /**
+   * Calls `entry` for each value of the column: in any order, and perhaps several of a node.
+   * @param {number} column
+   * @param {(node: number, value: number) => void} entry
+   */
+  eachValue(column, entry) {
+    if (this.selection) this.times.of(column)?.eachRow(this.selection, entry);
+    else this.tree.eachEntry(column, entry);
+  }
+
   /** @param {number} column */
   sumOf(column) {
     if (Number.isNaN(this.sums[column])) {

@@ -77,12 +77,11 @@ export function countCells(times, columns, grid) {
   for (const { column, weight } of columns) {
     const table = times.of(column);
     if (!table) continue;
-    const { begins, counts, values: sums } = table;
-    for (let bucket = 0; bucket < begins.length; bucket++) {
-      const cell = grid.at(begins[bucket]);
+    for (let bucket = 0; bucket < table.buckets.length; bucket++) {
+      const cell = grid.at(table.beginOf(bucket));
       if (cell >= grid.count) break;
-      samples[cell] += counts[bucket];
-      values[cell] += sums[bucket] * weight;
+      samples[cell] += table.counts[bucket];
+      values[cell] += table.amountOf(bucket) * weight;
     }
   }
   return { samples, values };
@@ -104,9 +103,9 @@ export function countMatches(times, columns, grid, { name, parent, count }, matc
   for (const { column, weight } of columns) {
     const table = times.of(column);
     if (!table) continue;
-    const { begins, first, node } = table;
-    for (let bucket = 0; bucket < begins.length; bucket++) {
-      const cell = grid.at(begins[bucket]);
+    const { buckets, first, node } = table;
+    for (let bucket = 0; bucket < buckets.length; bucket++) {
+      const cell = grid.at(table.beginOf(bucket));
       if (cell >= grid.count) break;
       for (let row = first[bucket]; row < first[bucket + 1]; row++) {
         if (within[node[row]]) values[cell] += table.valueOf(row) * weight;
@@ -179,12 +178,12 @@ export function countDurations(times, columns, grid, timed) {
   for (const { column, weight } of columns) {
     const table = times.of(column);
     if (!table?.bands) continue;
-    const { begins, first, bands, samples, amounts } = table;
-    for (let bucket = 0; bucket < begins.length; bucket++) {
+    const { buckets, first, bands, samples, amounts } = table;
+    for (let bucket = 0; bucket < buckets.length; bucket++) {
       for (let row = first[bucket]; row < first[bucket + 1]; row++) {
         const band = bands[row];
         const time = timed && amounts ? amounts[row] / 1000 : samples[row] * MIDDLE * 2 ** band;
-        builder.add(begins[bucket], band, samples[row] * weight, time * weight);
+        builder.add(table.beginOf(bucket), band, samples[row] * weight, time * weight);
       }
     }
   }

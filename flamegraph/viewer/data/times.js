@@ -24,13 +24,15 @@ export class TimeTable {
     if (this.bands) bands?.copy().unpack(this.bands);
     let distinct = 0;
     for (let steps = buckets.copy(), at = 0; at < rows; at++) if (steps.varint() > 0 || at === 0) distinct++;
-    /** When each bucket begins; only those with samples. */
-    this.begins = new Float64Array(distinct);
+    /** The buckets with samples, by number. A column has few samples in each: these arrays take as much as the rows. */
+    this.buckets = new Uint32Array(distinct);
+    this.start = start;
+    this.width = width;
     /** The first row of each, and the number of rows. */
-    this.first = new Int32Array(distinct + 1).fill(rows);
-    /** What each has in all: samples, and value. */
-    this.counts = new Float64Array(distinct);
-    this.values = new Float64Array(distinct);
+    this.first = new Uint32Array(distinct + 1).fill(rows);
+    /** How many samples each has, and what they amount to, if each sample has its own amount. */
+    this.counts = new Uint32Array(distinct);
+    this.values = amounts && new Float64Array(distinct);
     const [steps, moves] = [buckets.copy(), nodes.copy()];
     let bucket = 0;
     let node = 0;
@@ -41,23 +43,36 @@ export class TimeTable {
       if (step > 0 || row === 0) {
         bucket += step;
         node = 0;
-        this.begins[++at] = start + bucket * width;
+        this.buckets[++at] = bucket;
         this.first[at] = row;
       }
       node += moves.varint();
       if (node >= count) throw damaged("an unknown node");
       this.node[row] = node;
       this.counts[at] += this.samples[row];
+      if (this.values && this.amounts) this.values[at] += this.amounts[row];
       taken += this.samples[row];
     }
     steps.end();
     moves.end();
     /** What a sample stands for. */
     this.per = taken ? total / taken : 0;
-    for (let at = 0; at < distinct; at++) {
-      if (!this.amounts) this.values[at] = this.counts[at] * this.per;
-      else for (let row = this.first[at]; row < this.first[at + 1]; row++) this.values[at] += this.amounts[row];
-    }
+  }
+
+  /**
+   * When a bucket begins.
+   * @param {number} at its place among those with samples
+   */
+  beginOf(at) {
+    return this.start + this.buckets[at] * this.width;
+  }
+
+  /**
+   * What a bucket amounts to.
+   * @param {number} at
+   */
+  amountOf(at) {
+    return this.values ? this.values[at] : this.counts[at] * this.per;
   }
 
   /** @param {number} row */
@@ -70,12 +85,12 @@ export class TimeTable {
    * @param {Selection} selection
    */
   bucketsIn({ range }) {
-    if (!range) return [0, this.begins.length];
+    if (!range) return [0, this.buckets.length];
     return [range.from, range.to].map((time) => {
-      let [low, high] = [0, this.begins.length];
+      let [low, high] = [0, this.buckets.length];
       while (low < high) {
         const middle = (low + high) >> 1;
-        if (this.begins[middle] < time) low = middle + 1;
+        if (this.beginOf(middle) < time) low = middle + 1;
         else high = middle;
       }
       return low;
@@ -105,8 +120,9 @@ export class Times {
     this.tree = tree;
     /** @type {Map<number, TimeTable>} */
     this.tables = new Map();
-    /** For adding up the rows of a column. */
+    /** For adding up the rows of a column: by node, and the nodes that have any. */
     this.sums = new Float64Array(0);
+    this.met = new Int32Array(0);
   }
 
   /**
@@ -147,15 +163,17 @@ export class Times {
    * @param {(node: number, value: number) => void} entry
    */
   eachEntry(column, selection, entry) {
+    const table = this.of(column);
+    if (!table) return;
     if (this.sums.length === 0) this.sums = new Float64Array(this.tree.count);
-    const { sums } = this;
-    /** @type {number[]} */
-    const met = [];
-    this.of(column)?.eachRow(selection, (node, value) => {
-      if (value > 0 && sums[node] === 0) met.push(node);
+    if (this.met.length < table.node.length) this.met = new Int32Array(table.node.length);
+    const { sums, met } = this;
+    let count = 0;
+    table.eachRow(selection, (node, value) => {
+      if (value > 0 && sums[node] === 0) met[count++] = node;
       sums[node] += value;
     });
-    for (const node of Int32Array.from(met).sort()) {
+    for (const node of met.subarray(0, count).sort()) {
       entry(node, sums[node]);
       sums[node] = 0;
     }
@@ -170,7 +188,7 @@ export class Times {
     let sum = 0;
     if (!table) return sum;
     if (selection.bands) table.eachRow(selection, (_, value) => (sum += value));
-    else for (let [at, to] = table.bucketsIn(selection); at < to; at++) sum += table.values[at];
+    else for (let [at, to] = table.bucketsIn(selection); at < to; at++) sum += table.amountOf(at);
     return sum;
   }
 }

@@ -3,7 +3,6 @@
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { amounts, percent, shortName } from "../data/format.js";
-import { MethodCosts } from "../data/method_costs.js";
 import { nameElement } from "../graph/frame_details.js";
 import { linkTo } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
@@ -249,7 +248,7 @@ class PartsTable {
   /** Those with samples of the event. */
   collect() {
     const { page, tree, scopes, numbers, event, thread } = this.context;
-    const costs = new MethodCosts(tree);
+    const self = new Float64Array(tree.names.length);
     /** @type {Row[]} */
     const rows = [];
     for (const index of (this.kind === "host" ? page.hosts : page.processes).keys()) {
@@ -257,10 +256,14 @@ class PartsTable {
       if (!scope) continue;
       const { amount } = numbers.amounts(scope, event, thread);
       if (amount === 0) continue;
-      costs.read(this.context.columns(scope), numbers);
-      let method = -1;
-      for (const name of costs.names) if (costs.own[name] > (costs.own[method] ?? 0)) method = name;
-      rows.push({ index, amount, method, most: costs.own[method] ?? 0 });
+      self.fill(0);
+      for (const { column } of this.context.columns(scope)) {
+        numbers.eachValue(column, (node, value) => {
+          if (node > 0) self[tree.name[node]] += value;
+        });
+      }
+      const method = self.reduce((hottest, cost, name) => (cost > (self[hottest] ?? 0) ? name : hottest), -1);
+      rows.push({ index, amount, method, most: self[method] ?? 0 });
     }
     return rows;
   }
