@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from selenium import webdriver
@@ -268,8 +269,8 @@ def use_ranges(page: Page, times: Times) -> None:
         for begin in (5, 20, 35):
             for length in (0.02, 12):
                 address = f"view={view}&time={begin}-{begin + length}"
-                change = f"location.hash = {address!r}"
-                took = page.answer("popstate", "true", lambda: page.driver.execute_script(change))
+                change = partial(page.driver.execute_script, f"location.hash = {address!r}")
+                took = page.answer("popstate", "true", change)
                 times.add(f"a range in {view}", took)
         times.bytes = max(times.bytes, page.resident())
 

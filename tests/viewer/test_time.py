@@ -17,54 +17,16 @@ from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_time import ROWS, START
 from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
 
-START = 1_790_000_000_000_000
-SECONDS = 10
-# Of the map: room at the left, a column, a row.
-GUTTER, COLUMN, ROW = 64, 72, 6
-ROWS = 50
-LOCK = [("contentions", "count"), ("delay", "nanoseconds")]
-# 1.05 to 2.10 s, and 128 to 256 µs.
-SLOW, FAST = 21, 8
-
-
-def half_seconds() -> list[Row]:
-    """A sample in each bucket: of `even` in the first half of each second, of `odd` in the other.
-
-    In one bucket `burst` has 5 more.
-    """
-    rows = [
-        Row(("main", "work", "even" if bucket % ROWS < ROWS // 2 else "odd"), bucket)
-        for bucket in range(SECONDS * ROWS)
-    ]
-    return [*rows, Row(("main", "burst"), 365, samples=5, amounts=(5, 5_000_000))]
-
-
-def locks() -> list[Row]:
-    """A fast wait each second, and slow ones in the third."""
-    fast = [
-        Row(("main", "Cache.get"), second * ROWS, amounts=(1, 200_000), band=FAST, amount=200_000)
-        for second in range(SECONDS)
-    ]
-    slow = Row(("main", "Pool.take"), 2 * ROWS + 9, 3, (3, 4_500_000_000), band=SLOW, amount=4_500_000_000)
-    return [*fast, slow]
+# Of the map: room at the left, a row; in pixels.
+GUTTER, ROW = 64, 6
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """n1 runs something else each half second; n2, which began 7 ms later, always the same."""
-    steady = [Row(("main", "steady"), bucket) for bucket in range(SECONDS * ROWS)]
-    hosts = [
-        MadeHost(
-            "n1",
-            {11: timed_profile(half_seconds(), start=START)},
-            events={"lock": {11: timed_profile(locks(), start=START, values=LOCK)}},
-        ),
-        MadeHost("n2", {12: timed_profile(steady, start=START + 7000)}),
-    ]
-    folder = make_run(tmp_path_factory.mktemp("time") / "run", hosts, events=("cpu", "lock"))
-    return make_report(folder.path).page
+def page(timed_page: Path) -> Path:
+    return timed_page
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +43,18 @@ def staged_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(make_run(tmp_path_factory.mktemp("stages") / "run", [host]).path).page
 
 
+def middle(viewer: Viewer, second: float) -> float:
+    """The middle of a second's column, in pixels from the map's left edge."""
+    columns = str(viewer.element("heat").get_attribute("data-cells")).split(" ")[0]
+    return GUTTER + (second + 0.5) * (viewer.element("heat-canvas").size["width"] - GUTTER) / int(columns)
+
+
 def at(viewer: Viewer, second: int, row: int) -> ActionChains:
     """The pointer on a cell of the heat map."""
     canvas = viewer.element("heat-canvas")
     viewer.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
     size = canvas.size
-    x, y = GUTTER + (second + 0.5) * COLUMN, (ROWS - row - 0.5) * ROW
+    x, y = middle(viewer, second), (ROWS - row - 0.5) * ROW
     chain = ActionChains(viewer.driver, duration=0)
     return chain.move_to_element_with_offset(canvas, int(x - size["width"] / 2), int(y - size["height"] / 2))
 
@@ -104,7 +72,7 @@ def drag(viewer: Viewer, start: tuple[int, int], end: tuple[int, int], key: str 
 def cell_color(viewer: Viewer, second: int, row: int) -> list[int]:
     viewer.canvas = "heat-canvas"
     viewer.still()
-    x, y = GUTTER + (second + 0.5) * COLUMN, (ROWS - row - 0.5) * ROW
+    x, y = middle(viewer, second), (ROWS - row - 0.5) * ROW
     return list(
         viewer.driver.execute_script(
             """const canvas = document.getElementById("heat-canvas");
@@ -235,7 +203,7 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
     viewer.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
     size = canvas.size
     # The slowest band is the highest row.
-    x, y = GUTTER + 2.5 * COLUMN - size["width"] / 2, 5 - size["height"] / 2
+    x, y = middle(viewer, 2) - size["width"] / 2, 5 - size["height"] / 2
     ActionChains(viewer.driver, duration=0).move_to_element_with_offset(
         canvas, int(x), int(y)
     ).click().perform()

@@ -22,6 +22,7 @@ import { FONT } from "../graph/layout.js";
  * @property {(column: number) => number} [height] of a bar from the bottom, from 0 to 1; without it cells are full
  * @property {[row: number, text: string][]} labels at the lower edges of rows
  * @property {[column: number, text: string][]} ticks at the left edges of columns, below the map
+ * @property {number} [cells] how many there are in the order of time, if not all of the last column
  * @property {boolean} inTime whether a selection follows time, column by column; else it is a box
  * @property {boolean} dark
  */
@@ -221,6 +222,8 @@ export class CellMap {
     const [text, ground] = dark ? ["#9aa3ad", "#1b1f24"] : ["#5c6570", "#f3f4f6"];
     context.fillStyle = ground;
     context.fillRect(GUTTER, 0, columns * columnWidth, rows * rowHeight);
+    const missing = columns * rows - (picture.cells ?? columns * rows);
+    context.clearRect(GUTTER + (columns - 1) * columnWidth, 0, columnWidth, missing * rowHeight);
     this.drawCells(context, picture);
     context.fillStyle = text;
     context.font = FONT;

@@ -36,11 +36,18 @@ export class Ramp {
   }
 }
 
+/** Amounts of so many medians have the strongest colour, if hardly any are as large. */
+const FAR = 3;
+const HARDLY_ANY = 0.005;
+
 /**
- * What the strongest colour stands for: nearly the largest, so that a few outliers do not make all others pale.
+ * What the strongest colour stands for: the largest amount, but a few very large ones do not make all others pale.
  * @param {Float64Array} amounts
  */
 export function topOf(amounts) {
   const some = amounts.filter((amount) => amount > 0).sort();
-  return some.length ? some[Math.min(some.length - 1, Math.floor(some.length * 0.995))] : 0;
+  if (some.length === 0) return { top: 0, largest: 0 };
+  const largest = some[some.length - 1];
+  const usual = some[Math.floor((some.length - 1) * (1 - HARDLY_ANY))];
+  return { top: Math.min(largest, Math.max(usual, FAR * some[some.length >> 1])), largest };
 }

@@ -23,7 +23,7 @@ import { Ramp, topOf } from "../heat/ramp.js";
 /** @import { Cell, CellPicture, Mark } from "../heat/cell_map.js" */
 
 /** Widths and heights in pixels. */
-const [LEAST_COLUMN, WIDEST_COLUMN] = [4, 72];
+const [LEAST_COLUMN, WIDEST_COLUMN] = [4, 112];
 const [HEAT_HEIGHT, TIMELINE_HEIGHT, BAND_HEIGHT] = [300, 40, 13];
 const [LEAST_TICK, LEAST_LABEL] = [64, 26];
 /** Seconds between ticks. */
@@ -171,7 +171,7 @@ export class TimeView {
     const { samples, values } = this.counts;
     const dark = (this.dark = isDark());
     const ramp = new Ramp(dark, matched !== null);
-    const top = matched ? 1 : topOf(values);
+    const { top, largest } = topOf(values);
     const width = grid.columns * columnWidth;
     const perSecond = (columnWidth * SECOND) / grid.span;
     const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
@@ -188,6 +188,7 @@ export class TimeView {
     labels[0][1] = "0";
     this.heat.show({
       columns: grid.columns, rows: grid.rows, rowHeight, columnWidth, labels, ticks, inTime: true, dark,
+      cells: grid.at(grid.end - 1) + 1,
       color: (column, row) => {
         const cell = column * grid.rows + row;
         if (samples[cell] === 0) return "";
@@ -203,18 +204,18 @@ export class TimeView {
       sums[Math.floor(cell / grid.rows)] += values[cell];
       if (matched) found[Math.floor(cell / grid.rows)] += matched[cell];
     }
-    const most = sums.reduce((one, other) => Math.max(one, other), 0);
+    const highest = sums.reduce((one, other) => Math.max(one, other), 0);
     this.timeline.show({
       columns: grid.columns, rows: 1, rowHeight: TIMELINE_HEIGHT, columnWidth, ticks: [], inTime: true, dark,
-      labels: [[1, perSecondText(context, most, grid.span)]],
-      height: (column) => sums[column] / (most || 1),
+      labels: [[1, perSecondText(context, highest, grid.span)]],
+      height: (column) => sums[column] / (highest || 1),
       color: (column) => (sums[column] === 0 ? "" : matched ? ramp.of(found[column] / sums[column]) : ramp.of(0.42)),
     }, marks.map((one) => ({ ...one, from: one.from / grid.rows, to: one.to / grid.rows })));
 
     const info = page.events[event];
     const least = matched ? "no match" : "0";
-    const largest = matched ? "all samples of the cell" : `${quantity(top, info)} in ${microsecondsText(grid.cell)}`;
-    showRamp(this.ramp, ramp, least, largest);
+    const most = `${quantity(top, info)} in ${microsecondsText(grid.cell)}${top < largest ? ", or more" : ""}`;
+    showRamp(this.ramp, ramp, least, matched ? "all samples of the cell" : most);
     this.hint.textContent =
       `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
       `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock}.`}`;
