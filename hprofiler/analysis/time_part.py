@@ -34,9 +34,7 @@ def facts_of_range(folder: RunFolder, facts: RunFacts, time: TimeRange) -> RunFa
     return replace(facts, hosts=tuple(hosts), time=time, duration=length)
 
 
-def _of_range(
-    folder: RunFolder, start: int, host: HostFacts, time: TimeRange, length: float
-) -> HostFacts:
+def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange, length: float) -> HostFacts:
     recordings = []
     for one in host.recordings:
         path = folder.times_path(host.name, one.pid, one.event)

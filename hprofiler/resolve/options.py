@@ -37,10 +37,10 @@ class YarnOptions:
 
 @dataclass(frozen=True)
 class KubernetesOptions:
-    """Which pods of which cluster, and the way in.
+    """Which pods of which cluster, and how to reach them.
 
-    `namespace` None is the context's own. `containers` are the names of those that are meant (none: all),
-    `fields` a field selector. `via` is `exec` (also where it is None) or `ssh`. `limit` as with YARN.
+    `namespace` None is the context's own. `containers` are names of containers (none: all), `fields` is a
+    field selector. `via` is `exec` (the default for None) or `ssh`. `limit` as with YARN.
     """
 
     access: Access = field(default_factory=Access)
@@ -70,12 +70,26 @@ class TargetOptions:
 
 
 @dataclass(frozen=True)
+class SparkDriver:
+    """Spark's REST interface of a running application, or of a server that knows several (`application`
+    None).
+
+    `get` takes a path below `/api/v1` and its parameters, and returns the JSON and the answer's `Date`. It
+    may raise HprofilerError.
+    """
+
+    application: str | None
+    get: Callable[[str, Mapping[str, str]], tuple[object, str | None]]
+
+
+@dataclass(frozen=True)
 class Located:
     """The hosts of a target. `notes` say what is not known.
 
     `new_processes` returns outcomes for processes that joined the target since. It may raise HprofilerError
     and is called on another thread, with a short deadline. `absent` are outcomes for parts that cannot be
-    visited. With a `cluster` the hosts are containers.
+    visited. With a `cluster` the hosts are containers. `driver` is that of the only application, if it is one
+    of Spark.
     """
 
     target: Target
@@ -84,10 +98,11 @@ class Located:
     new_processes: Callable[[], Sequence[Outcome]] = tuple
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
+    driver: SparkDriver | None = None
 
 
 def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:
-    """Outcomes of containers (host, name) that started during the recording; of many the first ones."""
+    """Outcomes of containers (host, name) that started during the recording, one for all further ones."""
     told = [(host, f"{name} started during the recording and is not in it") for host, name in containers]
     if more := told[_STARTED_TOLD:]:
         reason = f"{len(more)} more containers started during the recording and are not in it"

@@ -20,7 +20,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 
 @functools.cache
 def path(architecture: str = "x86_64") -> Path:
-    """The library for an architecture. The same bytes have the same path: a JVM may have it loaded."""
+    """The library for an architecture. Equal bytes keep their path, because a JVM may have it loaded."""
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "library"
         subprocess.run(["sh", str(AGENT / "build.sh"), architecture, str(built)], check=True)
@@ -34,9 +34,9 @@ def path(architecture: str = "x86_64") -> Path:
 
 
 def load(pid: int, options: str, library: Path | None = None) -> int:
-    """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned.
+    """Attach the library (or a copy of it) to a JVM; returns the result of Agent_OnAttach.
 
-    AssertionError when it was not called.
+    Raises AssertionError if it was not called.
     """
     reply = attach.execute(pid, "load", str(library or path()), "true", options)
     status, _, said = reply.partition("\n")
@@ -46,7 +46,7 @@ def load(pid: int, options: str, library: Path | None = None) -> int:
 
 @functools.cache
 def java_classes() -> Path:
-    """The compiled programs of this room, for JDK 8 and later."""
+    """The compiled programs of this folder, for JDK 8 and later."""
     sources = sorted((ROOM / "programs").glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     target = cache.folder("perfmap") / f"classes-{digest}"

@@ -1,4 +1,4 @@
-"""What the built library needs from the machine it is loaded on: nothing but a kernel."""
+"""The built library needs nothing but a kernel from the machine it is loaded on."""
 
 from __future__ import annotations
 
