@@ -17,15 +17,13 @@ from tests.viewer.made_profile import made_profile
 FREQUENCY = 300
 DURATION = 60
 Content = str | bytes
-# How a compact profile with times begins.
-TIMED = b"HPT2"
 INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall": 10_000_000}
 
 
 @dataclass
 class MadeHost:
-    """A host of a made-up run: CPU time by pid (folded text, pprof, or a compact profile with times), ledger
-    lines, other events."""
+    """A host of a made-up run: folded text (or pprof, or a compact profile) of CPU time by pid, ledger lines,
+    other events."""
 
     name: str
     processes: dict[int, Content] = field(default_factory=dict)
@@ -113,14 +111,14 @@ def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[di
             stored = folder.profile_path(host.name, pid, event)
             stored.parent.mkdir(parents=True, exist_ok=True)
             profile.write(stored, "pprof", thread_label=True)
-            if profile.times:
-                folder.times_path(host.name, pid, event).write_bytes(bytes(content))
+            if profile.times and isinstance(content, bytes):
+                folder.times_path(host.name, pid, event).write_bytes(content)
             recordings.append(_recording(host.name, event, pid, profile))
     return recordings
 
 
 def _profile(event: str, content: Content) -> Profile:
-    if isinstance(content, bytes) and content.startswith(TIMED):
+    if isinstance(content, bytes) and content.startswith(b"HPT"):
         return Profile.from_bytes(content, "compact")
     if isinstance(content, bytes):
         return Profile.from_bytes(content, "pprof", threads="groups")
@@ -163,7 +161,7 @@ def _host(host: MadeHost, recordings: list[dict[str, object]]) -> dict[str, obje
 
 
 def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, object]:
-    taken, times = profile.total(0), profile.times
+    taken = profile.total(0)
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(
         label=f"executor {pid % 100}",
@@ -180,8 +178,8 @@ def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, o
         "seconds": DURATION,
         "cpu_seconds": taken / FREQUENCY,
         "timeline": [taken],
-        "times": times and {"start": times.start, "width": times.width},
         "totals": {name: profile.total(name) for name, _ in profile.values},
+        "times": {"start": times.start, "width": times.width} if (times := profile.times) else None,
     }
 
 
