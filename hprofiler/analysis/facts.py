@@ -77,8 +77,8 @@ class RunFacts:
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
     at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
     is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
-    `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are known.
-    With `time` only samples of that range are looked at.
+    `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
+    known. With `time` only samples of that range are looked at.
     """
 
     version: str
@@ -140,7 +140,7 @@ def read_facts(record: RunRecord) -> RunFacts:
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
         places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
         recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
-        start=min((one.times.start for host in hosts for one in host.recordings if one.times), default=None),
+        start=record.start,
     )
 
 

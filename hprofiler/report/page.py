@@ -56,6 +56,9 @@ class PageProcess:
     labels: tuple[tuple[str, str], ...] = ()
 
 
+Span = tuple[float, float, str]
+
+
 @dataclass(frozen=True)
 class Lane:
     """What else is known by time: `spans` are (from, to, label), half-open, in seconds since the start.
@@ -65,7 +68,7 @@ class Lane:
 
     name: str
     kind: str
-    spans: Sequence[tuple[float, float, str]]
+    spans: Sequence[Span]
     process: int | None = None
 
 
@@ -156,6 +159,11 @@ class PageData:
         self._start = start if self._start is None else self._start
         self._length = max(self._length, times.end - start)
         return start
+
+    @property
+    def has_times(self) -> bool:
+        """It is known when samples were taken."""
+        return self._start is not None
 
     def write(self, out: Path, title: str | None = None) -> None:
         """Write the page at once: a reader sees the old or the new one. Raises OSError."""
