@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import statistics
@@ -218,11 +219,13 @@ class Peaks:
 
 
 @contextmanager
-def _busy(engine: str, frequency: int, seconds: int) -> Iterator[tuple[Run, Path, Peaks]]:
+def _busy(
+    engine: str, frequency: int, seconds: int, options: Sequence[str] = ()
+) -> Iterator[tuple[Run, Path, Peaks]]:
     """A recording of a JVM with busy threads."""
     with (
         ended(Truth(f"busy={THREADS}", options=[FRAME_POINTER])) as jvm,
-        recording(jvm, seconds, ["--engine", engine], frequency) as (run, folder),
+        recording(jvm, seconds, ["--engine", engine, *options], frequency) as (run, folder),
     ):
         peaks = Peaks(run)
         try:
@@ -251,6 +254,32 @@ def _agent_cost(engine: str, seconds: int) -> list[Row]:
         Row(f"agent's memory, {what}", f"{memory} at most", "agent under 100 MB", small),
         Row(f"agent's CPU time, {what}", f"{percent:.2f} % of a core", "under 3 %", percent < 3),
     ]
+
+
+def timeline() -> list[Row]:
+    """What it costs to know when samples were taken and when garbage was collected."""
+    return [_timeline(engine, 20) for engine in ENGINES]
+
+
+def _timeline(engine: str, seconds: int) -> Row:
+    percent: list[float] = []
+    sent: list[int] = []
+    taken: list[int] = []
+    for options in (["--no-timeline"], []):
+        with _busy(engine, FREQUENCY, seconds, options) as (run, folder, _):
+            agent = procs.family(run.process.pid)[1]
+            before, begin = _nanos_of(agent), time.monotonic()
+            time.sleep(seconds - 2)
+            percent.append((_nanos_of(agent) - before) / (time.monotonic() - begin) / 1e7)
+            run.result()
+            (host,) = json.loads((folder / "run.json").read_text())["hosts"]
+            (recorded,) = host["recordings"]
+        sent.append(recorded["bytes_received"])
+        taken.append(recorded["samples"]["taken"])
+    more, each = percent[1] - percent[0], (sent[1] - sent[0]) / taken[1]
+    measured = f"{each:.2f} bytes a sample, {more:.2f} % of a core ({percent[0]:.2f} to {percent[1]:.2f} %)"
+    what = f"times of samples and GC pauses, {THREADS} threads at {FREQUENCY} Hz by {engine}"
+    return Row(what, measured, "2 bytes a sample, 1 % of a core", each <= 2 and more <= 1)
 
 
 def latency() -> list[Row]:
