@@ -27,6 +27,8 @@ ENGINES = ("async-profiler", "perf")
 FREQUENCY = 300
 FRAME_POINTER = "-XX:+PreserveFramePointer"
 THREADS = 8
+RAISED = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
+"""As many samples as 8 threads on 8 CPUs have, whatever this machine has."""
 WINDOW = 2.0
 PAIRS = 32
 """Even: as many begin with the profiler as without."""
@@ -258,7 +260,7 @@ def _agent_cost(engine: str, seconds: int) -> list[Row]:
 
 def timeline() -> list[Row]:
     """What it costs to know when samples were taken and when garbage was collected."""
-    return [_timeline(engine, 20) for engine in ENGINES]
+    return [_timeline(engine, 30) for engine in ENGINES]
 
 
 def _timeline(engine: str, seconds: int) -> Row:
@@ -266,7 +268,7 @@ def _timeline(engine: str, seconds: int) -> Row:
     sent: list[int] = []
     taken: list[int] = []
     for options in (["--no-timeline"], []):
-        with _busy(engine, FREQUENCY, seconds, options) as (run, folder, _):
+        with _busy(engine, RAISED, seconds, options) as (run, folder, _):
             agent = procs.family(run.process.pid)[1]
             before, begin = _nanos_of(agent), time.monotonic()
             time.sleep(seconds - 2)
@@ -288,9 +290,7 @@ def latency() -> list[Row]:
 
 
 def _latency(engine: str, lasts: int) -> Row:
-    """As many samples as 8 threads on 8 CPUs have, whatever this machine has."""
-    raised = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
-    with _busy(engine, raised, lasts) as (run, folder, peaks):
+    with _busy(engine, RAISED, lasts) as (run, folder, peaks):
         time.sleep(lasts)
         end = time.monotonic()
         path = procs.wait_for("the profile", lambda: next(folder.glob("hosts/*/*/cpu.pb.gz"), None))
