@@ -178,7 +178,7 @@ def test_pauses_and_clocks_are_in_the_page(folder):
     assert lane["spans"] == [[1.0, 1.25, "G1 Young"]]
     assert record["clock"] == "hosts' times are put together within 400 µs; the clock of n2 is 2 s behind"
     facts = {label: lines for label, _, lines in record["run"]["facts"]}
-    assert facts["Times"] == ["samples counted every 20 ms", record["clock"]]
+    assert facts["Times"] == ["times of samples in steps of 20 ms", record["clock"]]
 
 
 def test_ranges_are_half_open_and_exact():
