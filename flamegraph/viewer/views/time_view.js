@@ -216,7 +216,7 @@ export class TimeView {
 
     const info = page.events[event];
     const least = matched ? "no match" : "0";
-    const most = `${quantity(top, info)} in ${microsecondsText(grid.cell)}${top < largest ? ", or more" : ""}`;
+    const most = `${quantity(top, info)}${top < largest ? " or more" : ""} in ${microsecondsText(grid.cell)}`;
     showRamp(this.ramp, ramp, least, matched ? "all samples of the cell" : most);
     this.hint.textContent =
       `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
