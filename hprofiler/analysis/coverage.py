@@ -39,7 +39,7 @@ def times_in_words(facts: RunFacts) -> list[str]:
     widths = [one.times.width for host in facts.hosts for one in host.recordings if one.times]
     if not widths:
         return []
-    words = [f"samples counted every {duration(max(widths) / 1e6)}", clock_in_words(facts.hosts)]
+    words = [f"times of samples in steps of {duration(max(widths) / 1e6)}", clock_in_words(facts.hosts)]
     return [one for one in words if one]
 
 

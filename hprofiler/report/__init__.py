@@ -114,9 +114,17 @@ class _Writer:
 
     def add_times(self, facts: RunFacts) -> None:
         """What else is known by time, once all processes are there."""
-        if self.data.has_times:
-            self.data.lanes = pause_lanes(facts, self._processes)
-            self.data.clock = clock_in_words(facts.hosts)
+        if not self.data.seconds or facts.start is None:
+            return
+        ends = [
+            (one.times.start - facts.start) / 1e6 + min(one.seconds, facts.duration)
+            for one in facts.recordings
+            if one.times
+        ]
+        if facts.time is None:  # also where nothing ran in the end
+            self.data.show_until(max(ends))
+        self.data.lanes = pause_lanes(facts, self._processes, self.data.seconds)
+        self.data.clock = clock_in_words(facts.hosts)
 
     def take_host(
         self,

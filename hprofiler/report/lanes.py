@@ -13,14 +13,17 @@ from hprofiler.report.page import Lane, Span
 _MOST_PAUSES = 50_000
 
 
-def pause_lanes(facts: RunFacts, processes: Mapping[tuple[str, int], int]) -> list[Lane]:
-    """A lane of garbage collections for each of the page's processes, whose numbers are by host and pid."""
+def pause_lanes(facts: RunFacts, processes: Mapping[tuple[str, int], int], seconds: float) -> list[Lane]:
+    """A lane of garbage collections for each of the page's processes, whose numbers are by host and pid.
+
+    `seconds` is how much time the page shows: what hosts say of other times is left out.
+    """
     found = [
         (processes[host.name, one.pid], span)
         for host in facts.hosts
         for one in host.pauses
         if (host.name, one.pid) in processes
-        for span in _spans(one, facts)
+        for span in _spans(one, facts, seconds)
     ]
     name = "GC pauses"
     if len(found) > _MOST_PAUSES:
@@ -32,13 +35,13 @@ def pause_lanes(facts: RunFacts, processes: Mapping[tuple[str, int], int]) -> li
     return [Lane(name, "gc", spans, process) for process, spans in by_process.items()]
 
 
-def _spans(pauses: Pauses, facts: RunFacts) -> Iterator[Span]:
-    """Pauses in seconds since the run's start; those before it, or out of the range shown, are left out."""
+def _spans(pauses: Pauses, facts: RunFacts, seconds: float) -> Iterator[Span]:
+    """Pauses in seconds since the run's start, those that are shown."""
     if facts.start is None:
         return
+    first, last = facts.time or (0.0, seconds)
     names = pauses.collectors
     for collector, end, length in zip(pauses.collector, pauses.end, pauses.duration, strict=False):
         begin, over = (end - length - facts.start) / 1e6, (end - facts.start) / 1e6
-        shown = facts.time is None or (begin < facts.time.end and over > facts.time.begin)
-        if over > 0 and shown:
-            yield max(0.0, begin), over, names[collector] if 0 <= collector < len(names) else ""
+        if first < over and begin < min(last, seconds) and begin <= over:
+            yield max(0.0, begin), min(over, seconds), names[collector] if 0 <= collector < len(names) else ""

@@ -161,9 +161,13 @@ class PageData:
         return start
 
     @property
-    def has_times(self) -> bool:
-        """It is known when samples were taken."""
-        return self._start is not None
+    def seconds(self) -> float:
+        """How much time it shows; 0 if it is not known when samples were taken."""
+        return self._length / 1e6
+
+    def show_until(self, seconds: float) -> None:
+        """Show at least so much time."""
+        self._length = max(self._length, min(round(seconds * 1e6), _MOST_TIME))
 
     def write(self, out: Path, title: str | None = None) -> None:
         """Write the page at once: a reader sees the old or the new one. Raises OSError."""
@@ -226,7 +230,7 @@ class PageData:
         width = self._viewer.width
         if self._start is None or width is None:
             return None
-        return {"start": self._start, "seconds": self._length / 1e6, "width": width}
+        return {"start": self._start, "seconds": self.seconds, "width": width}
 
     def _thread_groups(self) -> list[str | None]:
         """The group of each column: of an event that knows threads the heaviest are shown apart."""

@@ -13,7 +13,7 @@ from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.timed_profile import Row, timed_profile
 from tests.unit.command import hprofiler
-from tests.viewer.block import carried, described
+from tests.viewer.block import Times, carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 START = 1_800_000_000_000_000
@@ -56,7 +56,7 @@ def leaves(profile: Profile, value: int = 0) -> dict[str, int]:
 def test_the_page_has_the_times_of_all_samples(folder):
     page = make_report(folder.path).page
     record, block = described(page), carried(page)
-    assert record["time"] == {"start": START, "seconds": 4.5, "width": 20_000}
+    assert record["time"] == {"start": START, "seconds": 60.5, "width": 20_000}
     seen: Counter[tuple[str, str, float]] = Counter()
     for number, column in enumerate(record["columns"]):
         event = record["events"][column["event"]]["name"]
@@ -73,12 +73,13 @@ def test_the_page_has_the_times_of_all_samples(folder):
     assert sums == {"cpu": 600, "lock": 1000}
 
 
-def test_without_times_the_report_is_the_same(folder):
-    with_times = make_report(folder.path)
+@pytest.mark.parametrize("how", [{}, {"threads": True}, {"trim": True}, {"raw_names": True}])
+def test_without_times_the_report_is_the_same(folder, how):
+    with_times = make_report(folder.path, **how)
     columns = carried(with_times.page).columns
     for file in folder.path.glob("hosts/*/*/*.time"):
         file.unlink()
-    without = make_report(folder.path)
+    without = make_report(folder.path, **how)
     assert carried(without.page).columns == columns
     assert described(without.page)["time"] is None
     assert without.events[0].totals == with_times.events[0].totals
@@ -143,7 +144,21 @@ def test_convert_says_where_times_are_not_known(folder, tmp_path):
     assert "not FROM-TO" in hprofiler("convert", bare, "--time", "2-1", "-o", "-", "--to", "folded").stderr
 
 
-def test_diff_compares_ranges(folder):
+def start_of(times: Times) -> int:
+    """When the first of the samples were taken, in microseconds since the start."""
+    return times.start + min(bucket for bucket, _, _ in times.rows) * times.width
+
+
+def test_a_file_of_its_own_has_a_page_with_times(tmp_path):
+    (tmp_path / "copied.time").write_bytes(half_seconds("a", "b", start=77))
+    done = hprofiler("convert", tmp_path / "copied.time", "--time", "1-1.5", "-o", tmp_path / "one.html")
+    assert done.returncode == 0, done.stderr
+    record, block = described(tmp_path / "one.html"), carried(tmp_path / "one.html")
+    assert record["time"] == {"start": START + 77_000_000, "seconds": 1.5, "width": 20_000}
+    assert block.columns[0] == {("Job.run", "a"): 25} and start_of(block.times[0]) == 1_000_000
+
+
+def test_diff_compares_ranges(folder, tmp_path):
     path = str(folder.path)
     done = hprofiler("diff", path, path, "-e", "cpu", "--time", "0-0.5", "--time", "0.5-1", "--json")
     assert done.returncode == 0, done.stderr
@@ -153,6 +168,12 @@ def test_diff_compares_ranges(folder):
     folded = [folder.profile_path("n1", 7, "cpu"), folder.profile_path("n2", 8, "cpu")]
     done = hprofiler("diff", *map(str, folded), "--time", "0.5-1", "--json")
     assert json.loads(done.stdout)["after"]["total"] == 50
+    done = hprofiler("diff", path, path, "--time", "1-2", "-o", tmp_path / "diff.html")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "diff.html"
+    assert described(page)["time"] == {"start": START, "seconds": 2.0, "width": 20_000}
+    times = carried(page).times
+    assert len(times) == 4 and all(1_000_000 <= start_of(one) < 2_000_000 for one in times.values())
     done = hprofiler("diff", path, path, "--time", "99-", "--json")
     assert done.returncode == 2 and "no samples from 99 s on" in done.stderr
 
@@ -166,8 +187,10 @@ def test_runs_without_times_have_no_ranges(tmp_path):
 
 def test_pauses_and_clocks_are_in_the_page(folder):
     run = content_of(folder)
-    pauses = {"pid": 7, "collectors": ["G1 Young"], "collector": [0, 0], "left_out": 0}
-    pauses |= {"end": [START - 5, START + 1_250_000], "duration": [9, 250_000]}
+    pauses = {"pid": 7, "collectors": ["G1 Young"], "collector": [0, 0, 0], "left_out": 0}
+    pauses |= {"end": [START - 5, START + 1_250_000], "duration": [9, 250_000, 5]}
+    # What a host says of another day is not shown.
+    pauses["end"].append(START + 86_400_000_000)
     run["hosts"][0] |= {"pauses": [pauses], "clock": {"offset": 0.0, "uncertainty": 0.0003}}
     run["hosts"][1] |= {"clock": {"offset": -2.0, "uncertainty": 0.0001}}
     rewrite(folder, run)
@@ -178,7 +201,7 @@ def test_pauses_and_clocks_are_in_the_page(folder):
     assert lane["spans"] == [[1.0, 1.25, "G1 Young"]]
     assert record["clock"] == "hosts' times are put together within 400 µs; the clock of n2 is 2 s behind"
     facts = {label: lines for label, _, lines in record["run"]["facts"]}
-    assert facts["Times"] == ["samples counted every 20 ms", record["clock"]]
+    assert facts["Times"] == ["times of samples in steps of 20 ms", record["clock"]]
 
 
 def test_ranges_are_half_open_and_exact():
