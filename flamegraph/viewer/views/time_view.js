@@ -220,7 +220,7 @@ export class TimeView {
     showRamp(this.ramp, ramp, least, matched ? "all samples of the cell" : most);
     this.hint.textContent =
       `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
-      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock}.`}`;
+      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock[0].toUpperCase()}${page.clock.slice(1)}.`}`;
     this.tell();
 
     const picture = { columns: grid.columns, columnWidth, ticks, dark };
