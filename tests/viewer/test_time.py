@@ -215,6 +215,36 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
     assert set(names(viewer, "methods", 2)) == {"main", "Cache.get"}
 
 
+def test_a_click_on_a_pause_selects_its_time(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time")
+    canvas = viewer.element("lanes-canvas")
+    x = middle(viewer, 3.95) - canvas.size["width"] / 2
+    ActionChains(viewer.driver, duration=0).move_to_element_with_offset(canvas, int(x), 0).perform()
+    viewer.until("return !document.getElementById('tooltip').hidden")
+    assert viewer.text("tooltip").splitlines()[0] == "G1 Young Generation"
+    ActionChains(viewer.driver, duration=0).click().perform()
+    assert "time=4.4-4.5" in viewer.state()
+    choose(viewer, "scope", "n2")
+    assert not canvas.is_displayed()
+
+
+def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = [
+        MadeHost("n1", {11: timed_profile([Row(("a",), 0)], start=START)}, events={"alloc": {11: "b 9\n"}}),
+        MadeHost("n2", {12: "c 3\n"}),
+    ]
+    folder = make_run(tmp_path / "run", hosts, events=("cpu", "alloc"))
+    viewer.open(make_report(folder.path).page, "time=0-1")
+    assert viewer.text("scope-note") == (
+        "1 sample of 4 samples, 25.0 %, in 0.00–1.00 s. "
+        "Without 1 process of which the times of samples are not known."
+    )
+    viewer.driver.execute_script("location.hash = 'time=0-1&event=alloc&view=time'")
+    unknown = "It is not known when samples of allocations were taken"
+    viewer.until_text("scope-note", f"{unknown}: nothing is shown of 0.00–1.00 s.")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text == f"{unknown}."
+
+
 def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     viewer.open(staged_page)
     assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]

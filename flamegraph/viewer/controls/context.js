@@ -163,6 +163,11 @@ export class Context {
     return this.numbers.columns(scope, this.event, this.thread);
   }
 
+  /** Columns of what is shown whose samples' times are not known. */
+  get untimed() {
+    return this.columns(this.scope).filter(({ column }) => !this.tree.times.has(column));
+  }
+
   /**
    * A graph with tooltips, keys, search colours and themes.
    * @param {HTMLElement} element is filled with it

@@ -28,6 +28,7 @@ export function layOnPaper(explorer, tables) {
   context.active = active;
   const coloring = new Coloring(false, state.color);
   part("printed", HTMLParagraphElement).textContent = printedText(context);
+  if (explorer.view) explorer.viewOf(explorer.view).view.recolor?.(false);
   for (const graph of context.graphs) {
     graph.recolor(coloring);
     if (graph.seen) graph.unroll(true);

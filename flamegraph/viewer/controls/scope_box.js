@@ -1,7 +1,7 @@
 // @ts-check
 /** What is shown: the event, the scope (cluster, hosts, processes, groups), and the threads. */
 
-import { percent, quantity } from "../data/format.js";
+import { grouped, percent, quantity } from "../data/format.js";
 import { Combobox } from "./combobox.js";
 import { make, part } from "./dom.js";
 
@@ -60,7 +60,19 @@ export class ScopeBox {
     const notes = [];
     if (state.event && state.event !== name) notes.push(`The link's event is not on this page. Shown instead: ${title}.`);
     if (state.scope && !scopes.parse(state.scope)) notes.push(`The link's scope is not on this page. Shown instead: ${scope.label}.`);
-    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope)].join(" ");
+    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope), this.missing(scope)].filter(Boolean).join(" ");
+  }
+
+  /**
+   * The processes that a part of the recording has nothing of, because their samples' times are not known.
+   * @param {Scope} scope
+   */
+  missing(scope) {
+    const { page, part, untimed } = this.context;
+    const processes = new Set(untimed.map(({ column }) => page.columns[column].process));
+    if (!part || processes.size === 0 || untimed.length === this.context.columns(scope).length) return "";
+    const counted = processes.size === 1 ? "1 process" : `${grouped(processes.size)} processes`;
+    return `Without ${counted} of which the times of samples are not known.`;
   }
 
   /** @param {Scope} scope */
@@ -68,6 +80,10 @@ export class ScopeBox {
     const { scopes, numbers, recorded, page, event, thread, part } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
+    const { untimed } = this.context;
+    if (part && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
+      return `It is not known when samples of ${info.title} were taken: nothing is shown of ${part}.`;
+    }
     const { amount, hosts: busy } = numbers.amounts(scope, event, thread);
     if (amount === 0) return part ? `No samples here in ${part}.` : "No samples here.";
     const hosts = scopes.hostsOf(scope.run);

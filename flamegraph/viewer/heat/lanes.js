@@ -16,9 +16,11 @@ const MOST_LINES = 6;
 const LEAST_WIDTH = 2;
 const TEXT_FROM_WIDTH = 26;
 const LABEL = '11px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+/** How strong a pixel is in which a pause is too short to be seen alone; it is full if all of it is a pause. */
+const FAINTEST = 0.2;
 /** Light and dark; every other span of a lane is a little different. */
 const COLORS = {
-  gc: [["#d98a2b", "#d98a2b"], ["#c98a3a", "#c98a3a"]],
+  gc: [["#c9771a", "#c9771a"], ["#d9953f", "#d9953f"]],
   job: [["#b9c4d6", "#cdd5e3"], ["#3d4a60", "#4a5871"]],
   stage: [["#a9d3cf", "#c2e1de"], ["#27514f", "#336463"]],
 };
@@ -36,6 +38,7 @@ export class Lanes {
     this.element.append(this.canvas);
     /** @type {Box[]} */
     this.boxes = [];
+    this.processes = 1;
     this.canvas.addEventListener("mousemove", (event) => {
       const span = this.spanAt(event);
       this.canvas.style.cursor = span ? "pointer" : "default";
@@ -71,6 +74,8 @@ export class Lanes {
       names.push([name, y]);
       y += this.place(spans.sort((a, b) => a.from - b.from), y, perSecond, width) * LANE;
     }
+    /** Processes whose pauses are drawn as one lane. */
+    this.processes = Math.max(1, lanes.filter(({ kind }) => kind === "gc").length);
     const counted = [...groups].map(([name, spans]) => `${name}: ${spans.length}`).join(", ");
     this.canvas.setAttribute("aria-label", counted);
     this.draw(names, GUTTER + width + 2, y, dark);
@@ -89,8 +94,9 @@ export class Lanes {
     const free = [0];
     for (const span of spans) {
       const x = Math.max(0, span.from * perSecond);
-      const wide = Math.max(LEAST_WIDTH, Math.min(width, span.to * perSecond) - x);
+      const exact = Math.min(width, span.to * perSecond) - x;
       if (x >= width) continue;
+      const wide = span.lane.kind === "gc" ? exact : Math.max(LEAST_WIDTH, exact);
       let line = span.lane.kind === "gc" ? 0 : free.findIndex((end) => end <= x);
       if (line < 0) line = free.length < MOST_LINES ? free.length : MOST_LINES - 1;
       free[line] = Math.max(free[line] ?? 0, x + wide);
@@ -121,10 +127,12 @@ export class Lanes {
     context.fillStyle = dark ? "#9aa3ad" : "#5c6570";
     for (const [name, y] of names) context.fillText(name, GUTTER - 8, y + LANE / 2, GUTTER - 10);
     context.textAlign = "left";
+    this.drawPauses(context, dark);
     for (const [at, { span, x, y, width }] of this.boxes.entries()) {
+      if (span.lane.kind === "gc") continue;
       context.fillStyle = COLORS[span.lane.kind][dark ? 1 : 0][at % 2];
       context.fillRect(x, y + 2, width > LEAST_WIDTH + 2 ? width - 1 : width, LANE - 4);
-      if (width < TEXT_FROM_WIDTH || span.lane.kind === "gc") continue;
+      if (width < TEXT_FROM_WIDTH) continue;
       context.save();
       context.beginPath();
       context.rect(x, y, width - 4, LANE);
@@ -133,6 +141,30 @@ export class Lanes {
       context.fillText(span.label, x + 4, y + LANE / 2 + 0.5);
       context.restore();
     }
+  }
+
+  /**
+   * Pauses are often shorter than a pixel, and many: each pixel shows what part of it they are.
+   * @param {CanvasRenderingContext2D} context
+   * @param {boolean} dark
+   */
+  drawPauses(context, dark) {
+    /** By pixel. @type {Map<number, {y: number, part: number}>} */
+    const pixels = new Map();
+    for (const { span, x, y, width } of this.boxes) {
+      if (span.lane.kind !== "gc") continue;
+      for (let pixel = Math.floor(x); pixel <= x + width; pixel++) {
+        const covered = pixels.get(pixel) ?? { y, part: 0 };
+        covered.part += Math.max(0, Math.min(pixel + 1, x + width) - Math.max(pixel, x));
+        pixels.set(pixel, covered);
+      }
+    }
+    context.fillStyle = COLORS.gc[dark ? 1 : 0][0];
+    for (const [pixel, { y, part }] of pixels) {
+      context.globalAlpha = FAINTEST + (1 - FAINTEST) * Math.min(1, part / this.processes);
+      context.fillRect(pixel, y + 2, 1, LANE - 4);
+    }
+    context.globalAlpha = 1;
   }
 
   /**

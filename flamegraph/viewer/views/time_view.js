@@ -106,6 +106,7 @@ export class TimeView {
     /** @type {unknown[]} */
     this.matchedFor = [];
     this.width = 0;
+    this.dark = isDark();
     new ResizeObserver(() => {
       if (panel.clientWidth > 0 && this.body.clientWidth !== this.width && !panel.hidden) this.draw();
     }).observe(panel);
@@ -113,11 +114,11 @@ export class TimeView {
 
   /** @param {State} state */
   update(state) {
-    const { numbers, scope, event, thread, page, tree } = this.context;
-    const known = page.time !== null && numbers.columns(scope, event, thread).some(({ column }) => tree.times.has(column));
+    const { context } = this;
+    const known = context.page.time !== null && context.untimed.length < context.columns(context.scope).length;
     this.none.hidden = known;
     this.body.hidden = !known;
-    if (!known) this.none.textContent = reasonOf(this.context);
+    if (!known) this.none.textContent = reasonOf(context);
     else {
       this.draw();
       this.graph.update(state);
@@ -139,7 +140,9 @@ export class TimeView {
 
   /** @param {boolean} dark */
   recolor(dark) {
-    if (dark !== this.dark) this.draw();
+    if (dark === this.dark) return;
+    this.dark = dark;
+    this.draw();
   }
 
   /**
@@ -166,10 +169,9 @@ export class TimeView {
 
   /** @param {TimeGrid} grid */
   drawMaps(grid) {
-    const { context, matched, columnWidth = LEAST_COLUMN } = this;
+    const { context, matched, dark, columnWidth = LEAST_COLUMN } = this;
     const { page, scope, event, range, otherRange, bands, state } = context;
     const { samples, values } = this.counts;
-    const dark = (this.dark = isDark());
     const ramp = new Ramp(dark, matched !== null);
     const { top, largest } = topOf(values);
     const width = grid.columns * columnWidth;
@@ -214,11 +216,11 @@ export class TimeView {
 
     const info = page.events[event];
     const least = matched ? "no match" : "0";
-    const most = `${quantity(top, info)} in ${microsecondsText(grid.cell)}${top < largest ? ", or more" : ""}`;
+    const most = `${quantity(top, info)}${top < largest ? " or more" : ""} in ${microsecondsText(grid.cell)}`;
     showRamp(this.ramp, ramp, least, matched ? "all samples of the cell" : most);
     this.hint.textContent =
       `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
-      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock}.`}`;
+      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock[0].toUpperCase()}${page.clock.slice(1)}.`}`;
     this.tell();
 
     const picture = { columns: grid.columns, columnWidth, ticks, dark };
