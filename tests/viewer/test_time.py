@@ -245,6 +245,20 @@ def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Pa
     assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text == f"{unknown}."
 
 
+def test_a_long_recording_has_longer_columns(viewer: Viewer, tmp_path: Path) -> None:
+    """Two hours in steps of 40 ms, with a sample in the first and in the last."""
+    rows = [Row(("first",), 0), Row(("last",), 2 * 3600 * 25 - 1)]
+    host = MadeHost("n1", {11: timed_profile(rows, start=START, width=40_000)})
+    viewer.open(make_report(make_run(tmp_path / "run", [host]).path).page, "view=time")
+    columns, cells = str(viewer.element("heat").get_attribute("data-cells")).split(" × ")
+    assert 100 < int(columns) < 400 and cells == "25"
+    assert "A column is 32 s, upwards in cells of 1.28 s." in viewer.text("time-panel")
+    viewer.press("l", Keys.ARROW_RIGHT, Keys.ENTER)
+    assert "time=0-1.28" in viewer.state()
+    viewer.canvas = "time-graph-canvas"
+    assert name_at(viewer, 0.5, 1) == "first"
+
+
 def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     viewer.open(staged_page)
     assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]
