@@ -21,7 +21,7 @@ from tests.viewer.made_time import ROWS, START
 from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
 
 # Of the map: room at the left, a row; in pixels.
-GUTTER, ROW = 64, 6
+GUTTER, ROW = 80, 6
 
 
 @pytest.fixture(scope="module")
