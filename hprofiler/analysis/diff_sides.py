@@ -112,7 +112,7 @@ class Side:
 class RunSource:
     """A run folder as a side."""
 
-    def __init__(self, path: Path, time: TimeRange | None) -> None:
+    def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self._folder = RunFolder.open(path)
         self.name = _named(str(self._folder.path), time)
         self.facts = read_facts(self._folder.record)
@@ -172,7 +172,7 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
 class FileSource:
     """One file of any format that the core reads, as a side."""
 
-    def __init__(self, path: Path, time: TimeRange | None) -> None:
+    def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self.name = _named(str(path), time)
         try:
             refuse_no_profile(path)

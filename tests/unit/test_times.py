@@ -202,6 +202,10 @@ def test_pauses_and_clocks_are_in_the_page(folder):
     assert record["clock"] == "hosts' times are put together within 400 µs; the clock of n2 is 2 s behind"
     facts = {label: lines for label, _, lines in record["run"]["facts"]}
     assert facts["Times"] == ["times of samples in steps of 20 ms", record["clock"]]
+    run["hosts"][1]["clock"]["offset"] = 0.0
+    rewrite(folder, run)
+    clock = described(make_report(folder.path).page)["clock"]
+    assert clock == "hosts' clocks agree within 400 µs"
 
 
 def test_ranges_are_half_open_and_exact():
