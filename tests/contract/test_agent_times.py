@@ -82,7 +82,7 @@ def assert_each_in_its_phase(parts: list[tuple[Phase, Profile]], method: str, le
     assert right >= RIGHT * (right + wrong), (right, wrong)
 
 
-@pytest.mark.parametrize("engine", ["async-profiler"])
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 @pytest.mark.parametrize("jdk", [8, 17, 25])
 def test_a_range_finds_the_method_that_ran(agent, start, jdk, engine):
     program = start(jdk)
