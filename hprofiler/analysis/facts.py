@@ -144,7 +144,7 @@ def read_facts(record: RunRecord) -> RunFacts:
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
         places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
         recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
-        start=min((one.times.start for host in hosts for one in host.recordings if one.times), default=None),
+        start=record.start,
     )
 
 

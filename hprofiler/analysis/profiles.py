@@ -40,9 +40,8 @@ class HostProfile:
 class Reader:
     """Reads the profiles of an event, and lets `comparison` and `taker` see them, trimmed if need be.
 
-    Profiles have the times of their samples if there is a taker, and the run folder has them.
-    What cannot be read or added up becomes a line of the ledger, in `problems`; times alone that cannot be read
-    become one in `notes`.
+    The taker's profiles have the times of their samples, if the run folder has them. What cannot be read or
+    added up becomes a line of the ledger, in `problems`; times alone that cannot be read, one in `notes`.
     """
 
     def __init__(self, folder: RunFolder, facts: RunFacts, names: Names, taker: Taker | None = None) -> None:

@@ -71,8 +71,9 @@ class HostAnalysis:
 class EventAnalysis:
     """What a report says of one event, which `recorded` processes yielded.
 
-    `facts` are of this event. `notes` are stored times that cannot be used. `totals` are the cluster's sums by value name, empty without one sample.
-    `total` is the sum of the value that is shown (`measures.Measure`), `whole` what it was before trimming.
+    `facts` are of this event. `notes` are stored times that cannot be used. `totals` are the cluster's sums
+    by value name, empty without one sample. `total` is the sum of the value that is shown
+    (`measures.Measure`), `whole` what it was before trimming.
     `methods` are parts of `attributed`, hottest by self first; `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
     processes were recorded that were not for all of it.

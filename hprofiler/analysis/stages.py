@@ -120,7 +120,10 @@ class StageSums:
         for slice_, count in zip(times.slices, counts, strict=True):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
             self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * each
-        self._recorded.append((executor, times.start, times.start + round(recording.seconds * 1e6)))
+        begin = times.start
+        if self._facts.time is not None and self._facts.start is not None:
+            begin, _ = self._facts.time.microseconds(self._facts.start)
+        self._recorded.append((executor, begin, begin + round(recording.seconds * 1e6)))
 
     def shares(self) -> StageShares | None:
         """None if there is not one sample of a stage."""

@@ -59,8 +59,8 @@ class Recording:
     `event` is the name in the request, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
     `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `timeline` has
     the number of samples in each second; `totals` are the profile's sums by name. `attach_seconds` is the
-    time of the attach, None without one; `bytes_received` is the size of the profile on the wire; `times` is None
-    if it is not known when samples were taken.
+    time of the attach, None without one; `bytes_received` is the size of the profile on the wire; `times` is
+    None if it is not known when samples were taken.
     """
 
     process: Process

@@ -20,13 +20,16 @@ _MOST_SPANS = 5000
 Span = tuple[float, float, str]
 
 
-def spark_lanes(spark: SparkFacts, start: int) -> list[Lane]:
-    """Jobs and stages in seconds since `start` (microseconds since 1970). What overlaps is in several
-    lanes."""
+def spark_lanes(spark: SparkFacts, start: int, seconds: float) -> list[Lane]:
+    """Jobs and stages in the seconds since `start` (microseconds since 1970).
+
+    What overlaps is in several lanes.
+    """
     zero = start / 1e6 + (spark.clock.offset if spark.clock else 0.0)
 
     def span(from_: int, to: int, label: str) -> Span:
-        return max(0.0, round(from_ / 1e3 - zero, 3)), round((to or spark.read) / 1e3 - zero, 3), label
+        begin, end = from_ / 1e3 - zero, (to or spark.read) / 1e3 - zero
+        return max(0.0, round(begin, 3)), min(seconds, round(end, 3)), label
 
     jobs = (span(one.from_, one.to, f"job {one.id}: {one.description}") for one in spark.jobs)
     stages = (

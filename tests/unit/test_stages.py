@@ -189,11 +189,11 @@ def test_words_and_json(tmp_path: Path) -> None:
 
 def test_lanes() -> None:
     later = msgspec.structs.replace(FACTS, clock=DriverClock(0.5, 0.0))
-    jobs, stages = spark_lanes(later, BEGIN * 1_000_000)
+    jobs, stages = spark_lanes(later, BEGIN * 1_000_000, 50.0)
     assert jobs.spans == [(0.0, 2.5, "job 0: first job")], "it began before the run"
     assert stages.spans == [
         (0.5, 2.5, "stage 3.0: collect at App.scala:42"),
-        (2.5, 59.5, "stage 4.0: count at App.scala:43"),
+        (2.5, 50.0, "stage 4.0: count at App.scala:43"),
     ]
     both = msgspec.structs.replace(FACTS, stages=(*FACTS.stages, *FACTS.stages))
-    assert len(spark_lanes(both, BEGIN * 1_000_000)) == 3, "stages at the same time are in two lanes"
+    assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
