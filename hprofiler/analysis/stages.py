@@ -21,8 +21,9 @@ _KNOWN_ENOUGH = 0.95
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` are its samples in seconds of CPU time, if they stand for that. `spark_cpu` is Spark's own count for
-    the parts of its tasks that lie in the recordings; None if that is not known.
+    `cpu` is what its samples stand for in seconds of CPU time, each for its interval; None for other events.
+    `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
+    not known.
     """
 
     name: str
@@ -116,10 +117,9 @@ class StageSums:
             return
         none, *counts = times.slice_samples
         self._none += none
-        each = recording.totals.get("cpu", 0) / 1e9 / max(1, recording.totals.get("samples", 0))
         for slice_, count in zip(times.slices, counts, strict=True):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
-            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * each
+            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * recording.interval / 1e9
         begin = times.start
         if self._facts.time is not None and self._facts.start is not None:
             begin, _ = self._facts.time.microseconds(self._facts.start)

@@ -55,9 +55,8 @@ def _lanes(name: str, kind: str, spans: Iterable[Span]) -> Iterator[Lane]:
 def stages_text(shares: StageShares) -> str:
     """The stages with most samples as lines of text, and how sure that is."""
     certain, likely = (plain(percent(part, 1)) for part in (shares.certain, shares.likely))
-    parts = [f"{certain} of the tasks' samples certain", f"{likely} likely"]
-    parts += [f"{shares.several:,} samples of several stages"] if shares.several else []
-    lines = [f"by Spark stage: {', '.join(parts)}; {shares.none:,} samples of no task"]
+    others = f"{shares.several:,} of several stages, {shares.none:,} of no task"
+    lines = [f"by Spark stage ({certain} of task samples certain, {likely} likely; {others}):"]
     total = shares.none + shares.several + sum(one.samples for one in shares.stages)
     has_cpu = any(one.cpu is not None for one in shares.stages)
     rows: list[tuple[str, ...]] = [("samples", *(("CPU", "of Spark's") if has_cpu else ()), "stage")]

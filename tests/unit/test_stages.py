@@ -90,7 +90,7 @@ def keep(run: RunFolder, content: bytes, labels: dict[str, str]) -> None:
     record = content_of(run)
     (recording,) = record["hosts"][0]["recordings"]
     recording["process"]["labels"] = labels
-    recording["seconds"] = 10.0
+    recording["seconds"], recording["interval"] = 10.0, 20_000_000
     recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
     recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
     rewrite(run, record)
@@ -173,8 +173,8 @@ def test_damaged_facts_are_a_note(tmp_path: Path) -> None:
 def test_words_and_json(tmp_path: Path) -> None:
     found = shares(made_report(tmp_path / "run"))
     text = stages_text(found)
-    assert "85.6% of the tasks' samples certain, 0% likely" in text
-    assert "26 samples of several stages; 181 samples of no task" in text
+    how = "85.6% of task samples certain, 0% likely; 26 of several stages, 181 of no task"
+    assert text.startswith(f"by Spark stage ({how}):\n")
     first = text.splitlines()[2].split(maxsplit=4)
     assert first == ["24.9%", "1.8", "s", "90.5%", "stage 3.0 collect at App.scala:42"]
     assert stages_record(found)["stages"][0] == {
