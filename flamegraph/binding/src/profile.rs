@@ -1,7 +1,7 @@
 //! The profile as Python sees it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
@@ -225,6 +225,16 @@ impl Profile {
         self.derived(py, |profile| profile.trimmed(&pattern))
     }
 
+    fn with_slices_named(
+        &self,
+        py: Python<'_>,
+        names: HashMap<String, String>,
+    ) -> PyResult<Profile> {
+        self.derived(py, |profile| {
+            profile.with_slices_named(|name| names.get(name).cloned())
+        })
+    }
+
     #[pyo3(name = "assigned")]
     fn assigned_to_slices(
         &self,
@@ -266,6 +276,18 @@ impl Profile {
 
     fn without_threads(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, flamegraph::Profile::without_threads)
+    }
+
+    fn without_times(&self, py: Python<'_>) -> PyResult<Profile> {
+        let now = self.now();
+        if now.times().is_none() {
+            return Ok(Profile::shared(now));
+        }
+        self.derived(py, |profile| {
+            let mut copy = profile.clone();
+            copy.set_times(None);
+            Ok(copy)
+        })
     }
 
     fn invert(&self, py: Python<'_>) -> PyResult<Profile> {

@@ -14,6 +14,7 @@ from hprofiler.base.passwords import hide_in_word
 from hprofiler.base.text import printable, some
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
@@ -60,6 +61,8 @@ def record(
         options.trim,
         care_options.care(options),
         keep_empty=bool(options.output),
+        spark=spark_options.source(options, located),
+        slices=getattr(options, "slices", "none") != "none",
     )
     try:
         with display(len(located.hosts), sampling.duration) as listener:
@@ -88,6 +91,7 @@ def exit_code(result: RunResult) -> Exit:
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
+    from hprofiler.analysis.coverage import times_in_words
     from hprofiler.report.text import outliers_table
 
     _print_ledger(result.results, str(result.report.page) if result.kept else "")
@@ -95,6 +99,9 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_nothing(result, selector)
         return
     print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    times = times_in_words(result.report.analysis.facts)
+    if len(times) > 1:  # several hosts, whose clocks may differ
+        print("; ".join(times))
     for event in result.report.events:
         print()
         _print_event(event)

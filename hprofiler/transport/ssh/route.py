@@ -96,7 +96,7 @@ class RouteFinder:
             self._config = own if is_file(own) else None  # ssh ignores $HOME
 
     def find(self, host: Host) -> Route:
-        """The route to a host that the user asked for. Raises HostError."""
+        """The route to a host that the user named. Raises HostError."""
         options = self._options
         return self._route(host.address, host.user or options.user, host.port or options.port, None)
 

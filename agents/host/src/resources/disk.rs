@@ -25,7 +25,7 @@ pub struct DiskCap {
     memory: Arc<Memory>,
     /// A larger recording ends once all have used their part, in bytes.
     pub share: u64,
-    /// What is left when all have used their part, in bytes.
+    /// The free space when all have used their part, in bytes.
     floor: u64,
 }
 
