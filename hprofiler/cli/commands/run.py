@@ -202,7 +202,10 @@ def print_json(result: RunResult) -> None:
             "interrupted": result.interrupted,
             "target": asdict(record.target),
             "coverage": asdict(record.coverage),
-            "failures": [members(one, "where", "reason", "remedy") for one in failures(result.results)],
+            "failures": [
+                members(one, "where", "code", "parameters", "reason", "remedy")
+                for one in failures(result.results)
+            ],
             "processes": _process_records(result),
             "events": [_event_record(event) for event in result.report.events],
             "hosts": host_records(result.results),
