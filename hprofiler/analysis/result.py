@@ -18,11 +18,14 @@ from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.findings import findings
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
+from hprofiler.analysis.stages import StageShares, StageSums
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import Outcome, Recording, Status
 from hprofiler.runfolder import RunFolder
+from hprofiler.spark import SparkError
+from hprofiler.spark import read_facts as read_spark_facts
 
 SHARE = re.compile(r"<?\d[\d.]*\u202f%")
 """A share as sentences have it."""
@@ -68,8 +71,9 @@ class HostAnalysis:
 class EventAnalysis:
     """What a report says of one event, which `recorded` processes yielded.
 
-    `facts` are of this event. `totals` are the cluster's sums by value name, empty without one sample.
-    `total` is the sum of the value that is shown (`measures.Measure`), `whole` what it was before trimming.
+    `facts` are of this event. `notes` are stored times that cannot be used. `totals` are the cluster's sums
+    by value name, empty without one sample. `total` is the sum of the value that is shown
+    (`measures.Measure`), `whole` what it was before trimming.
     `methods` are parts of `attributed`, hottest by self first; `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
     processes were recorded that were not for all of it.
@@ -79,6 +83,7 @@ class EventAnalysis:
     coverage: Coverage
     compared: Compared
     problems: tuple[Outcome, ...] = ()
+    notes: tuple[Outcome, ...] = ()
     hosts: tuple[HostAnalysis, ...] = ()
     total: int = 0
     whole: int = 0
@@ -90,6 +95,7 @@ class EventAnalysis:
     findings: tuple[Finding, ...] = ()
     second: str = ""
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    stages: StageShares | None = None
 
     @property
     def event(self) -> str:
@@ -132,6 +138,10 @@ class AnalysisResult:
         return tuple(problem for event in self.events for problem in event.problems)
 
     @property
+    def notes(self) -> tuple[Outcome, ...]:
+        return (*self.facts.notes, *(note for event in self.events for note in event.notes))
+
+    @property
     def cut_off(self) -> bool:
         """The run ended before anything of it was written."""
         return not self.facts.hosts
@@ -164,10 +174,21 @@ class ProfileSink(Protocol):
         """All hosts together, at the end of an event; None for an event without samples."""
 
 
-def open_facts(folder: Path, trim: bool) -> tuple[RunFolder, RunFacts]:
-    """Raises RunFolderError when it is not a run folder."""
+def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolder, RunFacts]:
+    """The facts of a run; with `slices` those of its Spark application too, if they are there.
+
+    Raises RunFolderError when it is not a run folder.
+    """
     run_folder = RunFolder.open(folder)
-    return run_folder, replace(read_facts(run_folder.record), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim)
+    if slices:
+        try:
+            facts = replace(facts, spark=read_spark_facts(run_folder.path))
+        except SparkError as error:
+            host = facts.hosts[0].name if facts.hosts else ""
+            note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
+            facts = replace(facts, notes=(note,))
+    return run_folder, facts
 
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
@@ -187,11 +208,12 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
 
 
 def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:
-    evidence = Evidence(facts)
+    evidence, stages = Evidence(facts), StageSums(facts)
     short: dict[tuple[str, int], str] = {}
 
     def take(host: HostFacts, recording: Recording, profile: Profile) -> None:
         evidence.add(host, recording, profile)
+        stages.add(recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):
@@ -218,7 +240,14 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
             cluster.merge(read.profile)
     problems, compared = tuple(reader.problems), reader.comparison.finish()
     analysis = EventAnalysis(
-        facts, coverage(facts, len(problems)), compared, problems, whole=whole, short=short
+        facts,
+        coverage(facts, len(problems)),
+        compared,
+        problems,
+        tuple(reader.notes),
+        whole=whole,
+        short=short,
+        stages=stages.shares(),
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:

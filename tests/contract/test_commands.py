@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import running
 from tests.lab import attach, procs
+from tests.lab.chaos.faults import clock_library
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
 HPROFILER = [sys.executable, "-m", "hprofiler"]
@@ -83,6 +85,44 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert made and made <= gone and not any(os.path.exists(path) for path in made)
     assert not [line for line in lines(audit) if line["what"] == "dropped"]
     assert (lines(audit)[-1]["what"], lines(audit)[-1]["exit_code"]) == ("end", done.returncode)
+
+
+def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
+    begin = time.time()
+    for name, words in (("with", []), ("without", ["--no-timeline"])):
+        done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / name, *words)
+        assert (tmp_path / name / "run.json").is_file(), done
+    (host,) = json.loads((tmp_path / "with" / "run.json").read_text())["hosts"]
+    assert host["clock"]["offset"] == 0 and [one["pid"] for one in host["pauses"]] == [burner.pid]
+    (stored,) = (tmp_path / "with").rglob("*.time")
+    assert stored.name == "cpu.time" and (stored.parent / "cpu.pb.gz").is_file()
+    times = Profile.open(stored).times
+    assert times.samples == host["recordings"][0]["samples"]["taken"]
+    assert begin < times.start / 1e6 < times.end / 1e6 < time.time()
+    (host,) = json.loads((tmp_path / "without" / "run.json").read_text())["hosts"]
+    assert not host["pauses"] and host["recordings"] and not [*(tmp_path / "without").rglob("*.time")]
+
+
+def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch):
+    """Which is an hour ahead of the host's."""
+    hour = 3600
+    burner, begin = Burner(role="alloc"), time.time() + hour
+    for name, value in (("LD_PRELOAD", clock_library()), ("CLOCK_OFF", hour), ("CLOCK_OFF_AFTER", 0)):
+        monkeypatch.setenv(name, str(value))
+    try:
+        done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / "run")
+    finally:
+        burner.kill()
+    end = time.time() + hour
+    (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
+    clock = host["clock"]
+    assert 0 < clock["uncertainty"] < 1, done
+    assert clock["offset"] == pytest.approx(-hour, abs=clock["uncertainty"])
+    (stored,) = (tmp_path / "run").rglob("*.time")
+    times = Profile.open(stored).times
+    assert begin < times.start / 1e6 < times.end / 1e6 < end
+    (pauses,) = host["pauses"]
+    assert pauses["end"] and all(begin < moment / 1e6 < end for moment in pauses["end"])
 
 
 def test_no_secret_of_the_jvm_is_kept(burner, tmp_path):
