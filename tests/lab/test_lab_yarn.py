@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,6 +125,19 @@ def test_the_processes_of_a_job_and_their_labels(
         assert {**given, "process": process["label"]}.items() <= Profile.read(str(path)).labels.items()
     assert len({process["labels"]["container"] for process in found}) == 4
     assert main_run.run["target"] == {"kind": "yarn", "name": job.id}
+
+
+def test_the_stage_of_a_job(main_run: Result) -> None:
+    """Its tasks run before and after the recording; all that they do is of the one stage."""
+    assert main_run.folder is not None
+    record, block = (read(main_run.folder / "report.html") for read in (described, carried))
+    names = [(one["name"], one["certain"]) for one in record["slices"]]
+    assert names == [("stage 0.0", True)] and record["slices"][0]["label"].startswith("reduce at SparkBurn")
+    burnt: Counter[bool] = Counter()
+    for column, stacks in zip(record["columns"], block.columns, strict=True):
+        count = sum(count for stack, count in stacks.items() if "SparkBurn.burn" in stack)
+        burnt[column["slice"] == 0] += count
+    assert burnt[True] > 200 and burnt[False] < 0.02 * burnt[True], burnt
 
 
 def test_trimmed_to_the_jobs_own_frames(coordinator: Coordinator, main_run: Result) -> None:
