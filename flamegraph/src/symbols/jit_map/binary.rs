@@ -1,4 +1,4 @@
-//! The map that our own agent in the JVM writes; `agents/perfmap/FORMAT.md` says what stands where.
+//! The map that our own agent in the JVM writes; `agents/jvmti/PERFMAP.md` says what stands where.
 
 use std::io::{BufReader, Read};
 

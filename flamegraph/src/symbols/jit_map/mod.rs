@@ -1,6 +1,6 @@
 //! Names and addresses of code that a process made at run time.
 //!
-//! Two kinds are read: the binary one of `agents/perfmap/FORMAT.md`, with inlined methods, and the text of
+//! Two kinds are read: the binary one of `agents/jvmti/PERFMAP.md`, with inlined methods, and the text of
 //! `/tmp/perf-PID.map`. Both come from the process that is looked at: sizes are bounded, nothing in them is believed.
 
 mod binary;

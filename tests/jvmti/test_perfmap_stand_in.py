@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.perfmap import library, map_file
+from tests.jvmti import library, map_file
 
 BUILDS = {
     "glibc": ("x86_64", ["cc"], []),
