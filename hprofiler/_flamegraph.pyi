@@ -259,6 +259,34 @@ class Diff:
         """Write a file as `Profile.write` does; formats with room for one value get the values after."""
 
 @final
+class Times:
+    """When a profile's samples were taken: how many each stack has in each bucket of time."""
+
+    @property
+    def start(self) -> int:
+        """When the first bucket begins, in microseconds since 1970."""
+    @property
+    def end(self) -> int:
+        """When the last bucket that has samples ends."""
+    @property
+    def width(self) -> int:
+        """The length of a bucket, in microseconds."""
+    @property
+    def slices(self) -> list[tuple[str, bool]]:
+        """(name, certain) of each slice, such as a stage; slice 1 is the first."""
+    @property
+    def has_amounts(self) -> bool:
+        """Whether samples differ in what they stand for, in the profile's last value."""
+    @property
+    def has_bands(self) -> bool:
+        """Whether it is known how long each sample lasted."""
+    @property
+    def samples(self) -> int: ...
+    @property
+    def rows(self) -> int:
+        """Combinations of a stack, a bucket, a slice and a band that have samples."""
+
+@final
 class Profile:
     """Stacks and what they cost. Operations return another profile; only `merge` changes one.
 
@@ -285,6 +313,9 @@ class Profile:
     @property
     def warnings(self) -> list[str]:
         """What could not be read of the input, and why; the first few of many."""
+    @property
+    def times(self) -> Times | None:
+        """When its samples were taken; None if that is not known, as of a merged profile."""
     @staticmethod
     def read(path: _Source, format: str | None = None) -> Profile:
         """Open one file; see `open`."""
@@ -373,6 +404,15 @@ class Profile:
         Expressions are searched in names without annotation. filter(include=x) and filter(exclude=x) are all
         stacks together, each once.
         """
+    def in_range(self, start: int, end: int) -> Profile:
+        """The samples from one moment to another, in microseconds since 1970: of buckets that begin then.
+
+        `end` is not part of it. Neighbouring ranges add up exactly. An OptionError without `times`.
+        """
+    def in_slice(self, number: int) -> Profile:
+        """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
+    def in_bands(self, first: int, end: int) -> Profile:
+        """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:

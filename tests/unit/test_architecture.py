@@ -29,9 +29,10 @@ ALLOWED = {
     "agent": (BASE | {"transport"}, {"msgspec"}),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
-    "analysis": (BASE | {"runfolder", "_flamegraph"}, set()),
-    "report": (BASE | {"analysis", "runfolder", "_flamegraph"}, set()),
-    "app": (BASE | {"__init__", "resolve", "collect", "runfolder", "report"}, {"msgspec"}),
+    "spark": (BASE | {"runfolder"}, {"msgspec"}),
+    "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
+    "report": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, set()),
+    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec"}),
 }
 ALLOWED["cli"] = ({*ALLOWED, "_flamegraph"}, {"argcomplete", "rich"})
 

@@ -7,6 +7,7 @@ import pytest
 import hprofiler
 from hprofiler import Profile
 from hprofiler._flamegraph import WRITE_FORMATS, OptionError
+from tests.timed_profile import Row, timed_profile
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -111,3 +112,42 @@ def test_a_failed_write_keeps_the_old_file(job, tmp_path):
     with pytest.raises(FileNotFoundError):
         job.write(tmp_path / "no" / "x.svg")
     assert path.read_bytes() == b"old" and [one.name for one in tmp_path.iterdir()] == ["x.svg"]
+
+
+def test_a_range_of_time_has_its_samples():
+    def burning(method, bucket, samples=2):
+        return Row(("[main]", method), bucket, samples, (samples, samples * 1000))
+
+    rows = [burning("first", 0), burning("first", 1), burning("second", 1), burning("second", 3, 5)]
+    start = 1_700_000_000_000_000
+    job = Profile.from_bytes(timed_profile(rows, start=start, slices=[("stage 1", True)]))
+    times = job.times
+    assert times is not None and times.slices == [("stage 1", True)]
+    assert (times.start, times.width, times.end) == (start, 20_000, start + 80_000)
+    assert (times.samples, times.rows, times.has_amounts, times.has_bands) == (11, 4, False, False)
+    early, late = job.in_range(0, start + 20_000), job.in_range(start + 20_000, start + 80_000)
+    assert lines(early, "cpu") == ["[main];first 2000"]
+    assert lines(late) == ["[main];first 2", "[main];second 7"]
+    below = late.below("second")
+    assert below.times.samples == 7 and lines(below.in_range(start + 60_000, start + 60_001)) == [
+        "[main];second 5"
+    ]
+
+
+def test_slices_and_bands_of_waits_add_up(tmp_path):
+    values = [("contentions", "count"), ("delay", "nanoseconds")]
+    rows = [
+        Row(("lock",), 0, 1, (1, 3000), slice=1, band=2, amount=3000),
+        Row(("lock",), 0, 1, (1, 900_000), slice=1, band=10, amount=900_000),
+        Row(("lock",), 5, 2, (2, 10), amount=10),
+    ]
+    waits = Profile.from_bytes(timed_profile(rows, values=values, slices=[("a", True)]))
+    assert waits.times.has_amounts and waits.times.has_bands
+    assert [waits.in_slice(number).total("delay") for number in (0, 1)] == [10, 903_000]
+    assert [waits.in_bands(*bands).total("delay") for bands in ((0, 3), (3, 64))] == [3010, 900_000]
+    waits.write(tmp_path / "waits.hpt")
+    assert Profile.open(tmp_path / "waits.hpt").in_bands(10, 11).total("contentions") == 1
+    merged = Profile.open([tmp_path / "waits.hpt"] * 2)
+    assert merged.total("delay") == 2 * 903_010 and merged.times is None
+    with pytest.raises(OptionError, match="not known when its samples were taken"):
+        merged.in_slice(0)

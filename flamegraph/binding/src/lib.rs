@@ -15,6 +15,7 @@ mod picture;
 mod profile;
 mod reading;
 mod tables;
+mod times;
 mod viewer;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -84,6 +85,8 @@ mod _flamegraph {
     use crate::profile::Profile;
     #[pymodule_export]
     use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
+    #[pymodule_export]
+    use crate::times::Times;
     #[pymodule_export]
     use crate::viewer::ViewerData;
 

@@ -13,6 +13,7 @@ use crate::diff::Diff;
 use crate::output::{check_thread_label, to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
+use crate::times::Times;
 use crate::{detached, merging, pandas, reading, value_error};
 
 /// A profile; see the library's.
@@ -126,6 +127,11 @@ impl Profile {
         self.now().warnings().to_vec()
     }
 
+    #[getter]
+    fn times(&self) -> Option<Times> {
+        self.now().times().map(Times::from)
+    }
+
     #[pyo3(signature = (value=Value::default()))]
     fn total(&self, value: Value) -> PyResult<i64> {
         let profile = self.now();
@@ -187,6 +193,21 @@ impl Profile {
             Some(exclude) => profile.derived(py, |profile| profile.excluding(&exclude)),
             None => Ok(profile),
         }
+    }
+
+    #[pyo3(name = "in_range")]
+    fn of_range(&self, py: Python<'_>, start: i64, end: i64) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_range(start, end))
+    }
+
+    #[pyo3(name = "in_slice")]
+    fn of_slice(&self, py: Python<'_>, number: u16) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_slice(number))
+    }
+
+    #[pyo3(name = "in_bands")]
+    fn of_bands(&self, py: Python<'_>, first: u8, end: u8) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.in_bands(first..end))
     }
 
     fn without_idle(&self, py: Python<'_>) -> PyResult<Profile> {

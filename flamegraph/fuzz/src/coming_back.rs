@@ -15,7 +15,11 @@ pub fn comes_back(profile: &Profile) {
         (WriteFormat::Compact, Format::Compact),
     ] {
         let written = written(profile, format, &WriteOptions::default());
-        same(&copy(&written, back, Threads::Off), profile, format);
+        let copy = copy(&written, back, Threads::Off);
+        same(&copy, profile, format);
+        if format == WriteFormat::Compact {
+            assert_eq!(copy.times(), profile.times());
+        }
     }
     written(profile, WriteFormat::Json, &WriteOptions::default());
     threads_come_back(profile);

@@ -1,7 +1,7 @@
 //! Whole files, by format.
 
 use flamegraph::{
-    read, read_jfr, Format, Limits, PerfOptions, ReadOptions, SymbolOptions, Threads,
+    read, read_jfr, Format, Limits, PerfOptions, Profile, ReadOptions, SymbolOptions, Threads,
 };
 
 use super::coming_back::comes_back;
@@ -30,7 +30,21 @@ pub fn jfr(bytes: &[u8]) {
 }
 
 pub fn compact(bytes: &[u8]) {
-    read_as(bytes, Some(Format::Compact));
+    let options = options(Some(Format::Compact));
+    read_with(bytes, &options);
+    let Ok(profile) = read(bytes, &options) else {
+        return;
+    };
+    if let Some(times) = profile.times() {
+        let middle = times.start.saturating_add(1_000_000);
+        let halves = [(i64::MIN, middle), (middle, i64::MAX)];
+        let halves = halves.map(|(from, to)| profile.in_range(from, to).expect("it has times"));
+        for value in 0..profile.values().len() {
+            let total = |profile: &Profile| profile.total(value).expect("it has this value");
+            let sum = total(&halves[0]) + total(&halves[1]);
+            assert!(sum == total(&profile) || sum == 0, "{sum}");
+        }
+    }
 }
 
 pub fn pprof(bytes: &[u8]) {
@@ -86,6 +100,7 @@ fn options(format: Option<Format>) -> ReadOptions {
         name_bytes: 4 << 10,
         names_bytes: 1 << 20,
         cells: 1 << 18,
+        rows: 1 << 16,
     };
     ReadOptions {
         limits,

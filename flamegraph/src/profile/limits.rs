@@ -26,6 +26,8 @@ pub struct Limits {
     pub names_bytes: usize,
     /// Nodes of the tree times values of a node. A compact profile has no more names than there may be nodes.
     pub cells: usize,
+    /// Rows of a profile's times.
+    pub rows: usize,
 }
 
 impl Default for Limits {
@@ -39,6 +41,7 @@ impl Default for Limits {
             name_bytes: 64 << 10,
             names_bytes: 1 << 30,
             cells: 1 << 25,
+            rows: 1 << 22,
         }
     }
 }

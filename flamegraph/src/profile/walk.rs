@@ -45,6 +45,17 @@ impl Order {
         }
     }
 
+    /// For each node how many are entered before it.
+    pub(crate) fn places(&self) -> Vec<Node> {
+        let mut places = vec![ROOT; self.parents.len()];
+        for place in 0..self.parents.len() {
+            if let Some(node) = self.node(place) {
+                places[node as usize] = place as Node;
+            }
+        }
+        places
+    }
+
     /// The node entered after that many others.
     fn node(&self, place: usize) -> Option<Node> {
         match &self.nodes {

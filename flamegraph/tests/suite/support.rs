@@ -70,7 +70,12 @@ pub fn gunzip(bytes: &[u8]) -> Vec<u8> {
 
 /// A compact profile with this body.
 pub fn compact(body: &[u8]) -> Vec<u8> {
-    let mut out = ZlibEncoder::new(b"HPT1".to_vec(), Compression::fast());
+    compact_of(b"HPT1", body)
+}
+
+/// The same that begins so.
+pub fn compact_of(magic: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut out = ZlibEncoder::new(magic.to_vec(), Compression::fast());
     out.write_all(body).unwrap();
     out.finish().unwrap()
 }

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hprofiler.base.answers import member, objects, text
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import BadRequest, KubernetesError, Need
-from hprofiler.resolve.answers import member, objects, text
 from hprofiler.resolve.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
 from hprofiler.resolve.kubernetes.pods import Pods, read
 from hprofiler.resolve.options import KubernetesOptions

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from hprofiler.base.answers import member, number, objects, text
 from hprofiler.model import PROCESS, Status
-from hprofiler.resolve.answers import member, number, objects, text
 from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")

@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hprofiler.base.answers import member, number, objects, text
 from hprofiler.base.errors import UsageError
-from hprofiler.resolve.answers import member, number, objects, text
 from hprofiler.resolve.yarn.ids import is_application_id
 from hprofiler.resolve.yarn.rest import NotFound, ResourceManager, YarnError
 

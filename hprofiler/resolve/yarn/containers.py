@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from hprofiler.base.answers import number, objects, text
 from hprofiler.base.background import in_order
-from hprofiler.resolve.answers import number, objects, text
 from hprofiler.resolve.host_names import MAX_HOSTS, is_host
 from hprofiler.resolve.yarn.ids import belongs
 from hprofiler.resolve.yarn.rest import OF_NODE, NotFound, ResourceManager, YarnError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hprofiler.base.answers import member, number, objects, text
 from hprofiler.model import PROCESS
-from hprofiler.resolve.answers import member, number, objects, text
 from hprofiler.resolve.host_names import is_host
 from hprofiler.resolve.yarn.ids import container_id
 from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError

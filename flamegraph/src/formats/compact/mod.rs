@@ -5,11 +5,12 @@
 
 mod read;
 mod recent;
+mod times;
 mod write;
 
 pub(crate) use read::{detect, read_input};
 #[cfg(feature = "formats")]
 pub(crate) use write::put_modules;
 
-/// What every file begins with; the rest is one zlib stream.
-const MAGIC: &[u8] = b"HPT1";
+/// What every file begins with; the rest is one zlib stream. The second is of profiles with times.
+const MAGIC: [&[u8; 4]; 2] = [b"HPT1", b"HPT2"];

@@ -5,6 +5,7 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 
 use super::recent::{Recent, NOBODY};
+use super::times::read_times;
 use super::MAGIC;
 use crate::formats::ReadOptions;
 use crate::profile::{
@@ -19,17 +20,18 @@ const MOST_VALUES: u64 = 32;
 const MOST_LABELS: u64 = 256;
 
 pub(crate) fn detect(head: &[u8]) -> bool {
-    head.starts_with(MAGIC)
+    MAGIC.iter().any(|magic| head.starts_with(&magic[..]))
 }
 
 /// Reads a compact profile.
 pub(crate) fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let limits = &options.limits;
-    let mut magic = [0; MAGIC.len()];
+    let mut magic = [0; MAGIC[0].len()];
     input.read_exact(&mut magic)?;
-    if magic != MAGIC {
-        return Err(damaged("it does not begin with HPT1"));
-    }
+    let timed = match MAGIC.iter().position(|&known| *known == magic) {
+        Some(place) => place == 1,
+        None => return Err(damaged("it does not begin with HPT1 or HPT2")),
+    };
     let body = inflate(input, limits)?;
     let mut body = Body {
         rest: &body,
@@ -41,8 +43,14 @@ pub(crate) fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<
     let cells = limits.cells / 2 * values.len().min(2);
     let mut profile = Profile::bounded(values, cells);
     let names = body.names(&mut profile, limits)?;
-    Streams::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
-    body.modules(&names, &mut profile, limits)?;
+    let nodes = Streams::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
+    body.modules(&names, &mut profile, limits, timed)?;
+    if timed {
+        read_times(&mut body, &nodes, &mut profile, limits)?;
+    }
+    if !body.rest.is_empty() {
+        return Err(damaged("there is more behind its end"));
+    }
     profile.set_labels(labels);
     profile.into_ordered()
 }
@@ -58,12 +66,12 @@ fn inflate(input: Input<'_>, limits: &Limits) -> Result<Vec<u8>> {
     }
 }
 
-fn damaged(what: impl Into<String>) -> Error {
+pub(super) fn damaged(what: impl Into<String>) -> Error {
     Error::Damaged("compact profile", what.into())
 }
 
 /// What is still to be read.
-struct Body<'a> {
+pub(super) struct Body<'a> {
     rest: &'a [u8],
     whole: usize,
 }
@@ -76,11 +84,11 @@ impl<'a> Body<'a> {
         ))
     }
 
-    fn number(&mut self) -> Result<u64> {
+    pub(super) fn number(&mut self) -> Result<u64> {
         varint(&mut self.rest).ok_or_else(|| self.cut_short())
     }
 
-    fn count(&mut self, what: &'static str, most: u64) -> Result<u64> {
+    pub(super) fn count(&mut self, what: &'static str, most: u64) -> Result<u64> {
         match self.number()? {
             count if count <= most => Ok(count),
             _ => Err(Error::Limit { what, limit: most }),
@@ -88,7 +96,7 @@ impl<'a> Body<'a> {
     }
 
     /// A length and as many bytes.
-    fn bytes(&mut self) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.number()?).map_err(|_| self.cut_short())?;
         let (bytes, rest) = self
             .rest
@@ -98,7 +106,7 @@ impl<'a> Body<'a> {
         Ok(bytes)
     }
 
-    fn text(&mut self, limits: &Limits) -> Result<String> {
+    pub(super) fn text(&mut self, limits: &Limits) -> Result<String> {
         let bytes = self.bytes()?;
         check_name(bytes.len(), limits)?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
@@ -153,14 +161,23 @@ impl<'a> Body<'a> {
         Ok(names)
     }
 
-    /// The modules of names, which stand at the end where there are any.
-    fn modules(&mut self, names: &[u32], profile: &mut Profile, limits: &Limits) -> Result<()> {
-        if self.rest.is_empty() {
+    /// The modules of names, which are at the end if there are any. Before times there is always their number.
+    fn modules(
+        &mut self,
+        names: &[u32],
+        profile: &mut Profile,
+        limits: &Limits,
+        timed: bool,
+    ) -> Result<()> {
+        if self.rest.is_empty() && !timed {
             return Ok(());
         }
         let wrong = || damaged("its modules are damaged");
         // Each is of some name, native or of the kernel. A merged profile may have more of them than one file.
         let count = self.count("modules", 2 * names.len() as u64)?;
+        if count == 0 && timed {
+            return Ok(());
+        }
         // Few bytes can stand for many of them: each text is held once.
         let mut texts = Frames::default();
         let intern = |_| {
@@ -183,10 +200,7 @@ impl<'a> Body<'a> {
                 return Err(wrong());
             }
         }
-        match self.rest.len() {
-            0 => Ok(()),
-            _ => Err(wrong()),
-        }
+        Ok(())
     }
 }
 
@@ -240,7 +254,13 @@ impl<'a> Streams<'a> {
         damaged(format!("node {}: {what}", self.number))
     }
 
-    fn add_nodes(mut self, names: &[u32], profile: &mut Profile, limits: &Limits) -> Result<()> {
+    /// Returns the nodes in the order of the file.
+    fn add_nodes(
+        mut self,
+        names: &[u32],
+        profile: &mut Profile,
+        limits: &Limits,
+    ) -> Result<Vec<Node>> {
         let mut recent = Recent::default();
         let mut left = limits.text_bytes;
         let root = Open {
@@ -251,6 +271,7 @@ impl<'a> Streams<'a> {
         };
         self.add_values(&root, profile, &mut left)?;
         let mut path = vec![root];
+        let mut nodes = vec![ROOT];
         while let Some(top) = path.last_mut() {
             if top.children == 0 {
                 path.pop();
@@ -266,10 +287,11 @@ impl<'a> Streams<'a> {
                 bytes: top.bytes + profile.frames.name_of(own).len() as u64 + 1,
             };
             self.add_values(&open, profile, &mut left)?;
+            nodes.push(open.node);
             path.push(open);
         }
         match self.children.left() + self.callees.left() + self.new.left() {
-            0 if self.values.iter().all(|column| column.left() == 0) => Ok(()),
+            0 if self.values.iter().all(|column| column.left() == 0) => Ok(nodes),
             _ => Err(self.wrong("more in a column than there are nodes")),
         }
     }

@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use super::recent::{Recent, NOBODY};
+use super::times::put_times;
 use super::MAGIC;
 use crate::formats::shared::shared_prefix;
 use crate::profile::{Frame, Kind, ModuleTable, Order, Profile, Result, Step, ROOT};
@@ -16,13 +17,15 @@ use crate::source::wire::put_varint;
 impl Profile {
     /// Writes the compact profile, the same bytes for the same profile; see `FORMAT.md`.
     pub fn write_compact(&self, mut out: impl Write) -> Result<()> {
-        out.write_all(MAGIC)?;
+        let times = self.times();
+        out.write_all(MAGIC[usize::from(times.is_some())])?;
         let mut out = ZlibEncoder::new(out, Compression::default());
         let mut head = Vec::new();
         self.put_meanings(&mut head);
         let (numbers, names) = self.put_names(&mut head);
         out.write_all(&head)?;
-        for column in self.compact_columns(&numbers) {
+        let order = Order::of(self);
+        for column in self.compact_columns(&numbers, &order) {
             let mut length = Vec::new();
             put_varint(&mut length, column.len() as u64);
             out.write_all(&length)?;
@@ -30,6 +33,14 @@ impl Profile {
         }
         let mut modules = Vec::new();
         put_modules(&mut modules, &self.modules, &names);
+        if let Some(times) = times {
+            if modules.is_empty() {
+                put_varint(&mut modules, 0);
+            }
+            let places = order.places();
+            let in_file = times.moved(|node| places.get(node as usize).copied());
+            put_times(&mut modules, &in_file);
+        }
         out.write_all(&modules)?;
         out.finish()?.flush()?;
         Ok(())
@@ -82,8 +93,7 @@ impl Profile {
     }
 
     /// Children, callees, new callees, then the values.
-    fn compact_columns(&self, numbers: &[u32]) -> Vec<Vec<u8>> {
-        let order = Order::of(self);
+    fn compact_columns(&self, numbers: &[u32], order: &Order) -> Vec<Vec<u8>> {
         let (mut children, mut callees, mut new) = (Vec::new(), Vec::new(), Vec::new());
         let mut values = vec![Vec::new(); self.values().len()];
         let mut recent = Recent::default();

@@ -1,0 +1,48 @@
+//! What Python sees of a profile's times.
+
+use pyo3::prelude::*;
+
+/// `Profile.times`; see the library's.
+#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
+pub(crate) struct Times {
+    start: i64,
+    width: u64,
+    end: i64,
+    slices: Vec<(String, bool)>,
+    has_amounts: bool,
+    has_bands: bool,
+    rows: usize,
+    samples: u64,
+}
+
+impl From<&flamegraph::Times> for Times {
+    fn from(times: &flamegraph::Times) -> Times {
+        let rows = times.rows();
+        let buckets = rows.iter().map(|row| u64::from(row.bucket) + 1).max();
+        let length = times.width.saturating_mul(buckets.unwrap_or(0));
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let slices = times.slices.iter();
+        Times {
+            start: times.start,
+            width: times.width,
+            end: times.start.saturating_add(length),
+            slices: slices
+                .map(|slice| (slice.name.clone(), slice.certain))
+                .collect(),
+            has_amounts: times.has_amounts(),
+            has_bands: rows.iter().any(|row| row.band > 0),
+            rows: rows.len(),
+            samples: rows.iter().map(|row| u64::from(row.samples)).sum(),
+        }
+    }
+}
+
+#[pymethods]
+impl Times {
+    fn __repr__(&self) -> String {
+        format!(
+            "Times(start={}, end={}, width={}, samples={}, rows={})",
+            self.start, self.end, self.width, self.samples, self.rows
+        )
+    }
+}
