@@ -16,7 +16,7 @@ use crate::os::turns::{Turn, Turns};
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::wire::outcome::{Code, Failure, Parameters};
-use crate::wire::requests::Chosen;
+use crate::wire::requests::{Chosen, SliceRule};
 use crate::wire::sampling::Sampling;
 
 /// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
@@ -231,6 +231,7 @@ pub struct Library {
 pub struct Libraries {
     pub async_profiler: Option<Arc<Library>>,
     pub perfmap: Option<Arc<Library>>,
+    pub thread_names: Option<Arc<Library>>,
 }
 
 /// What to record; the same for all processes of a session but for `chosen`.
@@ -239,6 +240,8 @@ pub struct Job {
     pub chosen: Chosen,
     pub sampling: Sampling,
     pub libraries: Libraries,
+    /// How names of threads say to which slice of the job samples belong.
+    pub slices: Arc<[SliceRule]>,
     pub session: String,
     pub host: String,
     pub folding: Arc<Folding>,
