@@ -12,7 +12,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from hprofiler.base.text import printable
-from hprofiler.model import Count, HostFacts, Note, Process, Samples, Status
+from hprofiler.model import Count, HostFacts, Note, Pauses, Process, Samples, Status
 
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
@@ -20,6 +20,7 @@ MAX_LISTED = 400_000
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
 MAX_TIMELINE = 86_460
+MAX_PAUSES = 100_000
 TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
 
@@ -31,6 +32,7 @@ Size = Annotated[int, Meta(ge=0, le=512 << 20)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 ClockTime = Annotated[float, Meta(ge=0, le=1e11)]
 """Seconds since 1970."""
+Microseconds = Annotated[int, Meta(ge=0, le=1 << 53)]
 Engine = Literal["async-profiler", "perf"]
 Sources = Annotated[Mapping[Name, Name], Meta(max_length=MAX_EVENTS)]
 """What is used for each event, by its name."""
@@ -122,6 +124,12 @@ class Resumed(Message, frozen=True, tag="resumed"):
     """Whether the agent of the session whose connection was lost is still there."""
 
     found: bool
+
+
+class ClockTold(Message, frozen=True, tag="clock"):
+    """What the host's clock says."""
+
+    time: ClockTime
 
 
 class Stored(Message, frozen=True, tag="stored"):
@@ -348,13 +356,48 @@ class RawHeader(Message, frozen=True, tag="raw"):
     size: Size
 
 
+class PausesMessage(Message, frozen=True, tag="pauses"):
+    """See `model.Pauses`."""
+
+    pid: Pid
+    collectors: Annotated[tuple[Name, ...], Meta(max_length=8)]
+    collector: Annotated[Sequence[Annotated[int, Meta(ge=0, lt=8)]], Meta(max_length=MAX_PAUSES)]
+    end: Annotated[Sequence[Microseconds], Meta(max_length=MAX_PAUSES)]
+    duration: Annotated[Sequence[Microseconds], Meta(max_length=MAX_PAUSES)]
+    left_out: Count
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not len(self.collector) == len(self.end) == len(self.duration):
+            raise ValueError("`collector`, `end` and `duration` differ in length")
+        if any(number >= len(self.collectors) for number in self.collector):
+            raise ValueError("`collector` has the number of no collector")
+        # Few bytes for each, not a hundred.
+        force_setattr(self, "collector", array("B", self.collector))
+        force_setattr(self, "end", array("Q", self.end))
+        force_setattr(self, "duration", array("Q", self.duration))
+
+    @property
+    def pauses(self) -> Pauses:
+        return Pauses(
+            pid=self.pid,
+            collectors=self.collectors,
+            collector=self.collector,
+            end=self.end,
+            duration=self.duration,
+            left_out=self.left_out,
+        )
+
+
 class Done(Message, frozen=True, tag="done"):
     """The recording is over; `left` are files that could not be deleted."""
 
     left: Paths
 
 
-RecordEvent = Started | Recording | Interrupted | ProfileHeader | RawHeader | ProcessOutcome | Done
+RecordEvent = (
+    Started | Recording | Interrupted | ProfileHeader | RawHeader | PausesMessage | ProcessOutcome | Done
+)
 
 
 # Cleaning
@@ -422,6 +465,7 @@ class Leftovers(Message, frozen=True, tag="leftovers"):
 Event = (
     Hello
     | Resumed
+    | ClockTold
     | Stored
     | Error
     | Action
@@ -434,6 +478,7 @@ Event = (
     | Interrupted
     | ProfileHeader
     | RawHeader
+    | PausesMessage
     | ProcessOutcome
     | Done
     | Left

@@ -11,6 +11,7 @@ import hashlib
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from hprofiler.agent.messages import (
     Action,
     BadEvent,
     Checked,
+    ClockTold,
     Done,
     Error,
     Event,
@@ -33,6 +35,7 @@ from hprofiler.agent.messages import (
     Leftovers,
     Listing,
     M,
+    PausesMessage,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
@@ -45,7 +48,7 @@ from hprofiler.agent.wire import Wire
 from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.base.resources import Blob
 from hprofiler.base.text import printable
-from hprofiler.model import Process, Sampling
+from hprofiler.model import Clock, ClockReading, Process, Sampling
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Transport
 
 _EXTRA_EVENTS = 1000
@@ -55,6 +58,7 @@ CANARY_SECONDS = 2.0
 """How long a canary is recorded, in seconds."""
 _PING_SECONDS = LEASE_SECONDS / 10
 """Short, so that most of the lease remains for a broken link."""
+_CLOCK_READINGS = 3
 _LAST_WORD = 1.0
 _END_WAIT = 2.0
 _KILLED = (
@@ -69,7 +73,7 @@ _STAGE_OF: Mapping[type, str] = {messages.Recording: "record", ProfileHeader: "f
 
 
 class Witness(Protocol):
-    """Receives each request before it is sent (but not `ping` and `received`), and what the agent reports."""
+    """Receives requests before they are sent (not `ping`, `clock`, `received`), and the agent's reports."""
 
     def asks(self, request: Mapping[str, Any]) -> None: ...
     def did(self, action: Action) -> None: ...
@@ -108,6 +112,7 @@ class AgentSession:
         self._is_left = False
         self._prepared: tuple[int, ...] = ()
         self._sampling: Sampling | None = None
+        self.clock: Clock | None = None
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._answer(Hello)
@@ -203,7 +208,9 @@ class AgentSession:
         self.stage = "prepare"
         self._sampling = plan.sampling
         asked = {process.pid for process in processes}
-        self._send(requests.Prepare(processes=_chosen(processes, engines), **vars(plan)))
+        self.clock = self.clock or self._read_clock()
+        offset = self.clock.offset
+        self._send(requests.Prepare(processes=_chosen(processes, engines), clock_offset=offset, **vars(plan)))
         outcomes: list[ProcessOutcome] = []
         while isinstance(event := self._receive(), ProcessOutcome):
             outcomes.append(event)
@@ -217,6 +224,18 @@ class AgentSession:
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that were not asked for")
         return self._prepared, tuple(outcomes)
+
+    def _read_clock(self) -> Clock:
+        readings = []
+        for _ in range(_CLOCK_READINGS):
+            asked, began = time.time(), time.monotonic()
+            try:
+                self._wire.send(requests.Clock())
+            except HostError as error:
+                raise error.at(self.stage) from error
+            there = self._answer(ClockTold).time
+            readings.append(ClockReading(asked, there, asked + time.monotonic() - began))
+        return Clock.of(readings)
 
     def check(self, plan: Plan, processes: Sequence[Process]) -> Checked:
         """What `prepare` and `start` would do, for each process in order; nothing is touched."""
@@ -236,7 +255,7 @@ class AgentSession:
         """Events from `start` to the final `Done`; `payload` reads what a header announces."""
         asked = set(self._prepared)
         came: set[tuple[int, str]] = set()
-        events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
+        events_of_each = 5 + 2 * len(self._sampling.events if self._sampling else ())
         for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
             event = self._receive()
             if not isinstance(event, RecordEvent):
@@ -245,7 +264,7 @@ class AgentSession:
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
                 raise self._nonsense("an event of a process that was not asked for")
-            if isinstance(event, (ProfileHeader, RawHeader)):
+            if isinstance(event, (ProfileHeader, RawHeader, PausesMessage)):
                 self._check_header(event, came)
             if isinstance(event, Done):
                 self._acknowledge()
@@ -255,12 +274,16 @@ class AgentSession:
                 return
         raise self._nonsense("too many events")
 
-    def _check_header(self, header: ProfileHeader | RawHeader, came: set[tuple[int, str]]) -> None:
-        """Accepts only requested profiles, each once."""
+    def _check_header(
+        self, header: ProfileHeader | RawHeader | PausesMessage, came: set[tuple[int, str]]
+    ) -> None:
+        """Accepts only what was requested, each once."""
         assert self._sampling is not None
         what: str
         if isinstance(header, RawHeader):
             what, asked = header.name, self._sampling.keep_raw
+        elif isinstance(header, PausesMessage):
+            what, asked = "pauses", self._sampling.timeline
         else:
             what, asked = header.event, header.event in self._sampling.events
             if len(header.timeline) > self._sampling.duration + _EXTRA_SECONDS:

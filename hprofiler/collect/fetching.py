@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
-from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
+from hprofiler.agent import AgentSession, PausesMessage, ProfileHeader, RawHeader
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
@@ -18,9 +18,9 @@ SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
 PART = 1 << 20  # bytes of a payload per time limit
 
 MOST_PROFILES = 1 << 30
-"""Limit of one host's profiles and timelines, in bytes."""
+"""Limit of one host's profiles, timelines and pauses, in bytes."""
 SECOND = 64
-"""Bytes per second of a timeline: 8 in memory, more in run.json."""
+"""Bytes per second of a timeline, or per pause: less in memory, and in run.json."""
 MOST_RAW = 4 << 30
 """Limit of one host's raw recordings, in bytes."""
 _FEWER = "record fewer processes (-j) or events (-e), or for a shorter time"
@@ -53,7 +53,7 @@ class Fetching:
         self._visit = visit
         self._host = visit.host
         self._sink = sink
-        self._kept = {ProfileHeader: 0, RawHeader: 0}
+        self._kept: dict[type[Header], int] = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
         """Seconds for the next part of a payload of which `size` bytes are missing."""
@@ -71,6 +71,15 @@ class Fetching:
                 remedy = error.remedy if isinstance(error, HprofilerError) else ""
                 ledger.problem(header.pid, printable(str(error)), remedy)
 
+    def pauses(self, message: PausesMessage, ledger: Ledger) -> None:
+        """Keep what the collectors of a process did."""
+        try:
+            self._count(ProfileHeader, len(message.end) * SECOND)
+        except HostError as error:
+            ledger.problem(message.pid, error.reason, error.remedy)
+            return
+        ledger.paused(message.pauses)
+
     def _arriving(self, pieces: Iterator[bytes], size: int, own_work: ExitStack) -> Iterator[bytes]:
         """Each part has a time limit; the work after the last part has none."""
         came, due = 0, PART
@@ -84,7 +93,8 @@ class Fetching:
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
-        self._count(header)
+        timeline = () if isinstance(header, RawHeader) else header.timeline
+        self._count(type(header), header.size + len(timeline) * SECOND)
         if isinstance(header, RawHeader):
             self._sink.raw(self._host, process, header.name, pieces)
             return
@@ -104,21 +114,19 @@ class Fetching:
         totals = self._sink.profile(self._host, recording, pieces)
         ledger.recorded(replace(recording, totals=totals))
 
-    def _count(self, header: Header) -> None:
+    def _count(self, kind: type[Header], size: int) -> None:
         """Raises HostError if the host sends too much."""
-        size, most, what, remedy = header.size, MOST_PROFILES, "profiles", _FEWER
-        if isinstance(header, RawHeader):
+        most, what, remedy = MOST_PROFILES, "profiles", _FEWER
+        if kind is RawHeader:
             most, what, remedy = MOST_RAW, "raw recordings", f"{_FEWER}, or without --keep-raw"
-        else:
-            size += len(header.timeline) * SECOND
-        if self._kept[type(header)] + size > most:
+        if self._kept[kind] + size > most:
             raise HostError(
                 "fetch",
                 f"not kept: its host has more than {most >> 20} MiB of {what}",
                 remedy,
                 code="too-large",
             )
-        self._kept[type(header)] += size
+        self._kept[kind] += size
 
 
 def not_all_came(seconds: float, why: str = "") -> HostError:

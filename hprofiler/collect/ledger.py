@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Outcome, Process, Recording, Status
+from hprofiler.model import Outcome, Pauses, Process, Recording, Status
 
 _LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -22,6 +22,7 @@ class Ledger:
         self._outcomes: dict[int, Outcome] = {}
         self._problems: dict[int, list[Outcome]] = {}
         self._recordings: dict[tuple[int, str], Recording] = {}
+        self._pauses: dict[int, Pauses] = {}
 
     def as_it_is(self) -> Ledger:
         """A copy: the worker of an abandoned visit may still fill it."""
@@ -30,12 +31,17 @@ class Ledger:
         now._outcomes = dict(self._outcomes)
         now._problems = {pid: list(lines) for pid, lines in dict(self._problems).items()}
         now._recordings = dict(self._recordings)
+        now._pauses = dict(self._pauses)
         now._processes = dict(self._processes)
         return now
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
         return tuple(self._recordings.values())
+
+    @property
+    def pauses(self) -> tuple[Pauses, ...]:
+        return tuple(self._pauses.values())
 
     def found(self, processes: Sequence[Process]) -> None:
         self._processes = {process.pid: process for process in processes}
@@ -50,6 +56,9 @@ class Ledger:
     def recorded(self, recording: Recording) -> None:
         """A profile was received and stored."""
         self._recordings[recording.process.pid, recording.event] = recording
+
+    def paused(self, pauses: Pauses) -> None:
+        self._pauses[pauses.pid] = pauses
 
     def problem(self, pid: int, reason: str, remedy: str = "") -> None:
         """A profile or file of a process could not be stored."""

@@ -13,6 +13,7 @@ from hprofiler.agent import (
     Done,
     Ended,
     Interrupted,
+    PausesMessage,
     Plan,
     ProcessOutcome,
     ProfileHeader,
@@ -128,7 +129,9 @@ class _RecordingVisit(Visit):
         meant, too_many = first_processes(found.processes)
         for outcome in too_many:
             self._note(outcome)
-        plan = libraries.plan(self._sampling, self._put_libraries(session), self._care.agent_cpu)
+        plan = libraries.plan(
+            self._sampling, self._put_libraries(session), self._care.agent_cpu, self._selector
+        )
         processes, engines = self._cleared(session, plan, meant)
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         ready, outcomes = session.prepare(plan, processes, engines)
@@ -149,7 +152,7 @@ class _RecordingVisit(Visit):
 
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send the libraries that the host lacks; returns all."""
-        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch, self._selector)
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
                 self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)
@@ -240,6 +243,8 @@ class _RecordingVisit(Visit):
                 self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
+            elif isinstance(event, PausesMessage):
+                self._fetching.pauses(event, self._ledger)
             elif isinstance(event, ProcessOutcome):
                 self._note(self._reconnect.explained(event))
             elif isinstance(event, Done):
@@ -340,4 +345,6 @@ class _RecordingVisit(Visit):
             timings=dict(self.timings),
             bytes_sent=self.transport.bytes_sent,
             bytes_received=self.transport.bytes_received,
+            clock=self.session.clock if self.session else None,
+            pauses=ledger.pauses,
         )

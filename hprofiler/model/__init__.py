@@ -4,7 +4,18 @@
 """
 
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
-from hprofiler.model.recording import Count, HostFacts, HostResult, Recording, Samples, Sampling, Seconds
+from hprofiler.model.recording import (
+    Clock,
+    ClockReading,
+    Count,
+    HostFacts,
+    HostResult,
+    Pauses,
+    Recording,
+    Samples,
+    Sampling,
+    Seconds,
+)
 from hprofiler.model.target import (
     MANAGER_PORT,
     OWNER,
@@ -14,6 +25,7 @@ from hprofiler.model.target import (
     Labels,
     Process,
     Selector,
+    SliceRule,
     Target,
 )
 
@@ -24,6 +36,8 @@ __all__ = [
     "PROCESS",
     "RUN_FOR",
     "VAGUE_CODES",
+    "Clock",
+    "ClockReading",
     "Count",
     "Host",
     "HostFacts",
@@ -32,12 +46,14 @@ __all__ = [
     "Note",
     "Outcome",
     "Params",
+    "Pauses",
     "Process",
     "Recording",
     "Samples",
     "Sampling",
     "Seconds",
     "Selector",
+    "SliceRule",
     "Status",
     "Target",
 ]

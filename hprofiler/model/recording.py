@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
@@ -20,7 +20,9 @@ class Sampling:
     """What to record and how, for `duration` seconds. `events` has at least one, without duplicates.
 
     `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
-    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files.
+    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
+    `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
+    prints a warning about that.
     """
 
     events: tuple[str, ...]
@@ -31,6 +33,8 @@ class Sampling:
     lock_threshold: int | None = None
     wall_interval: int | None = None
     keep_raw: bool = False
+    timeline: bool = True
+    thread_names: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,48 @@ class Recording:
         return self.process.label
 
 
+class ClockReading(NamedTuple):
+    """What a host's clock said between two local times, in seconds since 1970."""
+
+    asked: float
+    there: float
+    answered: float
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How many seconds a host's clock is ahead of this machine's, and by how many that may be wrong."""
+
+    offset: Annotated[float, Meta(ge=-1e12, le=1e12)]
+    uncertainty: Seconds
+
+    @classmethod
+    def of(cls, readings: Iterable[ClockReading]) -> Clock:
+        """By the reading with the shortest round trip. Clocks that may agree are taken to agree."""
+        asked, there, answered = min(readings, key=lambda reading: reading.answered - reading.asked)
+        offset = there - (asked + answered) / 2
+        uncertainty = (answered - asked) / 2
+        if abs(offset) <= uncertainty:
+            return cls(0.0, uncertainty + abs(offset))
+        return cls(offset, uncertainty)
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """When a process stood still for its garbage collectors.
+
+    Each pause has the number of its collector, its end (microseconds since 1970, on this machine's clock)
+    and its duration in microseconds. `left_out`: how many more there were.
+    """
+
+    pid: int
+    collectors: tuple[str, ...]
+    collector: Sequence[int]
+    end: Sequence[int]
+    duration: Sequence[int]
+    left_out: Count = 0
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """The machine, as its agent describes it.
@@ -109,6 +155,8 @@ class HostResult:
     bytes_sent: int = 0
     bytes_received: int = 0
     unseen: tuple[str, ...] = ()
+    clock: Clock | None = None
+    pauses: tuple[Pauses, ...] = ()
 
     @property
     def idle(self) -> bool:

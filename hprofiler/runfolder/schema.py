@@ -11,10 +11,12 @@ import msgspec
 from hprofiler.base import bounded_json
 from hprofiler.base.text import printable
 from hprofiler.model import (
+    Clock,
     Count,
     HostFacts,
     HostResult,
     Outcome,
+    Pauses,
     Recording,
     Sampling,
     Seconds,
@@ -41,6 +43,8 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     recordings: tuple[Recording, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     unseen: tuple[str, ...] = ()
+    clock: Clock | None = None
+    pauses: tuple[Pauses, ...] = ()
 
     @property
     def recorded(self) -> frozenset[int]:
@@ -162,6 +166,8 @@ def host_record(result: HostResult) -> HostRecord:
         recordings=tuple(recordings),
         outcomes=result.outcomes,
         unseen=result.unseen,
+        clock=result.clock,
+        pauses=result.pauses,
     )
 
 

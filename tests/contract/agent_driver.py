@@ -58,6 +58,7 @@ class Result:
     events: dict[int, dict[str, tuple[Event, bytes]]] = field(default_factory=dict)
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
+    pauses: dict[int, Event] = field(default_factory=dict)
     recording: int | None = None
     left: list[str] | None = None
 
@@ -278,7 +279,7 @@ class Agent:
         found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
         keys = ("pid", "start_time", "label", "labels", "engine")
         processes = [{key: one[key] for key in keys if key in one} for one in found]
-        also = {key: members[key] for key in ("versions", "agent_cpu") if key in members}
+        also = {key: members[key] for key in ("versions", "agent_cpu", "clock_offset") if key in members}
         wanted = {key: value for key, value in members.items() if key not in also}
         return {"sampling": sampling(**wanted), "processes": processes, **also}
 
@@ -295,7 +296,7 @@ class Agent:
     ) -> tuple[list[int], dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not.
 
-        `members` are the sampling's, or `agent_cpu`, `versions` of the request.
+        `members` are the sampling's, or `agent_cpu`, `clock_offset`, `versions` of the request.
         """
         request = self.request(programs, members)
         used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
@@ -350,6 +351,9 @@ class Agent:
                 result.outcomes[event["pid"]] = event
             elif event["type"] == "started":
                 result.started[event["pid"]] = event
+            elif event["type"] == "pauses":
+                assert event["pid"] not in result.outcomes | result.pauses, "pauses came late, or twice"
+                result.pauses[event["pid"]] = event
             else:
                 assert event["type"] == "recording", (event, self.stderr())
                 result.recording = event["processes"]

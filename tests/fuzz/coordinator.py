@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, cast
 from hprofiler.agent import bootstrap, visiting
 from hprofiler.agent.messages import BadEvent, ProfileHeader
 from hprofiler.agent.wire import Wire
+from hprofiler.base.answers import objects
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured as kube_configured
-from hprofiler.base.answers import objects
 from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.resolve.host_names import MAX_HOSTS, named_hosts, parse_entries
 from hprofiler.resolve.kubernetes import pods

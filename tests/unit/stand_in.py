@@ -27,6 +27,7 @@ import hashlib, json, os, sys, time
 stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
 def out(data):
     stdout.write(data); stdout.flush()
+AHEAD = 0
 def say(type, **members):
     out(json.dumps({"type": type, **members}).encode() + b"\\n")
 def read(skip=("ping", "received")):
@@ -37,6 +38,9 @@ def read(skip=("ping", "received")):
         request = json.loads(line)
         if request["type"] == "put":
             request["payload"] = stdin.read(request["size"])
+        if request["type"] == "clock":
+            say("clock", time=time.time() + AHEAD)
+            continue
         if request["type"] not in skip:
             return request
 HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
@@ -77,6 +81,9 @@ def raw(pid, data, **members):
     say("raw", **{"pid": pid, "name": "recording.jfr", "size": len(data),
         "sha256": hashlib.sha256(data).hexdigest(), **members})
     out(data)
+def pauses(pid, **members):
+    usual = dict(collectors=["young"], collector=[0], end=[int(1e6 * time.time())], duration=[2500])
+    say("pauses", **{"pid": pid, "left_out": 0, **usual, **members})
 def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """

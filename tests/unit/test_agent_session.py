@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
 from hprofiler.agent import AgentSession, Plan, ProfileHeader
 from hprofiler.agent.session import how_it_ended
 from hprofiler.base.errors import HostError
-from hprofiler.model import Process
+from hprofiler.model import Clock, ClockReading, Process
 from hprofiler.transport.base import SOME_SIGNAL
 from tests.lab.procs import wait_for
 from tests.unit.stand_in import ANY, SAMPLING, local
@@ -103,6 +104,8 @@ def test_bad_events_while_preparing(talk, body, says):
         ("profile(7, b'x', event='lock')", "'lock' was not asked for"),
         ("profile(7, b'x'); profile(7, b'x')", "'cpu' of process 7 came twice"),
         ("raw(7, b'x')", "'recording.jfr' was not asked for"),
+        ("pauses(7); pauses(7)", "'pauses' of process 7 came twice"),
+        ("pauses(8)", "not asked for"),
         ("profile(7, b'x', timeline=[1] * 100)", "the timeline is longer than the recording"),
         ("profile(8, b'x')", "not asked for"),
         ("say('surprise')", "Invalid value 'surprise'"),
@@ -117,6 +120,43 @@ def test_bad_events_while_recording(talk, events, says):
         for event in session.events():
             if isinstance(event, ProfileHeader):
                 list(session.payload(event))
+
+
+def test_pauses_that_were_not_asked_for(talk):
+    body = "say('ready', processes=[{'pid': 7}]); read(); pauses(7); read()"
+    session = prepared(talk, body, replace(SAMPLING, timeline=False))
+    session.start()
+    with pytest.raises(HostError, match="'pauses' was not asked for"):
+        list(session.events())
+
+
+def test_the_clock_of_a_host(talk, tmp_path):
+    """It is read before the first `prepare`, which has the offset."""
+    asked = tmp_path / "asked"
+    keep = f"request = read(); open({str(asked)!r}, 'w').write(str(request['clock_offset']))"
+    prepare = f"{keep}; say('ready', processes=[])"
+    session = talk(f"AHEAD = 3600\nhello(); {prepare}; {prepare}; read()")
+    for _ in range(2):
+        session.prepare(Plan(SAMPLING), [SEVEN])
+        assert session.clock.offset == pytest.approx(3600, abs=session.clock.uncertainty)
+        assert float(asked.read_text()) == session.clock.offset
+
+
+@pytest.mark.parametrize(
+    ("readings", "offset", "uncertainty"),
+    [
+        ([(100.0, 107.3, 100.5)], 7.05, 0.25),
+        ([(100.0, 90.0, 100.5)], -10.25, 0.25),
+        # The shortest round trip counts, whatever the others say.
+        ([(100.0, 109.0, 104.0), (200.0, 207.0, 200.2), (300.0, 308.0, 301.0)], 6.9, 0.1),
+        # Clocks that may agree: the host's says a moment of the exchange.
+        ([(100.0, 100.0, 100.5)], 0.0, 0.5),
+        ([(100.0, 100.3, 100.5)], 0.0, 0.3),
+    ],
+)
+def test_how_far_a_clock_is_ahead(readings, offset, uncertainty):
+    clock = Clock.of(ClockReading(*one) for one in readings)
+    assert (clock.offset, clock.uncertainty) == pytest.approx((offset, uncertainty))
 
 
 def test_an_incomplete_library(talk, stand_ins):

@@ -96,6 +96,10 @@ PROFILE = {
     **{"seconds": 1, "cpu_seconds": 1, "attach_seconds": 1, "timeline": [1, 2]},
     **{"samples": {"expected": 1, "taken": 1, "lost": 0}, "sha256": "0" * 64, "size": 5},
 }
+PAUSES = {
+    **{"type": "pauses", "pid": 1, "collectors": ["young", "full"], "left_out": 0},
+    **{"collector": [1, 0], "end": [1 << 50, 5], "duration": [9, 8]},
+}
 LEFTOVER = {"kind": "file", "path": "/x", "pid": None, "user": "u", "seconds": 1, "bytes": 1, "state": "left"}
 LEFTOVERS = {"type": "leftovers", "entries": [{**LEFTOVER, "reason": ""}]}
 CHECKED = {"type": "checked", "time": 1e9, "findings": [], "processes": []}
@@ -113,6 +117,14 @@ BOUNDS = [
     ({**PROFILE, "timeline": [0] * 86_461}, "timeline"),
     ({**PROFILE, "timeline": [1, -1]}, "timeline"),
     ({**PROFILE, "sha256": "beef"}, "sha256"),
+    ({**PAUSES, "collector": [2, 0]}, "collector"),
+    ({**PAUSES, "collector": [1 << 9, 0]}, "collector"),
+    ({**PAUSES, "end": [1]}, "differ in length"),
+    ({**PAUSES, "end": [1, 1 << 60]}, "end"),
+    ({**PAUSES, "duration": [1, -1]}, "duration"),
+    ({**PAUSES, "collectors": ["x"] * 9}, "collectors"),
+    ({**PAUSES, "collector": [0] * 100_001}, "collector"),
+    ({"type": "clock", "time": -1}, "time"),
     ({**LEFTOVERS, "entries": [{**LEFTOVER, "reason": "", "state": "maybe"}]}, "state"),
     ({**CHECKED, "time": 1e12}, "time"),
     ({**CHECKED, "findings": [FINDING] * 101}, "findings"),
@@ -124,6 +136,12 @@ BOUNDS = [
 def test_values_outside_their_bounds_are_refused(event, where):
     with pytest.raises(BadEvent, match=where):
         parse(event)
+
+
+def test_pauses_become_our_type():
+    pauses = parse({**PAUSES, "collectors": ["young\x1b", "full"]}).pauses
+    assert (pauses.pid, pauses.collectors) == (1, ("young\ufffd", "full"))
+    assert [*zip(pauses.collector, pauses.end, pauses.duration, strict=True)] == [(1, 1 << 50, 9), (0, 5, 8)]
 
 
 def test_found_processes_become_our_type():

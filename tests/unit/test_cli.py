@@ -83,6 +83,11 @@ def test_events_as_they_are_asked_for(words, events):
     assert sampling(parse(["-j", "java", *words])).events == events
 
 
+def test_times_of_samples_are_recorded_unless_they_are_not_wanted():
+    assert sampling(parse(["-j", "java"])).timeline
+    assert not sampling(parse(["-j", "java", "--no-timeline"])).timeline
+
+
 def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     other = tmp_path / "libasyncProfiler.so"
     other.write_bytes(b"\x7fELF" + bytes(14) + b"\x3e\x00")

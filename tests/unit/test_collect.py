@@ -198,6 +198,13 @@ def test_each_event_that_arrives_is_kept(fleet, short_lease, body, expected, kep
     assert {name: size for (_, _, name), size in hosts.sink.sizes.items()} == kept
 
 
+def test_pauses_and_the_clock_are_results_of_the_host(fleet):
+    hosts = fleet(one=GOOD.replace("outcome(7", "pauses(7, duration=[9]); outcome(7"))
+    result = hosts.collect()["one"]
+    assert [(one.pid, one.collectors, [*one.duration]) for one in result.pauses] == [(7, ("young",), [9])]
+    assert result.clock.offset == 0 and result.clock.uncertainty > 0
+
+
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
     hosts = fleet(
         one=GOOD.replace("(7)", "(7, 8)").replace("outcome(7, 8)", "outcome(7); profile(8, b'q'); outcome(8)")

@@ -96,6 +96,15 @@ def test_bytes_of_a_host_are_limited(fleet: MakeFleet, monkeypatch: pytest.Monke
     assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
 
 
+def test_pauses_count_as_well(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 5 + 2 * fetching.SECOND)
+    hosts = fleet(
+        one=BEGIN + "profile(7, b'four'); pauses(7, collector=[0] * 2, end=[1] * 2, duration=[1] * 2); " + END
+    )
+    result = hosts.collect()["one"]
+    assert result.outcomes[0].status is Status.DEGRADED and not result.pauses
+
+
 def test_more_hosts_than_allowed():
     done = hprofiler("-j", "java", "-h", "a,b,c", "--max-hosts", "2")
     assert done.returncode == 2, done

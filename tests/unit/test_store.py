@@ -1,6 +1,7 @@
 """The run folder: what is refused, what is kept, and that files stay inside."""
 
 import json
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from hprofiler.base.errors import RunFolderError
 from hprofiler.model import (
+    Clock,
     HostFacts,
     Note,
     Outcome,
+    Pauses,
     Process,
     Recording,
     Samples,
@@ -94,7 +97,8 @@ def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     facts = HostFacts("h", "x86_64", "6.1", 2, 1 << 30, "root", load=0.5)
     host = HostRecord(
         name="h", inside=True, facts=facts, timings={"connect": 0.25}, recordings=(recorded([59]),),
-        outcomes=(line,), unseen=("executor 2",),
+        outcomes=(line,), unseen=("executor 2",), clock=Clock(-0.25, 0.001),
+        pauses=(Pauses(7, ("young",), array("B", [0]), array("Q", [1 << 50]), array("Q", [2500]), 3),),
     )  # fmt: skip
     record = RunRecord(
         command=("hprofiler", "-t", "60"), target=Target("hosts", "h"), roots=("a.*",), care={"busy": True},
@@ -104,7 +108,7 @@ def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     folder = RunFolder.create(tmp_path / "out")
     folder.write(record)
     read = RunFolder.open(folder.path).record
-    assert msgspec.to_builtins(read) == msgspec.to_builtins(record)
+    assert msgspec.to_builtins(read) == msgspec.to_builtins(record, enc_hook=list)
     text = (folder.path / "run.json").read_text()
     assert text.startswith('{\n"format": 3,\n') and '\n"hosts": [\n{"name":"h",' in text
 

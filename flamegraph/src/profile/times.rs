@@ -38,6 +38,24 @@ pub struct Slice {
     pub certain: bool,
 }
 
+/// A thread by the numbers that the kernel and the JVM gave it; 0 where one is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ThreadId {
+    /// The kernel's number, as the process sees it.
+    pub native: u64,
+    /// What `Thread.getId` returns.
+    pub java: u64,
+}
+
+/// Finds the slice of a sample.
+pub trait SliceOf: std::fmt::Debug + Send + Sync {
+    /// The slices there are.
+    fn slices(&self) -> Vec<Slice>;
+
+    /// The slice of a thread at a moment, in microseconds since 1970 on the host's clock: a number as in [`Row::slice`].
+    fn slice(&self, thread: ThreadId, microseconds: i64) -> u16;
+}
+
 /// The times of a profile's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {

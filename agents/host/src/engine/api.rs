@@ -9,6 +9,7 @@ use flamegraph::Profile;
 use serde_json::Value;
 
 use crate::engine::perf;
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
 use crate::os::proc::target::Target;
@@ -43,6 +44,11 @@ pub trait Engine {
     /// How long the agent was attached to the process, without the wait for a turn: to load and start the profiler, or
     /// to ask for names. None if it did neither.
     fn attached(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The pauses of the process, if it is a JVM that publishes them. Called once.
+    fn pauses(&mut self) -> Option<PauseLog> {
         None
     }
 
@@ -244,6 +250,8 @@ pub struct Job {
     pub slices: Arc<[SliceRule]>,
     pub session: String,
     pub host: String,
+    /// By how many microseconds the host's clock is ahead of the coordinator's.
+    pub clock_offset: i64,
     pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
     /// Check whether the recording would succeed, and touch nothing.

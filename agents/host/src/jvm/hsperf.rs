@@ -2,6 +2,7 @@
 //!
 //! The file belongs to the JVM's user and may contain anything: every offset is checked.
 
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
@@ -57,17 +58,21 @@ pub fn maker(named: &Named, mapped: &[Mapped]) -> Option<(String, String)> {
     Some((text("name")?, text("vendor")?))
 }
 
-/// The file that the JVM maps. A file with that name may belong to a JVM with the same pid in another pid namespace
-/// that shares the folder. (Devices are not compared: maps and stat show different ones on overlays.)
 fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
+    open(named, mapped).map(|(_, bytes)| bytes)
+}
+
+/// The file that the JVM maps, and its content. A file with that name may belong to a JVM with the same pid in another
+/// pid namespace that shares the folder. (Devices are not compared: maps and stat show different ones on overlays.)
+pub fn open(named: &Named, mapped: &[Mapped]) -> Option<(File, Vec<u8>)> {
     mapped.iter().find_map(|mapped| {
         let file = named.open(&mapped.path)?;
         if file.metadata().ok()?.ino() != mapped.inode {
             return None;
         }
         let mut bytes = Vec::new();
-        file.take(LIMIT).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        (&file).take(LIMIT).read_to_end(&mut bytes).ok()?;
+        Some((file, bytes))
     })
 }
 
@@ -95,8 +100,13 @@ pub fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
     u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
 }
 
-/// The value of an entry, and what follows it. Only the machine's byte order is read.
+/// The value of an entry, and what follows it.
 fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    bytes.get(place(bytes, name)?..)
+}
+
+/// Where the value of an entry begins. Only the machine's byte order is read.
+pub fn place(bytes: &[u8], name: &str) -> Option<usize> {
     if bytes.get(..4)? != MAGIC {
         return None;
     }
@@ -105,7 +115,7 @@ fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let length = number(bytes, at)? as usize;
         let entry = bytes.get(at..at.checked_add(length.max(20))?)?;
         if until_zero(entry.get(number(entry, 4)? as usize..)?) == name.as_bytes() {
-            return entry.get(number(entry, 16)? as usize..);
+            return at.checked_add(number(entry, 16)? as usize);
         }
         at += entry.len();
     }

@@ -4,4 +4,5 @@ pub mod attach;
 pub mod command_line;
 pub mod hsperf;
 pub mod loaded;
+pub mod pauses;
 pub mod preflight;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 use rustix::param::clock_ticks_per_second;
 
 use crate::engine::api::Engine;
+use crate::jvm::pauses::PauseLog;
 use crate::os::proc::stat::Stat;
 use crate::os::proc::target::Target;
 use crate::recording::process::Order;
@@ -59,11 +60,26 @@ impl Clock {
         self.seconds = seconds;
     }
 
-    pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
+    pub fn wait(
+        &mut self,
+        engine: &dyn Engine,
+        duration: f64,
+        pauses: &mut Option<PauseLog>,
+        orders: &Receiver<Order>,
+    ) -> End {
         let end = self.begin + Duration::from_secs_f64(duration);
+        let mut next = end.min(Instant::now() + LOOK);
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            let order = orders.recv_timeout(left.min(LOOK));
+            let left = next.saturating_duration_since(Instant::now());
+            let every = pauses.as_ref().map_or(LOOK, |pauses| pauses.every);
+            let order = orders.recv_timeout(left.min(every));
+            if let Some(pauses) = pauses {
+                pauses.look();
+            }
+            if order == Err(RecvTimeoutError::Timeout) && Instant::now() < next {
+                continue;
+            }
+            next = end.min(Instant::now() + LOOK);
             let lives = self.look(engine.target());
             match order {
                 Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return End::Unwanted,

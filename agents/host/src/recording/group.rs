@@ -92,17 +92,21 @@ impl Recordings {
         let shared = Arc::new(Shared::within(request.agent_cpu, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
         let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
+        let slices: Arc<[_]> = request.slices.into();
         let mut pids = HashSet::new();
         let chosen = request
             .processes
             .into_iter()
             .filter(|chosen| pids.insert(chosen.pid));
+        let clock_offset = (request.clock_offset * 1e6) as i64;
         let jobs = chosen.map(|chosen| Job {
             chosen,
             sampling: request.sampling.clone(),
             libraries: libraries.clone(),
+            slices: slices.clone(),
             session: session.to_owned(),
             host: host.to_owned(),
+            clock_offset,
             folding: folding.clone(),
             shared: shared.clone(),
             dry_run: false,

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight;
 use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
@@ -16,7 +17,7 @@ use crate::recording::profile_message::{
     build_outcome, build_profile_message, cpu_seconds, sample_count_note,
 };
 use crate::resources::folding::Waiting;
-use crate::wire::events::{ProfileHead, RawHead};
+use crate::wire::events::{Pauses, ProfileHead, RawHead};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,7 @@ pub enum Report {
 pub struct Finished {
     pub profiles: Vec<(ProfileHead, Waiting)>,
     pub raw: Option<(RawHead, Raw)>,
+    pub pauses: Option<Pauses>,
     pub outcome: Outcome,
     pub left: Vec<String>,
 }
@@ -51,6 +53,7 @@ impl Finished {
         Self {
             profiles: Vec::new(),
             raw: None,
+            pauses: None,
             outcome,
             left: Vec::new(),
         }
@@ -144,6 +147,7 @@ fn attempt(
     send(Report::Prepared);
     let mut recording = Recording {
         job,
+        pauses: engine.pauses().filter(|_| job.sampling.timeline),
         engine: &mut *engine,
         notes,
         ended: None,
@@ -178,6 +182,7 @@ fn foreseen(
 struct Recording<'a> {
     job: &'a Job,
     engine: &'a mut dyn Engine,
+    pauses: Option<PauseLog>,
     notes: Vec<Note>,
     ended: Option<Ended>,
 }
@@ -198,12 +203,16 @@ impl Recording<'_> {
         let started = self.engine.start();
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
         let mut clock = Clock::start(self.engine.target());
+        if let Some(pauses) = &mut self.pauses {
+            pauses.begin();
+        }
         self.notes.extend(started.notes);
         send(Report::Started {
             engine,
             sources: started.sources,
         });
-        match clock.wait(self.engine, self.job.sampling.duration, orders) {
+        let duration = self.job.sampling.duration;
+        match clock.wait(self.engine, duration, &mut self.pauses, orders) {
             End::Over => {}
             End::TooMuch(why) => {
                 let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds))
@@ -271,6 +280,10 @@ impl Recording<'_> {
         Ok(Finished {
             raw: self.raw(),
             profiles,
+            pauses: self.pauses.take().map(|pauses| {
+                let job = self.job;
+                pauses.finish(job.chosen.pid, job.clock_offset)
+            }),
             outcome: Outcome {
                 ended: self.ended,
                 seconds: self.ended.map(|_| clock.seconds),

@@ -230,6 +230,9 @@ impl EventSink for Output {
         if let Some((head, raw)) = over.raw {
             self.send_with(&Event::Raw(head), Chunk::File(raw.file, raw.size));
         }
+        if let Some(pauses) = over.pauses {
+            self.send(&Event::Pauses(pauses));
+        }
         self.send(&Event::Outcome(over.outcome));
     }
 }

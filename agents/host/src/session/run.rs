@@ -208,6 +208,7 @@ impl Session {
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
+            Request::Clock => self.clock(),
             Request::Resume { token, received } => return self.resume(token, received),
             Request::Received { bytes } => {
                 self.received(bytes);

@@ -48,10 +48,15 @@ pub enum Event {
     Resumed {
         found: bool,
     },
+    /// This host's clock, in seconds since 1970.
+    Clock {
+        time: f64,
+    },
     Checked(Checked),
     Audit(Action),
     Profile(ProfileHead),
     Raw(RawHead),
+    Pauses(Pauses),
     Done {
         left: Vec<String>,
     },
@@ -153,6 +158,22 @@ pub struct RawHead {
     pub name: &'static str,
     pub sha256: String,
     pub size: u64,
+}
+
+/// When a process stood still for its garbage collectors. The three lists belong together.
+#[derive(Debug, Default, Serialize)]
+pub struct Pauses {
+    pub pid: i32,
+    /// The names of the process's collectors.
+    pub collectors: Vec<String>,
+    /// The number of each pause's collector.
+    pub collector: Vec<u8>,
+    /// When it was over, in microseconds since 1970 by the coordinator's clock.
+    pub end: Vec<i64>,
+    /// In microseconds.
+    pub duration: Vec<u64>,
+    /// How many more there were.
+    pub left_out: u64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -21,6 +21,8 @@ const MAX_SLICE_RULES: usize = 8;
 const MAX_PREFIX: usize = 60;
 /// The processors that the agent may be given.
 const AGENT_CPU: RangeInclusive<f64> = 0.1..=1024.0;
+/// The most seconds between two clocks.
+const MOST_OFFSET: f64 = 1e11;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -49,6 +51,8 @@ pub enum Request {
     Start,
     Stop,
     Ping,
+    /// What time it is.
+    Clock,
     Clean(Clean),
     Bye,
 }
@@ -170,6 +174,9 @@ pub struct Prepare {
     pub agent_cpu: f64,
     #[serde(default)]
     pub slices: Vec<SliceRule>,
+    /// By how many seconds this host's clock is ahead of the coordinator's.
+    #[serde(default)]
+    pub clock_offset: f64,
 }
 
 /// How the name of a JVM's thread says to which slice of the job its samples belong.
@@ -213,6 +220,10 @@ impl Prepare {
             let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
             let reason =
                 format!("{cores} processors for the agent are not between {least} and {most}");
+            return Err(Failure::plain(reason).coded(Code::BadRequest));
+        }
+        if self.clock_offset.abs() > MOST_OFFSET {
+            let reason = format!("a clock cannot be {} s ahead", self.clock_offset);
             return Err(Failure::plain(reason).coded(Code::BadRequest));
         }
         Ok(())

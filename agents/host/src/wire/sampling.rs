@@ -25,6 +25,16 @@ pub struct Sampling {
     pub wall_interval: Option<u64>,
     /// Whether the recording itself is wanted besides its profiles.
     pub keep_raw: bool,
+    /// Whether it is wanted when samples were taken, and when garbage was collected.
+    #[serde(default = "wanted")]
+    pub timeline: bool,
+    /// Whether names of threads may be followed where the JVM prints a warning about that.
+    #[serde(default)]
+    pub thread_names: bool,
+}
+
+fn wanted() -> bool {
+    true
 }
 
 impl Sampling {
@@ -121,6 +131,8 @@ impl Sampling {
             lock_threshold: None,
             wall_interval: None,
             keep_raw: false,
+            timeline: true,
+            thread_names: false,
         }
     }
 }

@@ -59,7 +59,7 @@ struct Span {
 pub struct NameLog {
     slices: Vec<String>,
     /// By Java thread id, in the order of time.
-    threads: HashMap<i64, Vec<Span>>,
+    threads: HashMap<u64, Vec<Span>>,
     /// How long before its first poll and after its last a name holds.
     around: i64,
 }
@@ -92,7 +92,7 @@ impl NameLog {
     }
 
     /// The slice at a time, and whether that is certain.
-    fn at(&self, thread: i64, time: i64) -> Option<(u16, bool)> {
+    fn at(&self, thread: u64, time: i64) -> Option<(u16, bool)> {
         let spans = self.threads.get(&thread)?;
         let after = spans.partition_point(|span| span.from <= time);
         let before = after.checked_sub(1).map(|index| spans[index]);
@@ -126,7 +126,9 @@ impl SliceOf for NameLog {
 
     fn slice(&self, thread: ThreadId, microseconds: i64) -> u16 {
         self.at(thread.java, microseconds)
-            .map_or(0, |(slice, certain)| 2 * slice + if certain { 1 } else { 2 })
+            .map_or(0, |(slice, certain)| {
+                2 * slice + if certain { 1 } else { 2 }
+            })
     }
 }
 
@@ -170,8 +172,8 @@ impl<R: Read> Reader<'_, R> {
     }
 
     /// A thread, and the slice of its new name.
-    fn name(&mut self) -> io::Result<(i64, Option<u16>)> {
-        let thread = i64::from_le_bytes(self.bytes()?);
+    fn name(&mut self) -> io::Result<(u64, Option<u16>)> {
+        let thread = u64::from_le_bytes(self.bytes()?);
         let mut name = vec![0; usize::from(u16::from_le_bytes(self.bytes()?))];
         self.log.read_exact(&mut name)?;
         let slice = self.rules.slice(&String::from_utf8_lossy(&name));
@@ -192,7 +194,8 @@ impl<R: Read> Reader<'_, R> {
     }
 
     fn poll(&mut self) -> io::Result<Poll> {
-        let [wall, begin, end] = [self.bytes()?, self.bytes()?, self.bytes()?].map(i64::from_le_bytes);
+        let [wall, begin, end] =
+            [self.bytes()?, self.bytes()?, self.bytes()?].map(i64::from_le_bytes);
         let lasted = end.saturating_sub(begin).max(0);
         // Time does not go back, whatever the wall clock does.
         let earliest = self.last.map_or(i64::MIN, |last| last.end);
@@ -203,7 +206,7 @@ impl<R: Read> Reader<'_, R> {
         })
     }
 
-    fn change(&mut self, thread: i64, slice: Option<u16>, poll: Poll) {
+    fn change(&mut self, thread: u64, slice: Option<u16>, poll: Poll) {
         let spans = self.found.threads.entry(thread).or_default();
         close(spans, self.last);
         spans.push(Span {
@@ -258,7 +261,7 @@ mod tests {
         [MAGIC, &25_u32.to_le_bytes()].concat()
     }
 
-    fn name(thread: i64, name: &str) -> Vec<u8> {
+    fn name(thread: u64, name: &str) -> Vec<u8> {
         let size = (name.len() as u16).to_le_bytes();
         [&[NAME], &thread.to_le_bytes()[..], &size, name.as_bytes()].concat()
     }
@@ -272,8 +275,11 @@ mod tests {
 
     /// Of thread 7: the slice and whether it is certain.
     fn at(log: &NameLog, millisecond: i64) -> Option<(String, bool)> {
-        let slice = log.slice(ThreadId { os: 1, java: 7 }, millisecond * MS);
-        let found = log.slices().into_iter().nth(usize::from(slice).checked_sub(1)?)?;
+        let slice = log.slice(ThreadId { native: 1, java: 7 }, millisecond * MS);
+        let found = log
+            .slices()
+            .into_iter()
+            .nth(usize::from(slice).checked_sub(1)?)?;
         Some((found.name, found.certain))
     }
 
@@ -284,7 +290,12 @@ mod tests {
             [name(7, "task 1.0 in stage 3.0 (TID 9)"), poll(100)].concat(),
             poll(125),
             poll(150),
-            [name(7, "task 2.0 in stage 4.0 (TID 10)"), name(8, "task 5"), poll(175)].concat(),
+            [
+                name(7, "task 2.0 in stage 4.0 (TID 10)"),
+                name(8, "task 5"),
+                poll(175),
+            ]
+            .concat(),
             poll(200),
             [name(7, ""), poll(225)].concat(),
             poll(250),
@@ -307,10 +318,10 @@ mod tests {
         ] {
             assert_eq!(at(&log, millisecond), want, "{millisecond}");
         }
-        let other = log.slice(ThreadId { os: 1, java: 8 }, 190 * MS);
+        let other = log.slice(ThreadId { native: 1, java: 8 }, 190 * MS);
         let name = |slice: u16| log.slices()[usize::from(slice) - 1].name.clone();
         assert_eq!(name(other), "task 5");
-        assert_eq!(log.slice(ThreadId { os: 7, java: 9 }, 190 * MS), 0);
+        assert_eq!(log.slice(ThreadId { native: 7, java: 9 }, 190 * MS), 0);
     }
 
     #[test]
@@ -339,7 +350,9 @@ mod tests {
         let cut = NameLog::read(&log[..log.len() - 1], &rules()).unwrap();
         assert_eq!(at(&cut, 120), Some(("stage 3.0".to_owned(), true)));
         assert!(NameLog::read(&b"HPROFMAP\x01\0\0\0\0\0\0\0"[..], &rules()).is_err());
-        let extreme = [i64::MAX, i64::MIN, i64::MAX].map(i64::to_le_bytes).concat();
+        let extreme = [i64::MAX, i64::MIN, i64::MAX]
+            .map(i64::to_le_bytes)
+            .concat();
         let wild = [log, vec![POLL], extreme, name(7, ""), poll(1)].concat();
         assert!(NameLog::read(&wild[..], &rules()).is_ok());
     }

@@ -124,7 +124,10 @@ impl ThreadNames {
                 }
             }
         }
-        Err(Failure::plain(format!("the JVM does not load it: {}", tried.join("; "))))
+        Err(Failure::plain(format!(
+            "the JVM does not load it: {}",
+            tried.join("; ")
+        )))
     }
 
     /// Keep the log open and delete its name, which ends the library's work.
@@ -169,7 +172,9 @@ fn fits(rule: &SliceRule, main_class: &str) -> bool {
 
 /// Whether the JVM prints a warning when an agent is loaded at run time. One of unknown version may.
 fn warns(options: &[String], version: Option<&str>) -> bool {
-    let recent = version.and_then(feature).is_none_or(|version| version >= WARNS);
+    let recent = version
+        .and_then(feature)
+        .is_none_or(|version| version >= WARNS);
     recent && last_set(options, "EnableDynamicAgentLoading") != Some(true)
 }
 

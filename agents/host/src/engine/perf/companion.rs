@@ -14,6 +14,7 @@ use flamegraph::{GoOn, SymbolOptions};
 use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
 use crate::engine::api::{Job, Library, Note, Shared};
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
@@ -96,6 +97,7 @@ pub struct View {
     folding: Arc<Folding>,
     pub(super) perfmap: Option<Arc<Library>>,
     pub(super) java: Java,
+    pub(super) pauses: Option<PauseLog>,
     live: Option<Live>,
     /// The JVM's names, once it was asked.
     pub(super) map: Option<MapFile>,
@@ -109,7 +111,9 @@ impl View {
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
         let findings = preflight::look(&target);
         let namespaces = Namespaces::enter(&target)?;
+        let (named, data) = (&namespaces.named, &findings.performance_data);
         Ok(Self {
+            pauses: PauseLog::open(named, data, job.shared.processes),
             java: Java::look(&findings, &namespaces, target.pid),
             target,
             namespaces,

@@ -23,6 +23,7 @@ use self::recording::Recording;
 use crate::engine::api::{
     Engine, EventProfile, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
 };
+use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -46,7 +47,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let perf = job.shared.perf.perf()?;
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
-    let java = companion.do_now(FAREWELL, |view| view.java())?;
+    let (java, pauses) = companion.do_now(FAREWELL, |view| (view.java(), view.pauses.take()))?;
     // With `auto`, async-profiler was tried before and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
@@ -92,6 +93,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         java,
         better,
         notes,
+        pauses,
         recording: None,
         attached: None,
     })))
@@ -171,6 +173,7 @@ struct PerfRecord {
     /// Whether async-profiler could record the process too.
     better: bool,
     notes: Vec<Note>,
+    pauses: Option<PauseLog>,
     recording: Option<Recording>,
     attached: Option<Duration>,
 }
@@ -236,6 +239,10 @@ impl Engine for PerfRecord {
 
     fn attached(&self) -> Option<Duration> {
         self.attached
+    }
+
+    fn pauses(&mut self) -> Option<PauseLog> {
+        self.pauses.take()
     }
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {

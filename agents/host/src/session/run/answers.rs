@@ -174,6 +174,11 @@ impl Session {
         Ok(())
     }
 
+    pub(super) fn clock(&mut self) -> Result<(), Failure> {
+        self.output.send(&Event::Clock { time: audit::now() });
+        Ok(())
+    }
+
     pub(super) fn stop(&mut self) -> Result<(), Failure> {
         // A late stop, after the end of a recording, has nothing to do.
         if let Some(recordings) = &mut self.recordings {
