@@ -283,6 +283,9 @@ class Times:
     @property
     def samples(self) -> int: ...
     @property
+    def slice_samples(self) -> list[int]:
+        """How many samples there are of no slice, then of each."""
+    @property
     def rows(self) -> int:
         """Combinations of a stack, a bucket, a slice and a band that have samples."""
 
@@ -413,6 +416,20 @@ class Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
+    def assigned(
+        self,
+        within: str | Sequence[str],
+        without: str | Sequence[str],
+        slices: Sequence[tuple[str, bool]],
+        ranges: Sequence[tuple[int, int, int]],
+    ) -> Profile:
+        """The same samples, in slices by their time: those of stacks with a frame in which any of `within` is
+        found, and none in which any of `without` is.
+
+        `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
+        number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
+        new one is certain.
+        """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
     def focus(self, pattern: str, *, callers: bool = True) -> Profile:
@@ -594,17 +611,30 @@ class ViewerData:
     """
 
     def __new__(cls) -> ViewerData: ...
-    def add(self, profile: Profile, value: _Value = 0) -> int:
-        """Add one value of a profile; the number of its column."""
+    def add(self, profile: Profile, value: _Value = 0, *, start: int | None = None) -> int:
+        """Add one value of a profile; the number of its column.
+
+        `start` is when the page's time begins, in microseconds since 1970; without it there are no times.
+        """
     def add_threads(
-        self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
-    ) -> list[tuple[str | None, int, int]]:
+        self,
+        profile: Profile,
+        value: _Value = 0,
+        *,
+        most: int = 20,
+        keep_frames: bool = False,
+        start: int | None = None,
+    ) -> list[tuple[str | None, tuple[str, bool] | None, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
-        Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.
-        Groups after the first `most`, and stacks without a group, are one column without a name. The
-        groups' own frames are in the tree only with `keep_frames`.
+        Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
+        columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
+        without a group, are one without a name; samples without a slice are a column of their own. The
+        groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
+    @property
+    def width(self) -> int | None:
+        """Length of all columns' buckets in microseconds, after all were added; None if none has times."""
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
 

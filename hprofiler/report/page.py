@@ -20,12 +20,14 @@ from hprofiler.model import Recording
 from hprofiler.model.measures import counted_in
 from hprofiler.runfolder import replacing
 
-FORMAT = 3
+FORMAT = 4
 DATA_ID = "data"
 OTHER_THREADS = "other threads"
 # Groups of threads that are shown apart: of a process as they are read, then of an event.
 _MOST_THREADS = 20
 _BLOCK = 3 << 16
+# Longest time that a page shows, in microseconds: a clock that is years off would make millions of columns.
+_MOST_TIME = 10 * 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,26 @@ class PageProcess:
     labels: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True)
+class Lane:
+    """What else is known by time: `spans` are (from, to, label), half-open, in seconds since the start.
+
+    `kind` is "gc", "job" or "stage"; `process` is the number of the process that it is of, None if of none.
+    """
+
+    name: str
+    kind: str
+    spans: Sequence[tuple[float, float, str]]
+    process: int | None = None
+
+
 class PageData:
     """A page's data in the making; numbers count from 0 in the order in which things are added.
 
     With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that there
     is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is what is
-    said of the run; all are ready for JSON.
+    said of the run; all are ready for JSON. `slice_labels` are what slices are called beside their names,
+    `clock` is how well the clocks of hosts agree.
     """
 
     def __init__(
@@ -73,6 +89,9 @@ class PageData:
         self.summaries: dict[int, Mapping[str, object]] = {}
         self.coverage: dict[int, Mapping[str, object]] = {}
         self.run: Mapping[str, object] | None = None
+        self.lanes: Sequence[Lane] = ()
+        self.slice_labels: Mapping[str, str] = {}
+        self.clock = ""
         self._trimmed = trimmed
         self._runs = list(runs)
         self._thread_frames = thread_frames
@@ -80,7 +99,11 @@ class PageData:
         self._events: list[PageEvent] = []
         self._hosts: dict[tuple[int, str], int] = {}
         self._processes: dict[PageProcess, int] = {}
-        self._columns: list[tuple[int, int, str | None]] = []
+        self._columns: list[_Column] = []
+        self._slices: dict[tuple[str, bool], int] = {}
+        # When its time begins, in microseconds since 1970, and its length.
+        self._start: int | None = None
+        self._length = 0
         self._threads: dict[tuple[int, str], int] = {}
 
     def host(self, name: str, run: int = 0) -> int:
@@ -103,18 +126,36 @@ class PageData:
         self._events.append(event)
         return len(self._events) - 1
 
-    def add(self, event: int, process: PageProcess, profile: Profile) -> None:
-        """A process's profile of an event, its first value; `[group]` frames at the root are its threads."""
-        added = self._viewer.add_threads(profile, most=_MOST_THREADS, keep_frames=self._thread_frames)
-        for thread, _, total in added:
-            self._columns.append((event, self.number_of_process(process), thread))
+    def add(self, event: int, process: PageProcess, profile: Profile, start: int | None = None) -> None:
+        """A process's profile of an event, its first value; `[group]` frames at the root are its threads.
+
+        The times of its samples count from `start`, in microseconds since 1970; without it they are left out.
+        """
+        added = self._viewer.add_threads(
+            profile, most=_MOST_THREADS, keep_frames=self._thread_frames, start=self._known(profile, start)
+        )
+        number = self.number_of_process(process)
+        for thread, part, _, total in added:
+            place = None if part is None else self._slices.setdefault(part, len(self._slices))
+            self._columns.append(_Column(event, number, thread, place))
             if thread is not None:
                 self._threads[event, thread] = self._threads.get((event, thread), 0) + total
 
-    def add_value(self, event: int, process: PageProcess, profile: Profile, value: int) -> None:
-        """One value of a profile whose frames all go into the tree."""
-        self._viewer.add(profile, value)
-        self._columns.append((event, self.number_of_process(process), None))
+    def add_value(
+        self, event: int, process: PageProcess, profile: Profile, value: int, start: int | None = None
+    ) -> None:
+        """One value of a profile whose frames all go into the tree; for `start` see `add`."""
+        self._viewer.add(profile, value, start=self._known(profile, start))
+        self._columns.append(_Column(event, self.number_of_process(process), None, None))
+
+    def _known(self, profile: Profile, start: int | None) -> int | None:
+        """The start if the profile has times that a page can show."""
+        times = profile.times
+        if times is None or start is None or not 0 <= times.end - start <= _MOST_TIME:
+            return None
+        self._start = start if self._start is None else self._start
+        self._length = max(self._length, times.end - start)
+        return start
 
     def write(self, out: Path, title: str | None = None) -> None:
         """Write the page at once: a reader sees the old or the new one. Raises OSError."""
@@ -155,15 +196,29 @@ class PageData:
             "processes": [{**asdict(one), "labels": dict(one.labels)} for one in self._processes],
             "threads": threads,
             "columns": [
-                {"event": event, "process": process, "thread": None if thread is None else places[thread]}
-                for (event, process, _), thread in zip(self._columns, groups, strict=True)
+                {**asdict(column), "thread": None if thread is None else places[thread]}
+                for column, thread in zip(self._columns, groups, strict=True)
             ],
+            "time": self._time(),
+            "slices": [
+                {"name": name, "label": self.slice_labels.get(name, ""), "certain": certain}
+                for name, certain in self._slices
+            ],
+            "lanes": [asdict(lane) for lane in self.lanes],
+            "clock": self.clock,
             "coverage": [
                 self.coverage.get(event, {"runs": [], "hosts": {}, "short": {}}) for event in events
             ],
             "summaries": [self.summaries[event] for event in events],
             "run": self.run,
         }
+
+    def _time(self) -> Mapping[str, object] | None:
+        """Start, seconds, and the length of the buckets in which samples are counted."""
+        width = self._viewer.width
+        if self._start is None or width is None:
+            return None
+        return {"start": self._start, "seconds": self._length / 1e6, "width": width}
 
     def _thread_groups(self) -> list[str | None]:
         """The group of each column: of an event that knows threads the heaviest are shown apart."""
@@ -173,8 +228,12 @@ class PageData:
             if len(names) < _MOST_THREADS:
                 names.append(name)
         return [
-            None if event not in apart else thread if thread in apart[event] else OTHER_THREADS
-            for event, _, thread in self._columns
+            None
+            if one.event not in apart
+            else one.thread
+            if one.thread in apart[one.event]
+            else OTHER_THREADS
+            for one in self._columns
         ]
 
     def _thread_names(self, groups: Sequence[str | None]) -> list[str]:
@@ -185,6 +244,16 @@ class PageData:
         return [name for name in names if name in used and name != OTHER_THREADS] + [
             name for name in (OTHER_THREADS,) if name in used
         ]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column of the data is of; the last three are None where there is none."""
+
+    event: int
+    process: int
+    thread: str | None
+    slice: int | None
 
 
 def _event_record(event: PageEvent) -> dict[str, object]:

@@ -16,7 +16,7 @@ from tests.needed import lacking
 MOST_MEMORY = 2 << 30
 """Of a process's addresses, beyond what the tests before took."""
 # The number of a name that becomes -1 in an array of 32 bits.
-WRAPPED = b"HPV3\1\0\1a\1\xff\xff\xff\xff\x0f\0\2\1\0\2\1\0\0"
+WRAPPED = b"HPV4\1\0\1a\1\xff\xff\xff\xff\x0f\0\2\1\0\2\1\0\0"
 
 
 @pytest.mark.timeout(60)

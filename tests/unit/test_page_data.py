@@ -9,7 +9,9 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report
+from hprofiler.report.page import Lane, PageData, PageEvent, PageProcess
 from hprofiler.runfolder import RunFolder
+from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import Stacks, carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -94,3 +96,44 @@ def test_names_may_be_anything(tmp_path):
     assert list(by_column(page).values()) == [{(HOSTILE,): 5}]
     html = page.read_text()
     assert html.count("</script>") == 3 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
+
+
+def test_a_page_says_when_samples_were_taken(tmp_path):
+    """Rows of threads and slices are those of their columns, counted from the page's start."""
+    start, pool = 1_800_000_000_000_000, ("[pool-N]", "run")
+    rows = [
+        Row(pool, 0, slice=1),
+        Row(pool, 60, 2, amounts=(2, 2_000_000)),
+        Row(("[gc]", "mark"), 60, slice=2),
+        Row(("[gc]", "mark"), 61),
+    ]
+    slices = [("stage 3.0", True), ("stage 3.0", False)]
+    profile = Profile.from_bytes(timed_profile(rows, start=start + 500_000, slices=slices), "compact")
+    data = PageData("made")
+    event = data.event(PageEvent("cpu", "CPU time", "samples", "count", "CPU time"))
+    data.add(event, PageProcess(data.host("n1"), 7), profile, start)
+    data.summaries[event] = {}
+    data.slice_labels = {"stage 3.0": "collect at App.scala:42"}
+    data.lanes = [Lane("GC pauses", "gc", [(0.5, 0.52, "G1 Young")], process=0)]
+    data.write(tmp_path / "page.html")
+    record, block = described(tmp_path / "page.html"), carried(tmp_path / "page.html")
+    assert record["time"] == {"start": start, "seconds": 0.5 + 62 * 0.02, "width": 20_000}
+    assert record["slices"] == [
+        {"name": "stage 3.0", "label": "collect at App.scala:42", "certain": certain}
+        for certain in (True, False)
+    ]
+    assert record["lanes"] == [
+        {"name": "GC pauses", "kind": "gc", "process": 0, "spans": [[0.5, 0.52, "G1 Young"]]}
+    ]
+    found = {}
+    for column, stacks in enumerate(block.columns):
+        told, times = record["columns"][column], block.times[column]
+        assert (times.start, times.width) == (500_000, 20_000)
+        buckets = {bucket: samples for (bucket, _, _), (samples, _) in times.rows.items()}
+        found[record["threads"][told["thread"]], told["slice"]] = (sum(stacks.values()), buckets)
+    assert found == {
+        ("pool-N", 0): (1, {0: 1}),
+        ("pool-N", None): (2, {60: 2}),
+        ("gc", 1): (1, {60: 1}),
+        ("gc", None): (1, {61: 1}),
+    }

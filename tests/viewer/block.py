@@ -14,11 +14,22 @@ Stacks = dict[tuple[str, ...], int]
 
 
 @dataclass
+class Times:
+    """When a column's samples were taken: (bucket, stack, band) → samples, amount; in microseconds."""
+
+    start: int
+    width: int
+    rows: dict[tuple[int, tuple[str, ...], int], tuple[int, int]]
+
+
+@dataclass
 class Block:
-    """How many nodes the tree has, each column's self values by stack, modules of native and kernel names."""
+    """How many nodes the tree has, self values by stack and times of columns, modules of native and kernel
+    names."""
 
     nodes: int
     columns: list[Stacks]
+    times: dict[int, Times]
     modules: dict[str, str]
     kernel: dict[str, str]
 
@@ -66,13 +77,14 @@ def carried(page: Path) -> Block:
 
 def read_block(packed: bytes) -> Block:
     reader = _Reader(zlib.decompress(packed))
-    assert reader.take(4) == b"HPV3"
+    assert reader.take(4) == b"HPV4"
     names = _names(reader)
     stacks = _stacks(reader, names)
     columns = [_column(reader, stacks) for _ in range(reader.number())]
+    times = dict(_times(reader, stacks) for _ in range(reader.number()))
     modules = _modules(reader, names) if reader.at < len(reader.data) else [{}, {}]
     assert reader.at == len(reader.data)
-    return Block(len(stacks), columns, *modules)
+    return Block(len(stacks), columns, times, *modules)
 
 
 class _Reader:
@@ -151,3 +163,19 @@ def _column(reader: _Reader, stacks: list[tuple[str, ...]]) -> Stacks:
         # Tiers of one method are nodes of their own.
         column[stacks[node]] = column.get(stacks[node], 0) + value
     return column
+
+
+def _times(reader: _Reader, stacks: list[tuple[str, ...]]) -> tuple[int, Times]:
+    column, start, width, flags, count = (reader.number() for _ in range(5))
+    steps, nodes, samples = reader.numbers(), reader.numbers(), reader.numbers()
+    amounts, bands = (reader.numbers() if flags & flag else [0] * count for flag in (1, 2))
+    assert {len(piece) for piece in (steps, nodes, samples, amounts, bands)} == {count} and all(samples)
+    times = Times(start, width, {})
+    bucket = node = 0
+    for step, distance in zip(steps, nodes, strict=True):
+        bucket += step
+        node = distance if step else node + distance
+        key = (bucket, stacks[node], bands[len(times.rows)])
+        assert key not in times.rows
+        times.rows[key] = (samples[len(times.rows)], amounts[len(times.rows)])
+    return column, times

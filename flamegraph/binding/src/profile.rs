@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat, WriteOptions};
+use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -223,6 +223,25 @@ impl Profile {
     fn trim(&self, py: Python<'_>, pattern: &str) -> PyResult<Profile> {
         let pattern = Pattern::new(pattern).map_err(value_error)?;
         self.derived(py, |profile| profile.trimmed(&pattern))
+    }
+
+    #[pyo3(name = "assigned")]
+    fn assigned_to_slices(
+        &self,
+        py: Python<'_>,
+        within: Patterns,
+        without: Patterns,
+        slices: Vec<(String, bool)>,
+        ranges: Vec<(u32, u32, u16)>,
+    ) -> PyResult<Profile> {
+        let (within, without) = (within.compiled()?, without.compiled()?);
+        let slices = slices.into_iter();
+        let slices: Vec<Slice> = slices
+            .map(|(name, certain)| Slice { name, certain })
+            .collect();
+        self.derived(py, |profile| {
+            profile.assigned(&within, &without, &slices, &ranges)
+        })
     }
 
     fn below(&self, py: Python<'_>, roots: Patterns) -> PyResult<Profile> {

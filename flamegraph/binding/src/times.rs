@@ -13,6 +13,7 @@ pub(crate) struct Times {
     has_bands: bool,
     rows: usize,
     samples: u64,
+    slice_samples: Vec<u64>,
 }
 
 impl From<&flamegraph::Times> for Times {
@@ -22,6 +23,10 @@ impl From<&flamegraph::Times> for Times {
         let length = times.width.saturating_mul(buckets.unwrap_or(0));
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         let slices = times.slices.iter();
+        let mut slice_samples = vec![0; times.slices.len() + 1];
+        for row in rows {
+            slice_samples[usize::from(row.slice)] += u64::from(row.samples);
+        }
         Times {
             start: times.start,
             width: times.width,
@@ -32,7 +37,8 @@ impl From<&flamegraph::Times> for Times {
             has_amounts: times.has_amounts(),
             has_bands: rows.iter().any(|row| row.band > 0),
             rows: rows.len(),
-            samples: rows.iter().map(|row| u64::from(row.samples)).sum(),
+            samples: slice_samples.iter().sum(),
+            slice_samples,
         }
     }
 }

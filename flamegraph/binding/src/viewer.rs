@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use flamegraph::ViewerWriter;
+use flamegraph::{Slice, ViewerWriter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -10,6 +10,9 @@ use crate::arguments::{Number, Value};
 use crate::detached;
 use crate::output::to_bytes;
 use crate::profile::Profile;
+
+/// A group of threads, a slice, their column, and the sum of it.
+type Part = (Option<String>, Option<(String, bool)>, usize, u64);
 
 /// One call tree of many profiles; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
@@ -32,16 +35,25 @@ impl ViewerData {
         }
     }
 
-    #[pyo3(signature = (profile, value=Value::default()))]
-    fn add(&self, py: Python<'_>, profile: &Profile, value: Value) -> PyResult<usize> {
+    #[pyo3(signature = (profile, value=Value::default(), *, start=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        profile: &Profile,
+        value: Value,
+        start: Option<Number<i64>>,
+    ) -> PyResult<usize> {
+        let start = start.map(|start| start.0);
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|writer| writer.add(&profile, value))
+            self.with(|writer| writer.add(&profile, value, start))
         })
     }
 
-    #[pyo3(signature = (profile, value=Value::default(), *, most=Number(20), keep_frames=false))]
+    #[pyo3(signature = (
+        profile, value=Value::default(), *, most=Number(20), keep_frames=false, start=None
+    ))]
     fn add_threads(
         &self,
         py: Python<'_>,
@@ -49,14 +61,24 @@ impl ViewerData {
         value: Value,
         most: Number<usize>,
         keep_frames: bool,
-    ) -> PyResult<Vec<(Option<String>, usize, u64)>> {
+        start: Option<Number<i64>>,
+    ) -> PyResult<Vec<Part>> {
+        let start = start.map(|start| start.0);
         let made = detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|writer| writer.add_threads(&profile, value, most.0, keep_frames))
+            self.with(|writer| writer.add_threads(&profile, value, most.0, keep_frames, start))
         })?;
+        let slice = |slice: Slice| (slice.name, slice.certain);
         let made = made.into_iter();
-        Ok(made.map(|one| (one.name, one.column, one.total)).collect())
+        Ok(made
+            .map(|one| (one.thread, one.slice.map(slice), one.column, one.total))
+            .collect())
+    }
+
+    #[getter]
+    fn width(&self) -> Option<u64> {
+        self.with(ViewerWriter::bucket_width)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

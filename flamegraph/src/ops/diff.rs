@@ -1,4 +1,4 @@
-//! What changed between two profiles.
+//! The difference between two profiles.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -7,15 +7,15 @@ use crate::profile::{values, Error, Kind, Node, Order, Profile, Result, ValueTyp
 
 /// Two profiles side by side in one tree.
 ///
-/// [`tree`](Diff::tree) is a profile of two values, `before` and `after`, in the unit of the value compared; it
-/// has every path of either side, and tiers are merged, so that a method that was compiled in between has
-/// not vanished and appeared. When the difference is normalised, `before` is scaled to the total of `after`
-/// (exactly: both totals are the same), so that a delta is a change of share, in units of the profile after.
+/// [`tree`](Diff::tree) is a profile of two values, `before` and `after`, in the unit of the value compared; it has
+/// every path of either side. Tiers are merged, so that a method that was compiled in between does not vanish and
+/// appear. If the difference is normalised, `before` is scaled to exactly the total of `after`, so that a delta is a
+/// change of share, in units of `after`.
 pub struct Diff {
     tree: Profile,
     normalized: bool,
     before_total: i64,
-    /// For each node whether it had a total before; scaling can round a small one away.
+    /// For each node whether it had a total before scaling, which can round a small one to 0.
     was_there: Vec<bool>,
     /// Totals of all nodes, before and after.
     totals: [Vec<i64>; 2],
@@ -28,22 +28,22 @@ pub struct DiffNode<'a> {
     pub parent: u32,
     /// The name of the frame, empty for the root.
     pub name: &'a str,
-    /// The kind with the most of both sides.
+    /// The kind with the largest sum of both sides.
     pub kind: Kind,
     /// Own value, before and after.
     pub selfs: [i64; 2],
-    /// Own value and that of everything below, before and after.
+    /// Total value, before and after.
     pub totals: [i64; 2],
 }
 
-/// What became of one path, or of one method wherever it is.
+/// The change of one path, or of one method in all stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The names from the root to this frame; for a method its name alone.
+    /// The names from the root to this frame, or only the method's name.
     pub path: Vec<String>,
     /// Own value, before and after.
     pub selfs: [i64; 2],
-    /// Own value and that of everything below, before and after; a method's counts once a stack.
+    /// Total value, before and after; a method counts once per stack.
     pub totals: [i64; 2],
 }
 
@@ -53,8 +53,8 @@ impl Diff {
     /// The index of the value `after` in the tree.
     pub const AFTER: usize = 1;
 
-    /// Compares one value of two profiles: the one at this index of `after`, which `before` must have with
-    /// the same unit. `normalize` makes up for one side having run longer; then both must have samples.
+    /// Compares one value of two profiles: the one at this index of `after`, which `before` must have with the same
+    /// unit. `normalize` compensates for different lengths of recording; then both must have samples.
     pub fn of(before: &Profile, after: &Profile, value: usize, normalize: bool) -> Result<Diff> {
         after.check_value(value)?;
         let compared = &after.values()[value];
@@ -90,7 +90,7 @@ impl Diff {
         self
     }
 
-    /// The tree with both values: what a picture is drawn from.
+    /// The tree with both values.
     pub fn tree(&self) -> &Profile {
         &self.tree
     }
@@ -100,7 +100,7 @@ impl Diff {
         self.normalized
     }
 
-    /// The total before, as it was measured.
+    /// The total before, as measured.
     pub fn before_total(&self) -> i64 {
         self.before_total
     }
@@ -124,7 +124,7 @@ impl Diff {
         })
     }
 
-    /// The methods whose own value changed most; equals by the change of their total, then by name.
+    /// The methods whose self value changed most, then by the change of their total, then by name.
     pub fn changes(&self, limit: usize) -> Result<Vec<Change>> {
         let [before, after] = [Diff::BEFORE, Diff::AFTER].map(|value| self.tree.methods(value));
         let both = before.into_iter().zip(after);
@@ -150,13 +150,13 @@ impl Diff {
         Ok(changes.into_iter().map(change).collect())
     }
 
-    /// The paths that were not there before, largest first: where a whole subtree is new, its root.
+    /// The new paths, largest first; for a new subtree only its root.
     pub fn appeared(&self, limit: usize) -> Vec<Change> {
         let new = |node: Node| !self.was_there[node as usize] && self.totals_of(node)[1] > 0;
         self.outermost(new, Diff::AFTER, limit)
     }
 
-    /// The paths that are no longer there, largest first: where a whole subtree is gone, its root.
+    /// The vanished paths, largest first; for a vanished subtree only its root.
     pub fn vanished(&self, limit: usize) -> Vec<Change> {
         let gone = |node: Node| self.was_there[node as usize] && self.totals_of(node)[1] == 0;
         self.outermost(gone, Diff::BEFORE, limit)
@@ -190,7 +190,7 @@ fn delta([before, after]: &[i64; 2]) -> i64 {
 }
 
 impl Profile {
-    /// Whether its two values are those of a difference: before and after, in one unit.
+    /// Whether it has the values of a difference: before and after, in the same unit.
     pub fn is_differential(&self) -> bool {
         match self.values() {
             [before, after] => {
@@ -200,7 +200,7 @@ impl Profile {
         }
     }
 
-    /// Adds one value of another profile to one of this one.
+    /// Adds a value of another profile to one of this profile.
     fn add_column(&mut self, other: &Profile, theirs: usize, ours: usize) -> Result<()> {
         let nodes = self.graft(other)?;
         self.modules.add(&other.modules);
@@ -211,7 +211,7 @@ impl Profile {
     }
 }
 
-/// The same tree with `before` scaled so that both totals are that of `after`.
+/// The same tree with `before` scaled to the total of `after`.
 fn normalized(tree: &Profile, compared: &ValueType) -> Result<Profile> {
     let [before, after] = [tree.total(Diff::BEFORE)?, tree.total(Diff::AFTER)?];
     for (total, side) in [(before, "before"), (after, "after")] {

@@ -3,14 +3,14 @@
 use crate::ops::split::Split;
 use crate::profile::{keep_common, Error, Node, Order, Profile, Result, Step, ValueType};
 
-/// A share of one, in fixed point: sums are exact, whatever the order in which profiles come.
+/// One in fixed point, for shares: sums are exact in any order of profiles.
 const ONE: u128 = 1 << 64;
 
-/// Takes profiles one by one and keeps only sums: memory grows with distinct stacks, not with profiles.
+/// Collects profiles one by one and keeps only sums, so memory grows with distinct stacks, not with profiles.
 #[derive(Default)]
 pub struct MeanMerger {
     values: Option<Vec<ValueType>>,
-    /// What all profiles with samples have in common; none before the first of them.
+    /// The union of all profiles with samples; None before the first one.
     union: Option<Union>,
 }
 
@@ -18,13 +18,13 @@ pub struct MeanMerger {
 struct Union {
     tree: Profile,
     profiles: i128,
-    /// For each value the sum of the totals, and for each node the sum of its shares of them.
+    /// For each value the sum of its totals, and for each node the sum of its shares.
     totals: Vec<i128>,
     shares: Vec<Vec<u128>>,
 }
 
 impl MeanMerger {
-    /// A mean of nothing yet.
+    /// Starts without profiles.
     pub fn new() -> MeanMerger {
         MeanMerger::default()
     }

@@ -11,7 +11,7 @@ pub(crate) mod prune;
 mod range;
 pub(crate) mod rebuild;
 mod select;
-mod split;
+pub(crate) mod split;
 mod tables;
 pub(crate) mod threads;
 pub(crate) mod tiers;

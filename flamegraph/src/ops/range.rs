@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use crate::ops::pattern::Pattern;
 use crate::ops::rebuild::Rebuild;
 use crate::ops::split::Split;
-use crate::profile::{Error, Node, Order, Profile, Result, Row, Step, Times};
+use crate::profile::{Error, Node, Order, Profile, Result, Row, Slice, Step, Times};
 
 impl Profile {
     /// The samples of a half-open range of time, in microseconds since 1970. Buckets count where they begin. The values
@@ -30,6 +31,28 @@ impl Profile {
         self.part(self.known_times()?, |row| u32::from(row.band), bands)
     }
 
+    /// The same profile whose samples belong to slices by the time when they were taken: those of stacks with a frame in
+    /// which any of `within` is found, and none in which any of `without` is. `ranges` are half-open ranges of buckets,
+    /// in order and apart, each with a number in `slices`, counted from 1. A sample that has a slice keeps it, unless
+    /// only the new one is certain. An error without times.
+    pub fn assigned(
+        &self,
+        within: &[Pattern],
+        without: &[Pattern],
+        slices: &[Slice],
+        ranges: &[(u32, u32, u16)],
+    ) -> Result<Profile> {
+        let excluded = self.reached(without);
+        let mut nodes = self.reached(within);
+        for (node, is_excluded) in nodes.iter_mut().zip(excluded) {
+            *node &= !is_excluded;
+        }
+        let times = self.known_times()?.assigned(&nodes, slices, ranges)?;
+        let mut copy = self.clone();
+        copy.set_times(Some(times));
+        Ok(copy)
+    }
+
     fn known_times(&self) -> Result<&Times> {
         let unknown = || Error::Usage("it is not known when its samples were taken".to_string());
         self.times().ok_or_else(unknown)
@@ -50,8 +73,9 @@ impl Profile {
         let nodes = self.copy_paths(&mut copy, |node| samples.nodes[node as usize] > 0)?;
         let order = Order::of(self);
         for value in 0..self.values().len() {
-            let is_last = value + 1 == self.values().len();
-            let weights = amounts.as_ref().filter(|_| is_last).unwrap_or(&samples);
+            let has_amounts = value == times.amounts_of(self);
+            let weights = amounts.as_ref().filter(|_| has_amounts);
+            let weights = weights.unwrap_or(&samples);
             let mut split = Split::new(self.total(value)? as u128, weights.all);
             split.next(weights.before);
             for step in order.walk() {

@@ -18,14 +18,16 @@ impl Profile {
 
     /// These values, in this order, and the stacks that have any of them.
     pub fn select(&self, wanted: &[usize]) -> Result<Profile> {
-        let last = self.values().len().checked_sub(1);
-        match self.times() {
-            // Amounts are of the last value.
-            Some(times) if wanted.last() != last.as_ref() && times.has_amounts() => {
-                self.select_timed(wanted, Some(&times.without_amounts()))
-            }
-            times => self.select_timed(wanted, times),
-        }
+        let Some(times) = self.times().filter(|times| times.has_amounts()) else {
+            return self.select_timed(wanted, self.times());
+        };
+        let amounts_of = times.amounts_of(self);
+        let Some(place) = wanted.iter().position(|&value| value == amounts_of) else {
+            return self.select_timed(wanted, Some(&times.without_amounts()));
+        };
+        let mut selected = self.select_timed(wanted, Some(times))?;
+        selected.set_amounts_of(place);
+        Ok(selected)
     }
 
     /// The same with times of these values; their rows' nodes are this profile's.

@@ -1,4 +1,4 @@
-//! Reading a tree without its tiers: a method seen interpreted and compiled is one method.
+//! Merges the tiers of a tree: a method that ran interpreted and compiled is one method.
 
 use crate::ops::rebuild::Rebuild;
 use crate::profile::{dominant, Frame, Kind, Node, Profile, Result, Shares, TierTotals, ROOT};
@@ -9,9 +9,8 @@ impl Profile {
         Ok(self.regrouped()?.0)
     }
 
-    /// The same profile with one node where there were several that differ in kinds only; its kind
-    /// is the one that has most of this value. What each kind had is remembered for every value, until
-    /// the profile is changed.
+    /// The same profile with nodes merged that differ only in their kind. The kind with most of this value is kept. The
+    /// value of each kind stays known until the profile is changed.
     pub fn merged_tiers(&self, value: usize) -> Result<Profile> {
         self.check_value(value)?;
         let (plain, nodes) = self.regrouped()?;
@@ -23,13 +22,13 @@ impl Profile {
             })
             .collect();
         let kind = |node: Node| dominant(&totals[value][node as usize]);
-        // The plain tree has its nodes in the order in which they are copied: numbers stay the same.
+        // The plain tree's nodes are in the order of copying, so their numbers stay the same.
         let (mut merged, _) = plain.reframed(|node, frame| Frame::new(frame.name(), kind(node)))?;
         merged.tiers = Some(TierTotals(totals));
         Ok(merged)
     }
 
-    /// Like [`merged_tiers`](Profile::merged_tiers) by the sum of these values, without remembering.
+    /// Like [`merged_tiers`](Profile::merged_tiers) by the sum of these values, without the values of each kind.
     pub(crate) fn with_tiers_merged(&self, values: &[usize]) -> Result<Profile> {
         let (plain, nodes) = self.regrouped()?;
         let mut shares = vec![Shares::default(); plain.tree.len()];
@@ -41,7 +40,7 @@ impl Profile {
         Ok(merged)
     }
 
-    /// What each kind of a node has of its total: several kinds have some where tiers were merged.
+    /// The part of each kind in a node's total: several kinds if tiers were merged.
     pub(crate) fn tiers_of(&self, node: Node, value: usize, total: i64) -> Vec<(Kind, i64)> {
         let mut shares = Shares::default();
         if let Some(tiers) = &self.tiers {
@@ -55,13 +54,13 @@ impl Profile {
         kinds.map(|kind| (kind, shares[kind as usize])).collect()
     }
 
-    /// Adds each node's total to what its kind has at the node where it went.
+    /// Adds each node's total to its kind's share of the merged node.
     fn add_shares(&self, value: usize, nodes: &[Node], shares: &mut [Shares]) {
         let totals = self.node_totals(value);
         for node in self.tree.nodes() {
             let kind = self.tree.frame(node).kind();
             let share = &mut shares[nodes[node as usize] as usize][kind as usize];
-            // Totals of one value always fit; those of several need not, and only their order matters.
+            // Totals of one value always fit. Those of several may not, but only their order matters.
             *share = share.saturating_add(totals[node as usize]);
         }
     }
@@ -70,7 +69,7 @@ impl Profile {
         self.reframed(|_, frame| Frame::new(frame.name(), Kind::Plain))
     }
 
-    /// A copy whose nodes have other kinds; also returns where each node went.
+    /// A copy whose nodes have other kinds; also returns the new node of each node.
     fn reframed(&self, frame_of: impl Fn(Node, Frame) -> Frame) -> Result<(Profile, Vec<Node>)> {
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];

@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 
 use crate::profile::{dominant, Kind, Order, Profile, Result, Shares, Step, ROOT};
 
-/// What one method costs, all its tiers together.
+/// The cost of one method, with all its tiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
     /// The name without annotation.
     pub name: String,
-    /// The kind in which it has the most self value (the most total, where it has no self value).
+    /// The kind with the most self value, or with the most total if it has no self value.
     pub kind: Kind,
     /// The value of stacks that end in it.
     pub self_value: i64,
-    /// The value of stacks it is in; a stack counts once however often it is in it.
+    /// The value of stacks that contain it; a recursive stack counts once.
     pub total_value: i64,
 }
 
@@ -28,7 +28,7 @@ struct Sums {
 }
 
 impl Profile {
-    /// The methods with the most self value, largest first; equals by total, then by name.
+    /// The methods with the most self value, largest first, then by total, then by name.
     pub fn top(&self, limit: usize, value: usize) -> Result<Vec<Method>> {
         self.check_value(value)?;
         let sums = self.sums_by_name(value);
@@ -51,7 +51,7 @@ impl Profile {
             .collect())
     }
 
-    /// For each name, in the order of their numbers: own value, and total counted once a stack.
+    /// For each name, in the order of their numbers: self value, and total counted once per stack.
     pub(crate) fn methods(&self, value: usize) -> Vec<(&str, i64, i64)> {
         let sums = self.sums_by_name(value).into_iter();
         (0..)

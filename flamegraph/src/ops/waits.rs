@@ -1,4 +1,4 @@
-//! What a thread waits for that does not run, by the frames at the leaf's side of its stack.
+//! What a thread waits for while it does not run, by the frames near its leaf.
 
 use foldhash::HashMap;
 
@@ -13,14 +13,14 @@ pub(crate) enum Wait {
     Sleep,
     Network,
     Disk,
-    /// Work: a pool's thread, an event loop's, or one of the JVM's own.
+    /// Work, like a thread of a pool, of an event loop, or of the JVM itself.
     Idle,
-    /// A condition: another thread is to do something.
+    /// A condition: another thread has to do something.
     Condition,
     Other,
 }
 
-/// The frames that say what a thread waits for.
+/// The frames that name what a thread waits for.
 pub const WAIT_FRAMES: [&str; 8] = [
     "[lock]",
     "[park]",
@@ -38,21 +38,21 @@ impl Wait {
     }
 }
 
-/// What a frame says of its thread's wait.
+/// What a frame says about its thread's wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitFrame {
-    /// A method, or else a function.
+    /// A Java method, else a function.
     java: bool,
     kernel: bool,
     /// What the method or the function waits for.
     wait: Option<Wait>,
     idle: bool,
     idle_loop: bool,
-    /// A method of the JDK's that does not begin a task.
+    /// A method of the JDK that does not start a task.
     jdk: bool,
     /// The JVM enters a monitor.
     monitor: bool,
-    /// A thread of the JVM waits for something to do; an attendant does whatever it calls for that.
+    /// A thread of the JVM waits for work. An attendant waits for work whatever it calls.
     of_jvm: bool,
     attendant: bool,
     attach: bool,
@@ -111,7 +111,7 @@ impl WaitFrame {
     }
 }
 
-/// Java's, by its kind or, where that is not known, by its name: `a/b/Class.method`.
+/// Whether it is a Java method, by its kind or, if that is unknown, by its name: `a/b/Class.method`.
 fn is_method(name: &str, kind: Kind) -> bool {
     use Kind::{Inlined, Interpreted, Jit, Plain, C1};
     let letter = |first: fn(char) -> bool, text: &str| text.starts_with(first);
@@ -140,7 +140,7 @@ fn without_decoration(name: &str) -> &str {
     name.strip_suffix("64").unwrap_or(name)
 }
 
-/// Java frames that are looked at: no way from a method to its wait is as long.
+/// The most Java frames to check: no wait is deeper below the method that waits.
 const MOST_CALLERS: usize = 32;
 
 /// What a thread with this stack, leaf first, waits for.
@@ -168,7 +168,7 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
             return wait;
         }
     }
-    // For a condition the kernel sees a futex: neither that nor the C library knows what the thread waits for.
+    // For the kernel a condition is a futex; neither its frames nor the C library's show what the thread waits for.
     let says_more = |frame: &&WaitFrame| match frame.wait {
         Some(Wait::Lock) => !frame.kernel,
         wait => wait != Some(Wait::Condition),
@@ -178,7 +178,7 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
     }
     match (callers, native.last()) {
         ([], _) if native.iter().any(|frame| frame.of_jvm) => return Wait::Idle,
-        // A method that waits in a JVM without symbols waits for a monitor: all else was found by its name.
+        // In a JVM without symbols this is a wait for a monitor: all other waits were found by name.
         ([_, ..], Some(last)) if last.stripped_jvm => return Wait::Lock,
         _ => {}
     }
@@ -191,7 +191,7 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
 }
 
 fn waits_in_a_loop(callers: &[WaitFrame]) -> bool {
-    // The first frame that is not the JDK's is the last that may be the loop.
+    // The loop is in the JDK's frames, or is the first frame outside of them.
     let end = callers.iter().position(|frame| !frame.jdk);
     let end = end.map_or(callers.len(), |working| working + 1);
     callers[..end].iter().any(|frame| frame.idle_loop)
@@ -202,7 +202,7 @@ fn attends(native: &[WaitFrame]) -> bool {
     native.iter().any(|frame| frame.attendant) || native.windows(2).any(attach)
 }
 
-/// Finds what stacks wait for; each frame's name is looked at once.
+/// Finds what stacks wait for. Each frame's name is matched once.
 #[derive(Default)]
 pub(crate) struct Waits {
     known: HashMap<usize, WaitFrame>,
@@ -214,8 +214,8 @@ impl Waits {
         wait_of(&self.stack(names, frames))
     }
 
-    /// Whether a thread with these frames is in a call of the kernel that works on files. Signals do not interrupt
-    /// these: the thread seems to run, whether it waits for a disk or not.
+    /// Whether a thread with these frames is in a system call on files. Signals do not interrupt these, so the thread
+    /// seems to run even while it waits for a disk.
     pub(crate) fn is_file_call(&mut self, names: &Frames, frames: &[Frame]) -> bool {
         let stack = self.stack(names, frames);
         let native = stack.iter().take_while(|frame| !frame.java);
@@ -236,8 +236,8 @@ impl Waits {
 
 #[cfg(feature = "formats")]
 impl crate::profile::Profile {
-    /// The stacks of threads that do not merely wait for work. A wall-clock profile does not say whether a
-    /// thread ran, so a stack is idle only where one frame alone shows it.
+    /// The profile without threads that wait for work. A wall-clock profile does not show whether a thread ran, so a
+    /// stack is idle only if a single frame proves it.
     pub fn without_idle(&self) -> crate::profile::Result<crate::profile::Profile> {
         let mut waits = Waits::default();
         let mut path = Vec::new();
@@ -268,7 +268,7 @@ impl crate::profile::Profile {
 mod tests {
     use super::*;
 
-    /// Leaf first; names with a slash and a dot behind it are Java's, and `(k)` marks the kernel's.
+    /// Leaf first. Names with a slash and a later dot are Java's, and `(k)` marks the kernel's.
     fn wait(stack: &str) -> &'static str {
         let frames: Vec<WaitFrame> = stack
             .split(" < ")

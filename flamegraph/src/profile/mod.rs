@@ -29,7 +29,7 @@ pub(crate) use merge::Nodes;
 pub(crate) use modules::{module_of, ModuleTable};
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
-pub use times::{band_of, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
+pub use times::{band_of, Row, Slice, Times, TimesBuilder, BUCKET};
 pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
@@ -194,6 +194,14 @@ impl Profile {
     /// Sets when samples were taken; the rows' nodes are this profile's.
     pub fn set_times(&mut self, times: Option<Times>) {
         self.times = times.map(Arc::new);
+    }
+
+    /// Says which value amounts of rows are of.
+    pub(crate) fn set_amounts_of(&mut self, value: usize) {
+        let is_last = value + 1 == self.values.len();
+        if let Some(times) = &mut self.times {
+            Arc::make_mut(times).set_amounts_of((!is_last).then_some(value));
+        }
     }
 
     /// Lines of folded text that were counted and left out.

@@ -1,6 +1,8 @@
 //! When samples were taken: for each stack, how many in each short span of time.
 
-use crate::profile::Node;
+use std::collections::HashMap;
+
+use crate::profile::{Error, Node, Profile, Result};
 
 /// The usual length of a bucket, in microseconds.
 pub const BUCKET: u64 = 20_000;
@@ -18,7 +20,8 @@ pub struct Row {
     pub band: u8,
     /// How many there are.
     pub samples: u32,
-    /// What they amount to, in the unit of the profile's last value; 0 in all rows where each sample stands for the same.
+    /// What they amount to, in the unit of the value that [`Times::amounts_of`] says; 0 in all rows where each sample
+    /// stands for the same.
     pub amount: u64,
 }
 
@@ -38,24 +41,6 @@ pub struct Slice {
     pub certain: bool,
 }
 
-/// A thread by the numbers that the kernel and the JVM gave it; 0 where one is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ThreadId {
-    /// The kernel's number, as the process sees it.
-    pub native: u64,
-    /// What `Thread.getId` returns.
-    pub java: u64,
-}
-
-/// Finds the slice of a sample.
-pub trait SliceOf: std::fmt::Debug + Send + Sync {
-    /// The slices there are.
-    fn slices(&self) -> Vec<Slice>;
-
-    /// The slice of a thread at a moment, in microseconds since 1970 on the host's clock: a number as in [`Row::slice`].
-    fn slice(&self, thread: ThreadId, microseconds: i64) -> u16;
-}
-
 /// The times of a profile's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -67,6 +52,8 @@ pub struct Times {
     pub slices: Vec<Slice>,
     /// By node, bucket, slice and band, each once.
     rows: Vec<Row>,
+    /// The profile's value that amounts are of, if it is not the last.
+    value: Option<usize>,
 }
 
 /// The band of a duration in nanoseconds.
@@ -83,7 +70,19 @@ impl Times {
             width,
             slices,
             rows,
+            value: None,
         }
+    }
+
+    /// Which of a profile's values amounts are of: the last, unless values were selected.
+    pub fn amounts_of(&self, profile: &Profile) -> usize {
+        self.value
+            .unwrap_or(profile.values().len().saturating_sub(1))
+    }
+
+    /// Says which value amounts are of; None: the last.
+    pub(crate) fn set_amounts_of(&mut self, value: Option<usize>) {
+        self.value = value;
     }
 
     /// By node, bucket, slice and band, each once.
@@ -106,12 +105,54 @@ impl Times {
 
     /// Other rows of the same buckets and slices.
     pub(crate) fn with_rows(&self, rows: impl Iterator<Item = Row>) -> Times {
-        Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+        Times {
+            value: self.value,
+            ..Times::new(self.start, self.width, self.slices.clone(), rows.collect())
+        }
     }
 
     /// The same times where each sample stands for the same.
     pub(crate) fn without_amounts(&self) -> Times {
         self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
+    }
+
+    /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
+    /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
+    pub(crate) fn assigned(
+        &self,
+        nodes: &[bool],
+        slices: &[Slice],
+        ranges: &[(u32, u32, u16)],
+    ) -> Result<Times> {
+        let mut all = self.slices.clone();
+        let mut places: HashMap<Slice, usize> = all.iter().cloned().zip(1..).collect();
+        let mut numbers = vec![0];
+        for slice in slices {
+            numbers.push(*places.entry(slice.clone()).or_insert_with(|| {
+                all.push(slice.clone());
+                all.len()
+            }));
+        }
+        if all.len() > usize::from(u16::MAX) {
+            return Err(Error::Usage("too many slices".to_string()));
+        }
+        let is_certain = |number: u16| number > 0 && all[usize::from(number) - 1].certain;
+        let mut rows = self.rows.clone();
+        for row in rows.iter_mut().filter(|row| nodes[row.node as usize]) {
+            let after = ranges.partition_point(|range| range.0 <= row.bucket);
+            let covering = after.checked_sub(1).map(|place| ranges[place]);
+            let Some((_, _, number)) = covering.filter(|range| row.bucket < range.1) else {
+                continue;
+            };
+            let number = numbers.get(usize::from(number)).copied().unwrap_or(0) as u16;
+            if row.slice == 0 || (is_certain(number) && !is_certain(row.slice)) {
+                row.slice = number;
+            }
+        }
+        Ok(Times {
+            slices: all,
+            ..self.with_rows(rows.into_iter())
+        })
     }
 
     /// The buckets in a half-open range of microseconds since 1970: those that begin in it.
@@ -240,6 +281,39 @@ mod tests {
         assert_eq!(times.width, 8 * BUCKET);
         assert_eq!(times.rows().len(), 8);
         assert!(times.rows().iter().all(|row| row.samples == 8));
+    }
+
+    #[test]
+    fn rows_get_slices_by_their_buckets() {
+        let slice = |name: &str, certain| Slice {
+            name: name.to_string(),
+            certain,
+        };
+        let at = |node, bucket, slice| Row {
+            bucket,
+            slice,
+            ..row(node, 1)
+        };
+        let rows = [0, 2, 4, 5].map(|bucket| at(1, bucket, 0));
+        let named = [at(1, 3, 1), at(1, 9, 1), at(2, 2, 0), at(1, 10, 2)];
+        let known = vec![slice("b", false), slice("c", true)];
+        let times = Times::new(0, 10, known, [rows, named].concat());
+        let slices = [slice("a", true), slice("b", false)];
+        let ranges = [(2, 4, 1), (4, 5, 2), (9, 11, 1)];
+        let times = times.assigned(&[true, true, false], &slices, &ranges);
+        let times = times.unwrap();
+        assert_eq!(times.slices.len(), 3);
+        let found: Vec<(u32, &str)> = times
+            .rows()
+            .iter()
+            .filter(|row| row.node == 1 && row.slice > 0)
+            .map(|row| (row.bucket, &*times.slices[usize::from(row.slice) - 1].name))
+            .collect();
+        assert_eq!(found, [(2, "a"), (3, "a"), (4, "b"), (9, "a"), (10, "c")]);
+        assert!(times
+            .rows()
+            .iter()
+            .all(|row| row.node == 1 || row.slice == 0));
     }
 
     #[test]

@@ -6,5 +6,5 @@ mod viewer;
 mod write;
 
 #[cfg(feature = "formats")]
-pub use viewer::{ThreadColumn, ViewerWriter};
+pub use viewer::{PartColumn, ViewerWriter};
 pub use write::{write, WriteFormat, WriteOptions};

@@ -1,6 +1,6 @@
-//! What may lie around any format: gzip and, with the feature `formats`, zstd.
+//! Compression of any format: gzip and, with the feature `formats`, zstd.
 //!
-//! Decoders are streams of bounded memory; how much may come out of them is each reader's limit.
+//! Decoders are streams of bounded memory; each reader limits their output.
 
 use std::io::{self, BufReader, Read};
 
@@ -10,12 +10,12 @@ use super::Input;
 use crate::profile::Result;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
-/// What a decoder hands out at once.
+/// The block size of a decoder's output.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
+/// The most layers of compression: a pprof file, which is gzipped, may be compressed again.
 const MOST_LAYERS: usize = 3;
 
-/// The same input without its compression, if it has any.
+/// The decompressed input, or the same input if it is not compressed.
 pub(crate) fn uncompressed(mut input: Input<'_>) -> Result<Input<'_>> {
     for _ in 0..MOST_LAYERS {
         if input.head().starts_with(GZIP) {

@@ -1,18 +1,18 @@
-//! What a reader is given.
+//! The input of a reader.
 
 use std::borrow::Cow;
 use std::io::{BufRead, Cursor, Read};
 
 use crate::profile::{Bounded, Error, Result};
 
-/// How much of the beginning decides on the format.
+/// The size of the beginning that decides the format.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
-/// What a reader is given: bytes at hand, or a stream of them. Reads like any stream.
+/// The input of a reader: bytes in memory, or a stream.
 pub(crate) enum Input<'a> {
-    /// All of it, in memory.
+    /// The whole input, in memory.
     Bytes(Cursor<&'a [u8]>),
-    /// What is still to come, and its beginning.
+    /// The beginning, and the rest of the stream.
     Stream(Cursor<Vec<u8>>, Box<dyn BufRead + Send + 'a>),
 }
 
@@ -25,7 +25,7 @@ impl<'a> Input<'a> {
         Ok(Input::Stream(Cursor::new(head), rest))
     }
 
-    /// The first [`HEAD_BYTES`], or all there is.
+    /// The first [`HEAD_BYTES`], or fewer at the end.
     pub(crate) fn head(&self) -> &[u8] {
         match self {
             Input::Bytes(bytes) => &bytes.get_ref()[..bytes.get_ref().len().min(HEAD_BYTES)],
@@ -33,7 +33,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Everything, in memory; `what` names it when there is more than `limit`. Bytes are not copied.
+    /// Everything, in memory. `what` names it in the error if it is longer than `limit`.
     pub(crate) fn into_bytes(self, what: &'static str, limit: u64) -> Result<Cow<'a, [u8]>> {
         match self {
             Input::Bytes(bytes) if bytes.get_ref().len() as u64 > limit => {

@@ -1,4 +1,4 @@
-//! Bytes: where they come from, what they are packed in, and numbers in them.
+//! Bytes: input, compression, and encoded numbers.
 
 mod compression;
 mod input;

@@ -1,16 +1,16 @@
 //! The outermost layer of a protobuf message, field by field.
 //!
-//! The messages within are prost's. The outermost one is taken apart here, so that a profile is never
-//! held as a vector of samples: an empty sample is two bytes on the wire and a hundred in memory.
+//! prost decodes the inner messages. The outermost one is split here, so that samples are never held in a vector: an
+//! empty sample is two bytes on the wire and a hundred in memory.
 
 use prost::Message;
 
-/// One field of a message, as it stands on the wire.
+/// The value of a field, as it is on the wire.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// A fixed-width field; none of ours is one.
+    /// A fixed-width field; profiles have none.
     Fixed,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Fields<'a> {
         Fields { rest: message }
     }
 
-    /// What is still to be read.
+    /// The bytes that are not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    /// A field's number and value; `Err` holds how many bytes were left where it went wrong.
+    /// A field's number and value; `Err` has the number of bytes left at the damage.
     type Item = Result<(u64, Value<'a>), usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Packed numbers, one after the other; none where there is damage, which is the end.
+/// Iterates over packed numbers; yields None at damage, and ends.
 pub(crate) struct Numbers<'a> {
     rest: &'a [u8],
 }
@@ -83,7 +83,7 @@ impl<'a> Numbers<'a> {
         Numbers { rest: packed }
     }
 
-    /// How many bytes are still to be read.
+    /// The number of bytes that are not read yet.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -104,7 +104,7 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-/// Takes a number in unsigned LEB128 off the front of some bytes.
+/// Removes an unsigned LEB128 number from the front of some bytes.
 pub(crate) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     // Most numbers have one byte or two.
     match **bytes {

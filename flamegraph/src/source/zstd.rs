@@ -1,4 +1,4 @@
-//! Zstandard: frame after frame, in pure Rust. Its window takes the memory, and is bounded.
+//! Zstandard in pure Rust, one frame at a time. The window, which takes most of the memory, is bounded.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,7 +7,7 @@ use ruzstd::decoding::errors::ReadFrameHeaderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 const MAGIC: [u8; 4] = 0xfd2f_b528u32.to_le_bytes();
-/// Larger windows are an archiver's (`zstd --long`), not a profile's.
+/// Archivers use larger windows (`zstd --long`), profiles do not.
 const MOST_WINDOW_BYTES: u64 = 128 << 20;
 
 /// Parallel compressors put a skippable frame first.
@@ -32,7 +32,7 @@ impl<R: BufRead> Decoder<R> {
         }
     }
 
-    /// Begins the next frame; false when there is none.
+    /// Begins the next frame; false if there is none.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.source) {
@@ -80,7 +80,7 @@ impl<R: BufRead> Read for Decoder<R> {
 mod tests {
     use super::*;
 
-    /// A frame of one block as it stands, without a checksum.
+    /// A frame of one uncompressed block, without a checksum.
     fn frame(text: &[u8]) -> Vec<u8> {
         let single_segment = [0x20, text.len() as u8];
         let last_block = ((text.len() as u32) << 3 | 1).to_le_bytes();
@@ -89,7 +89,7 @@ mod tests {
 
     fn decoded(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
-        // One byte at a time: nothing may depend on how much lies in the buffer.
+        // One byte at a time: the result must not depend on the buffer size.
         let source = io::BufReader::with_capacity(1, bytes);
         Decoder::new(source).read_to_end(&mut text)?;
         Ok(text)

@@ -1,6 +1,6 @@
-//! Numbers and strings out of bytes that may end too soon.
+//! Reads numbers and strings from bytes that may be truncated.
 
-/// Bytes being read from the front, the low ones of a number first.
+/// Reads bytes from the front; numbers are little-endian.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a> {
     rest: &'a [u8],
@@ -55,7 +55,7 @@ impl<'a> Bytes<'a> {
         Bytes::new(&self.rest[start..]).u64()
     }
 
-    /// Text up to a NUL, or all there is.
+    /// Text up to a NUL, or to the end.
     pub(crate) fn text(self) -> &'a [u8] {
         until_nul(self.rest)
     }

@@ -1,4 +1,4 @@
-//! Names as a person wrote them.
+//! Turns mangled names into those in the source.
 
 use std::fmt::{self, Write};
 
@@ -11,13 +11,13 @@ const MOST_WRITTEN: usize = 64 << 10;
 /// How deep the demangler of C++ may go.
 const MOST_DEPTH: u32 = 96;
 
-/// The name without its mangling, without parameters and return type as perf writes it; Rust's without hash.
+/// The demangled name without parameters and return type, as perf writes it; Rust's without the hash.
 pub fn demangle(name: &str) -> String {
     let mangled = ["_Z", "__Z", "_R", "__R"];
     if name.len() > MOST_MANGLED || !mangled.iter().any(|start| name.starts_with(start)) {
         return name.to_string();
     }
-    // What the linker appends (`.cold`, `.llvm.1`) is not a part of a name in Rust's newer mangling.
+    // Suffixes from the linker (`.cold`, `.llvm.1`) are not part of a name in Rust's newer mangling.
     let whole = match name.split_once('.') {
         Some((whole, _)) if name.starts_with("_R") => whole,
         _ => name,
@@ -31,11 +31,11 @@ pub fn demangle(name: &str) -> String {
     named.unwrap_or_else(|| name.to_string())
 }
 
-/// A text that cannot grow over `MOST_WRITTEN`.
+/// A text of at most `MOST_WRITTEN` bytes.
 struct Bounded(String);
 
 impl Bounded {
-    /// None where it would.
+    /// None if the text would be longer.
     fn written(write: impl FnOnce(&mut Self) -> fmt::Result) -> Option<String> {
         let mut out = Self(String::new());
         write(&mut out).ok().map(|()| out.0)
@@ -52,7 +52,7 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// The function a compiler's adapter (`_ZThn8_...`, `_ZTv0_n24_...`) leads to, mangled, and what it is called.
+/// The kind of a compiler's thunk (`_ZThn8_...`, `_ZTv0_n24_...`) and the mangled function that it calls.
 fn thunk(name: &str) -> Option<(&'static str, String)> {
     let (called, offsets, rest) = if let Some(rest) = name.strip_prefix("_ZTh") {
         ("non-virtual thunk to", 1, rest)
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_doubles_and_doubles_stays_as_it_is() {
-        // Each list of arguments has sixty times the one before.
+        // Each list of arguments repeats the previous one sixty times.
         let list = |before: usize| format!("S0_I{}E", format!("S{before}_").repeat(60));
         let lists: String = (1..9).map(list).collect();
         for name in [

@@ -1,4 +1,4 @@
-//! Symbols of ELF files: programs, libraries, the vdso, and the files their symbols were split off to.
+//! Symbols of ELF files: programs, libraries, the vdso, and separate debug files.
 
 use std::io::{Read, Seek};
 
@@ -15,11 +15,11 @@ use crate::symbols::{GoOn, SymbolOptions};
 const MOST_HEADERS: u32 = 1 << 20;
 /// Most bytes of a section of notes.
 const MOST_NOTES: u64 = 1 << 20;
-/// Most stubs for calls of other libraries.
+/// Most PLT stubs.
 const MOST_STUBS: usize = 1 << 20;
-/// Most program headers that are looked at for each symbol.
+/// Most program headers that are searched for each symbol.
 const MOST_SEGMENTS: usize = 256;
-/// Most sections that symbols can be in; of their names so many bytes are looked at.
+/// Most sections that symbols can be in, and most bytes of their names that are read.
 const MOST_LABELLED: usize = 1 << 16;
 const MOST_SECTION_NAME: usize = 256;
 /// Most bytes of a symbol's name.
@@ -41,14 +41,14 @@ pub(crate) struct Elf {
     /// Whether it has the full table of symbols, not just the dynamic one.
     pub(crate) has_symtab: bool,
     segments: Vec<Segment>,
-    /// Addressed as the file says.
+    /// With the file's virtual addresses.
     symbols: Symbols,
-    /// The stubs through which other libraries are called.
+    /// The PLT stubs, through which other libraries are called.
     stubs: Symbols,
 }
 
 impl Elf {
-    /// Reads a file's build id, segments and symbols; `None` when it is not an ELF file or a broken one.
+    /// Reads a file's build id, segments and symbols; `None` if it is not an ELF file, or a broken one.
     pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
         let mut identity = [0; 5];
         file.read_exact(&mut identity).ok()?;
@@ -101,8 +101,8 @@ impl Elf {
         Some(elf)
     }
 
-    /// The table of these symbols, by their places in the file; with `debug` those of the file that
-    /// its full table was split off to, whose own segments say nothing, unless there was no room for them.
+    /// The table of these symbols by file offset. `debug` is the separate debug file: its symbols are used unless there
+    /// was no room for them, with the segments of this file.
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
         let mut symbols = self.symbols;
         if let Some(full) = debug.map(|debug| debug.symbols) {
@@ -118,7 +118,7 @@ impl Elf {
     }
 }
 
-/// Where in the file an address lies.
+/// The file offset of an address.
 fn place(segments: &[Segment], address: u64) -> Option<u64> {
     let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
     let segment = segments.iter().find(holds)?;
@@ -138,7 +138,7 @@ struct File<'a, H: FileHeader, R: Read + Seek> {
     endian: Endianness,
     sections: SectionTable<'a, H, &'a Bytes<R>>,
     section_names: &'a [u8],
-    /// Which sections have labels of assembly code, or of data.
+    /// Which sections have labels of assembly code or data.
     labelled: Vec<bool>,
     data: &'a Bytes<R>,
     go_on: &'a GoOn,
@@ -180,7 +180,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         None
     }
 
-    /// Read what sections are called, and which of them have labels.
+    /// Read the names of sections, and which of them have labels.
     fn name_sections(&mut self) -> Option<()> {
         let names = self.header.shstrndx(self.endian, self.data).ok()?;
         let names = self.sections.section(object::SectionIndex(names as usize));
@@ -204,7 +204,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         self.sections.iter().find(is_named)
     }
 
-    /// The symbols of a table and the names they refer to; none where there is no room for both.
+    /// The symbols of a table and their names; empty if there is no room for both.
     fn table(&self, kind: elf::SectionType) -> Option<Table<'a, H::Sym>> {
         let mut all = self.sections.iter();
         let section = all.find(|section| section.sh_type(self.endian) == kind)?;
@@ -286,7 +286,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             elf::EM_X86_64 => (16, 16),
             _ => return None,
         };
-        // With control-flow protection the calls go to stubs of their own, without a head.
+        // With control-flow protection, calls go to separate stubs without a header.
         let second = self.section(b".plt.sec");
         let second = second.map(|section| section.sh_addr(self.endian).into());
         let calls = self.entries(self.section(b".rela.plt")?)?;
@@ -304,8 +304,8 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 
     /// The function that each stub calls.
     ///
-    /// Stubs lie in the order of the slots they jump through. The relocations need not: those of
-    /// functions that a library chooses when it starts come last in the C library.
+    /// Stubs are in the order of the slots that they jump through. Relocations may not be: in the C library those of
+    /// ifuncs come last.
     fn called(&self, dynamic: &Table<'a, H::Sym>, calls: &[H::Rela]) -> Vec<Option<&'a [u8]>> {
         let symbols = dynamic.symbols;
         let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
@@ -322,8 +322,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         called.collect()
     }
 
-    /// The functions that the library chooses when it starts, by where the choice is made; a call of such
-    /// a one says that place alone.
+    /// The ifuncs that calls refer to, by the address of their resolver; such a call names only that address.
     fn chosen(&self, calls: &[&H::Rela], symbols: &'a [H::Sym]) -> HashMap<u64, &'a H::Sym> {
         let nameless = calls
             .iter()
@@ -335,7 +334,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             if symbol.st_type() != elf::STT_GNU_IFUNC || !places.contains(&place) {
                 continue;
             }
-            // Of several names the standard's own: the others are weak.
+            // Of several names prefer the standard one: the others are weak.
             let best = chosen.entry(place).or_insert(symbol);
             if best.st_bind() == elf::STB_WEAK {
                 *best = symbol;
@@ -350,7 +349,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 }
 
-/// Whether a symbol names nothing: it has no name, or is an ARM mapping symbol.
+/// Whether a symbol has no useful name: it is empty, or an ARM mapping symbol.
 fn is_nameless<S: Sym>(symbol: &S, name: &[u8]) -> bool {
     let is_mark = || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', ..]);
     name.is_empty() || symbol.st_type() == elf::STT_NOTYPE && is_mark()

@@ -13,7 +13,7 @@ pub(super) struct Bytes<R: Read + Seek> {
 }
 
 impl<R: Read + Seek> Bytes<R> {
-    /// At most so many bytes of it.
+    /// Reads at most `most` bytes of `file`.
     pub(super) fn new(file: R, most: u64) -> Bytes<R> {
         Bytes {
             cache: ReadCache::new(file),
@@ -38,13 +38,13 @@ impl<'a, R: Read + Seek> ReadRef<'a> for &'a Bytes<R> {
         self.cache.read_bytes_at(offset, size)
     }
 
-    /// Names are looked up in tables that were read as a whole.
+    /// Not needed: names are looked up in tables that were read as a whole.
     fn read_bytes_at_until(self, _: Range<u64>, _: u8) -> Result<&'a [u8], ()> {
         Err(())
     }
 }
 
-/// The name at this place in a table of names, each of which ends with a zero byte; none that is longer.
+/// The zero-terminated name at this place in a table of names; None if it is longer than `longest`.
 pub(super) fn name_at(table: &[u8], place: u32, longest: usize) -> Option<&[u8]> {
     let rest = table.get(place as usize..)?;
     let end = memchr::memchr(0, &rest[..rest.len().min(longest + 1)])?;

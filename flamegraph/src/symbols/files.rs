@@ -33,7 +33,7 @@ fn open_as(path: &Path, flags: i32) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// What a file must be to be the one that was mapped.
+/// Identifies the file that was mapped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Proof<'a> {
     pub(crate) build_id: Option<&'a [u8]>,
@@ -41,7 +41,7 @@ pub(crate) struct Proof<'a> {
 }
 
 impl Proof<'_> {
-    /// The build id decides where it is known, else the inode. Where neither is, every file will do.
+    /// Compares the build id if it is known, else the inode. If neither is, every file fits.
     fn fits(&self, inode: u64, elf: &Elf) -> bool {
         match (self.build_id, self.inode) {
             (Some(wanted), _) => elf
@@ -121,8 +121,8 @@ impl<'a> Files<'a> {
         Some(elf)
     }
 
-    /// Where a process's file may be: where the process itself sees it, and then where we do. A container's file
-    /// is looked for among ours only if it can be identified.
+    /// Where a process's file may be: in the process's own root, then in ours. A container's file is searched in our
+    /// root only if it can be identified.
     fn places(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Vec<PathBuf> {
         let Some(path) = path.strip_prefix('/') else {
             return Vec::new();
@@ -141,7 +141,7 @@ impl<'a> Files<'a> {
         places
     }
 
-    /// The file that the full table of symbols was split off to.
+    /// The separate debug file with the full symbol table.
     fn debug_file(&self, build_id: &[u8]) -> Option<Elf> {
         let id = hex(build_id);
         let (first, rest) = id.split_at_checked(2)?;
@@ -155,7 +155,7 @@ impl<'a> Files<'a> {
         (same && debug.has_symtab).then_some(debug)
     }
 
-    /// The symbols of the code a process made at run time.
+    /// The symbols of the code that a process generated at run time.
     pub(crate) fn perf_map(&self, pid: u32) -> Option<Symbols> {
         let mut text = Vec::new();
         let file = self.perf_map_file(pid)?;
@@ -227,14 +227,13 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Ids are compared as far as both go: some are padded, some cut to 20 bytes.
+/// Compares the length that both ids have: some are padded, some cut to 20 bytes.
 fn same_build(one: &[u8], other: &[u8]) -> bool {
     let length = one.len().min(other.len());
     length > 0 && one[..length] == other[..length]
 }
 
-/// Opens a perf map. In a folder where everybody may write only a file of the process's own user counts, or of
-/// root, or our own.
+/// Opens a perf map. In a world-writable folder, only a file of the process's user, of root, or of our own user counts.
 fn open_map(path: &Path, user: Option<u32>) -> Option<File> {
     let file = open_as(path, DO_NOT_WAIT | NO_LINK)?;
     let owner = file.metadata().ok()?.uid();
@@ -246,22 +245,22 @@ fn our_user() -> Option<u32> {
     user_of(&std::fs::read("/proc/self/status").ok()?)
 }
 
-/// Whether a running process has another mount namespace than we.
+/// Whether a running process is in another mount namespace than ours.
 fn sees_other_files(process: &Path) -> bool {
     let namespace = |process: &Path| std::fs::read_link(process.join("ns/mnt")).ok();
     match (namespace(process), namespace(Path::new("/proc/self"))) {
         (Some(theirs), Some(ours)) => theirs != ours,
-        // Gone, or not ours to look at.
+        // The process has ended, or we may not see it.
         _ => false,
     }
 }
 
-/// The last of the numbers behind `NStgid:`.
+/// The last number after `NStgid:`.
 fn innermost_pid(status: &[u8]) -> Option<u32> {
     field(status, "NStgid:")?.last()?.parse().ok()
 }
 
-/// The effective user: the second number behind `Uid:`.
+/// The effective user: the second number after `Uid:`.
 fn user_of(status: &[u8]) -> Option<u32> {
     field(status, "Uid:")?.get(1)?.parse().ok()
 }

@@ -21,8 +21,8 @@ pub(crate) use table::{SymbolId, Symbols};
 
 use std::io::Cursor;
 
-/// The names that a file of symbols (ELF, or the text of `/proc/kallsyms`) has for these addresses: what a hostile
-/// one does to us is seen best without a recording around it.
+/// The names that a symbol file (ELF, or the text of `/proc/kallsyms`) has for these addresses. For fuzzing such files
+/// without a recording.
 #[doc(hidden)]
 pub fn symbols_at(file: &[u8], addresses: &[u64]) -> Option<Vec<Option<String>>> {
     let elf =

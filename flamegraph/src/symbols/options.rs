@@ -1,14 +1,14 @@
-//! Where symbols are looked for.
+//! Where to search for symbols.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the symbols of a perf.data file are looked for. The default is this machine, as `perf script` does.
+/// Where to search for the symbols of a perf.data file. The default is this machine, as `perf script` does.
 #[derive(Clone, Debug)]
 pub struct SymbolOptions {
     /// The folder under which programs, libraries and `usr/lib/debug` are: `/`.
     pub root: PathBuf,
-    /// Where the processes that still run show their own files: `/proc`.
+    /// Where to find the root folders of processes that still run: `/proc`.
     pub process_root: Option<PathBuf>,
     /// Folders with `perf-PID.map`: `/tmp`.
     pub perf_maps: Vec<PathBuf>,
@@ -24,12 +24,12 @@ pub struct SymbolOptions {
     pub go_on: GoOn,
 }
 
-/// A callback that long work calls again and again to learn whether to continue. It may sleep to slow the work down.
+/// A callback that long work calls regularly to check whether to continue. It may sleep to slow the work down.
 #[derive(Clone)]
 pub struct GoOn(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl GoOn {
-    /// This is what is asked.
+    /// Wraps a callback that returns whether to continue.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> GoOn {
         GoOn(Arc::new(ask))
     }
@@ -40,7 +40,7 @@ impl GoOn {
 }
 
 impl Default for GoOn {
-    /// To the end, without rest.
+    /// Always continues.
     fn default() -> GoOn {
         GoOn::new(|| true)
     }
@@ -72,7 +72,7 @@ impl SymbolOptions {
     /// The usual memory, in bytes.
     const MEMORY: usize = 1 << 30;
 
-    /// Looks nowhere: every frame is of an unknown symbol.
+    /// Searches nowhere: all symbols are unknown.
     pub fn none() -> SymbolOptions {
         SymbolOptions {
             root: PathBuf::from("/dev/null"),

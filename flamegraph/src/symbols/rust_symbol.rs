@@ -1,11 +1,11 @@
-//! Rust symbols that were demangled half way: `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef`.
+//! Partly demangled Rust symbols: `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef`.
 
 use std::borrow::Cow;
 
-/// `::h` and 16 hexadecimal digits, of which the colons may be missing.
+/// `::h` and 16 hexadecimal digits; the colons may be missing.
 const HASH_BYTES: usize = 17;
 
-/// Drops the hash and spells the escapes out; any other symbol is left alone.
+/// Removes the hash and decodes the escapes; other symbols stay unchanged.
 pub(crate) fn demangled(symbol: &[u8]) -> Cow<'_, [u8]> {
     let Some(split) = symbol.len().checked_sub(HASH_BYTES) else {
         return Cow::Borrowed(symbol);
@@ -46,7 +46,7 @@ fn spelled_out(path: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The character of an escape at the beginning, and what follows it.
+/// The character of an escape at the beginning, and the rest of the text.
 fn escape(text: &[u8]) -> Option<(char, &[u8])> {
     let end = text.iter().skip(1).take(8).position(|&byte| byte == b'$')? + 1;
     let character = match &text[1..end] {

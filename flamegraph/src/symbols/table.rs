@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::demangle::demangle;
 
-/// How a symbol is bound. Of two at one address perf prefers the stronger.
+/// A symbol's binding. Of two symbols at one address perf prefers the stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     Local,
@@ -15,7 +15,7 @@ pub(crate) enum Binding {
     Weak,
 }
 
-/// A symbol as it is read: `end` is `start` when its size is not known.
+/// A symbol as it is read: `end` is `start` if its size is unknown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbol {
     pub(crate) start: u64,
@@ -25,27 +25,27 @@ pub(crate) struct Symbol {
     binding: Binding,
 }
 
-/// How the end of a symbol without a size is found.
+/// Where a symbol without a size ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// At the next symbol.
     Next,
     /// At the next symbol of the same kernel module, or at the end of its page.
     Kallsyms,
-    /// The sizes are right as they are: an empty symbol is nowhere.
+    /// Sizes are exact: an empty symbol covers no address.
     Given,
 }
 
 /// The number of a symbol in its table.
 pub(crate) type SymbolId = u32;
 
-/// How many starts one mark stands for.
+/// The number of symbols per entry of `marks`.
 const STRIDE: usize = 64;
-/// How far back a symbol is looked for that reaches over later ones.
+/// How far back to search for a symbol that overlaps later ones.
 const MOST_BACK: usize = 64;
 /// Most symbols of one address that are compared.
 const MOST_ALIASES: usize = 512;
-/// How the name of a stub ends, behind that of the function it leads to.
+/// The suffix of a stub's name, after the name of the called function.
 pub(crate) const STUB: &str = "@plt";
 /// Bytes each symbol takes in addition to its name.
 const EACH: usize = size_of::<Symbol>() + size_of::<(u64, u64)>() + size_of::<u64>();
@@ -55,23 +55,22 @@ const EACH: usize = size_of::<Symbol>() + size_of::<(u64, u64)>() + size_of::<u6
 pub(crate) struct Symbols {
     symbols: Vec<Symbol>,
     names: Vec<u8>,
-    /// Where each symbol starts and ends, and where every [`STRIDE`]th starts: what is searched lies close together.
+    /// The start and end of each symbol, and the start of every [`STRIDE`]th: a compact index for searches.
     spans: Vec<(u64, u64)>,
     marks: Vec<u64>,
     /// The furthest end of this symbol and all before it.
     reach: Vec<u64>,
-    /// The best symbol of an address where several start, by the first of them.
+    /// The best of several symbols with the same start, by the first of them.
     best: HashMap<SymbolId, SymbolId>,
     mangled: bool,
-    /// Most bytes that symbols may take. A file can refer to one name any number of times, and each of them is a
-    /// copy.
+    /// Most bytes that symbols may take. A file can refer to one name many times, and each reference is copied.
     memory: usize,
-    /// Symbols that there was no room for.
+    /// The number of symbols that were left out for lack of memory.
     pub(crate) left_out: u64,
 }
 
 impl Symbols {
-    /// An empty table of names as they are.
+    /// An empty table of plain names.
     pub(crate) fn new() -> Symbols {
         Symbols {
             memory: usize::MAX,
@@ -79,7 +78,7 @@ impl Symbols {
         }
     }
 
-    /// An empty table of compilers' names, which are demangled.
+    /// An empty table of mangled names.
     pub(crate) fn mangled(memory: usize) -> Symbols {
         Symbols {
             mangled: true,
@@ -106,7 +105,7 @@ impl Symbols {
         }
     }
 
-    /// Adds a symbol; one that there is no room for is counted, no more.
+    /// Adds a symbol, or only counts it if there is no room.
     pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8], binding: Binding) {
         let place = u32::try_from(self.names.len());
         let (Ok(place), Ok(name_bytes)) = (place, u32::try_from(name.len())) else {
@@ -127,7 +126,7 @@ impl Symbols {
         });
     }
 
-    /// Gives every symbol another start; those that get none are left out.
+    /// Moves every symbol to another start; those without one are removed.
     pub(crate) fn move_to(&mut self, place: impl Fn(u64) -> Option<u64>) {
         self.symbols.retain_mut(|symbol| {
             let Some(start) = place(symbol.start) else {
@@ -139,7 +138,7 @@ impl Symbols {
         });
     }
 
-    /// Puts the symbols in order, and gives those without a size an end.
+    /// Sorts the symbols, and sets the end of those without a size.
     pub(crate) fn finish(&mut self, ends: Ends) {
         self.symbols.sort_by_key(|symbol| symbol.start);
         if ends != Ends::Given {
@@ -175,7 +174,7 @@ impl Symbols {
         }
     }
 
-    /// Whether two kernel symbols are of the same module, which kallsyms puts behind the name.
+    /// Whether two kernel symbols are of the same module, which kallsyms appends to the name.
     fn same_module(&self, one: &Symbol, other: &Symbol) -> bool {
         let module = |symbol| {
             let name = self.raw_name(symbol);
@@ -186,7 +185,7 @@ impl Symbols {
         module(one) == module(other)
     }
 
-    /// What perf goes by when symbols share an address; the first of equals is kept.
+    /// perf's order of preference for symbols that share an address; the first of equals wins.
     fn rank(&self, symbol: &Symbol) -> impl Ord + use<> {
         let name = self.name_of(symbol);
         let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
@@ -202,8 +201,8 @@ impl Symbols {
 
     /// The number of the symbol an address belongs to.
     ///
-    /// The best of those that start at one address stands for all of them. It is found when it is asked
-    /// for: the names have to be demangled, and hardly any are ever asked for.
+    /// The best of those that start at one address represents all of them. It is found on demand, because names must be
+    /// demangled and few are ever needed.
     pub(crate) fn find(&mut self, address: u64) -> Option<SymbolId> {
         let mut after = self.starts_up_to(address);
         for _ in 0..MOST_BACK {

@@ -5,11 +5,11 @@ use crate::symbols::table::{Binding, Ends, Symbols};
 /// Most bytes of such a text.
 pub(crate) const MOST_TEXT: u64 = 512 << 20;
 
-/// A `/tmp/perf-PID.map`: `start size name` in hexadecimal on each line. What cannot be read is passed over;
-/// of two entries for one address the later one holds, for the code before it was thrown away.
+/// A `/tmp/perf-PID.map`: `start size name` in hexadecimal on each line. Malformed lines are skipped. The later of two
+/// entries for one address counts, because the earlier code was discarded.
 pub(crate) fn perf_map(text: &[u8]) -> Symbols {
     let mut entries: Vec<(u64, u64, &[u8])> = lines(text).filter_map(map_entry).collect();
-    // Stable: of one start, the later entry comes later.
+    // Stable: the later of two entries with the same start stays later.
     entries.sort_by_key(|&(start, _, _)| start);
     let mut symbols = Symbols::new();
     for (place, &(start, size, name)) in entries.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(crate) fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, size, name))
 }
 
-/// A number in hexadecimal, with or without `0x`, and what follows the space behind it.
+/// A hexadecimal number, with or without `0x`, and the text after the following space.
 fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     let (mut number, mut count) = (0u64, 0);

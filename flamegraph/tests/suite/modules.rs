@@ -172,7 +172,7 @@ fn modules_by_kind_of_frame() {
         assert!(json.contains(part), "{json}");
     }
     let mut page = ViewerWriter::new();
-    page.add(&profile, 0).unwrap();
+    page.add(&profile, 0, None).unwrap();
     let mut out = Vec::new();
     page.finish(&mut out).unwrap();
     // Names are java, run.

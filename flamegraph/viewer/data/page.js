@@ -19,7 +19,14 @@ import { readTree } from "./tree.js";
 
 /** @typedef {{name: string, run: number}} HostInfo */
 /** @typedef {{host: number, name: string, pid: number, labels: Record<string, string>}} ProcessInfo */
-/** `thread` is null if the event has no threads. @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
+/**
+ * `thread` is null if the event has no threads, `slice` if the samples belong to none.
+ * @typedef {{event: number, process: number, thread: number | null, slice: number | null}} ColumnInfo
+ */
+/** A part of the job, such as a stage. Its certain and its likely samples are two of one name. @typedef {{name: string, label: string, certain: boolean}} SliceInfo */
+/** Microseconds since 1970; the recording's seconds; microseconds of the shortest span that is told apart. @typedef {{start: number, seconds: number, width: number}} TimeInfo */
+/** Half-open, in seconds since the start. @typedef {[from: number, to: number, label: string]} Span */
+/** What else is known by time; `process` is null if it is of none. @typedef {{name: string, kind: "gc" | "job" | "stage", process: number | null, spans: Span[]}} Lane */
 /**
  * How much was recorded, as text: of each run ("" if unknown), of hosts by number; `short` is how long a process was
  * recorded, by its number, if not for the whole time.
@@ -108,12 +115,16 @@ import { readTree } from "./tree.js";
  * @property {ProcessInfo[]} processes
  * @property {string[]} threads names of groups of threads
  * @property {ColumnInfo[]} columns
+ * @property {TimeInfo | null} time null if it is not known when samples were taken
+ * @property {SliceInfo[]} slices
+ * @property {Lane[]} lanes
+ * @property {string} clock how well the hosts' clocks agree, or ""
  * @property {Coverage[]} coverage by event
  * @property {Summary[]} summaries by event
  * @property {Run | null} run null if the page is not of one run
  */
 
-const FORMAT = 3;
+const FORMAT = 4;
 
 /** @returns {PageInfo} */
 export function readPage() {

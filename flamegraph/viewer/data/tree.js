@@ -8,7 +8,7 @@ const ASCII_ONLY = new TextDecoder("latin1");
 const UTF8 = new TextDecoder();
 
 /** @param {string} why */
-function damaged(why) {
+export function damaged(why) {
   return new Error(`the profile's data is damaged: ${why}`);
 }
 
@@ -60,7 +60,7 @@ export class ByteReader {
 
   /**
    * Fills an array with numbers, which must be all there are.
-   * @param {Int32Array} into
+   * @param {Int32Array | Uint32Array | Uint8Array | Float64Array} into
    */
   unpack(into) {
     for (let i = 0; i < into.length; i++) into[i] = this.varint();
@@ -73,11 +73,24 @@ export class ByteReader {
   }
 }
 
-const MAGIC = "HPV3";
+const MAGIC = "HPV4";
 const MOST_NAME_BYTES = 1 << 29;
 export const NO_NAME = -1;
 
 /** Sparse self values, still packed: node numbers and values. @typedef {{entries: number, nodes: ByteReader, values: ByteReader}} Column */
+/**
+ * When the samples of a column were taken, still packed: a number a row in each piece. Microseconds since the page's
+ * time zero.
+ * @typedef {object} PackedTimes
+ * @property {number} start of bucket 0
+ * @property {number} width of a bucket
+ * @property {number} rows
+ * @property {ByteReader} buckets
+ * @property {ByteReader} nodes
+ * @property {ByteReader} samples
+ * @property {ByteReader | null} amounts
+ * @property {ByteReader | null} bands
+ */
 
 export class Tree {
   /**
@@ -96,6 +109,8 @@ export class Tree {
     this.end = new Int32Array(count);
     /** @type {Column[]} */
     this.columns = [];
+    /** By column. @type {Map<number, PackedTimes>} */
+    this.times = new Map();
   }
 
   /**
@@ -168,9 +183,29 @@ export function readTree(bytes) {
   for (let i = 0; i < tree.columns.length; i++) {
     tree.columns[i] = { entries: reader.count(), nodes: reader.piece(), values: reader.piece() };
   }
+  readTimes(tree, reader);
   readModules(reader, names);
   if (reader.at !== reader.to) throw damaged("something follows it");
   return tree;
+}
+
+const [AMOUNTS, BANDS] = [1, 2];
+
+/**
+ * @param {Tree} tree is given its times
+ * @param {ByteReader} reader
+ */
+function readTimes({ columns, times }, reader) {
+  for (let left = reader.count(); left > 0; left--) {
+    const [column, start, width] = [reader.varint(), reader.varint(), reader.varint()];
+    const [flags, rows] = [reader.varint(), reader.varint()];
+    if (column >= columns.length || times.has(column) || width === 0) throw damaged("times of no column");
+    const [buckets, nodes, samples] = [reader.piece(), reader.piece(), reader.piece()];
+    const amounts = flags & AMOUNTS ? reader.piece() : null;
+    const bands = flags & BANDS ? reader.piece() : null;
+    if (rows > nodes.to - nodes.at) throw new Error(CUT_SHORT);
+    times.set(column, { start, width, rows, buckets, nodes, samples, amounts, bands });
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-//! Map and reduce tasks. All have the same main class; the attempt among their arguments tells them apart.
+//! Map and reduce tasks. All have the same main class and differ only in the attempt among their arguments.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::wire::outcome::Failure;
 
 const MOST: usize = 10_000;
 const LONGEST: usize = 128;
-/// What container runtimes put before the id, if systemd manages the control groups.
+/// The prefixes that container runtimes put before the id if systemd manages the control groups.
 const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
 const DRIVER: &str = "spark_driver_";
 const SPARK: &str = "org.apache.spark.";
@@ -62,8 +62,8 @@ impl Containers {
         Some(found.1.as_str())
     }
 
-    /// The kernel's word counts most, then `CONTAINER_ID`, then any mention of the id: a process of another container
-    /// may well mention these.
+    /// The control group takes precedence, then `CONTAINER_ID`. A mention of the id counts least, because processes of
+    /// other containers may mention it too.
     pub fn membership(
         &self,
         environment: &BTreeMap<String, String>,

@@ -144,8 +144,8 @@ impl Finding {
             .collect()
     }
 
-    /// The container of a process that is meant, if containers were asked for. Err: it is not meant, with a reason if it
-    /// nearly was, and whether it may be meant after all.
+    /// The container of a selected process, if containers were requested. Err: the process is not selected. It has a
+    /// reason if the process nearly matched, and says whether it may still match.
     fn judge(
         &self,
         process: &Seen,

@@ -35,7 +35,7 @@ fn users(table: &str, port: u16) -> impl Iterator<Item = u32> + '_ {
     at_port(table, port).filter_map(|line| line.split_ascii_whitespace().nth(7)?.parse().ok())
 }
 
-/// The sockets in a table of `/proc/PID/net` that listen at the port, as links to them read.
+/// The sockets in a table of `/proc/PID/net` that listen at the port, as `/proc/PID/fd` shows them.
 pub fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
     at_port(table, port).filter_map(|line| {
         let inode = line.split_ascii_whitespace().nth(9)?;

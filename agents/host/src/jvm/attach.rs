@@ -38,7 +38,7 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time-out: zero would mean forever.
 const MOMENT: Duration = Duration::from_millis(1);
-/// With less time a JVM is not asked: its trigger would be gone when it looks, and it would dump its threads.
+/// With less time no request is sent: the trigger would be gone too early, and the JVM would dump threads.
 const LEAST: Duration = Duration::from_secs(1);
 /// How long to wait for a stopped JVM to continue, and how often to look.
 const STANDSTILL: Duration = Duration::from_secs(2);

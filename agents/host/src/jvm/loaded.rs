@@ -1,7 +1,7 @@
-//! What a JVM has loaded, and which of it may be named to that JVM again.
+//! Libraries that a JVM has loaded, and which of them it may be told to load again.
 //!
-//! To ask a library, the JVM loads it again. musl then opens the path and recognises the library by its file. If the
-//! file and its folder in `/tmp` are gone, anybody can put another one there, and the JVM would run its code.
+//! The JVM loads a library again to run its commands. musl then opens the path and recognises the library by its file.
+//! If the file and its folder in `/tmp` are gone, anybody can put another one there, and the JVM would run its code.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -81,7 +81,7 @@ impl Loaded {
         let there = map
             .ok()
             .and_then(|map| maps::file_at(File::from(map), at as u64));
-        // SAFETY: this was mapped above, and nobody else knows it.
+        // SAFETY: this was mapped above, and nothing else refers to it.
         let _ = unsafe { munmap(at, MAPPED) };
         there
     }

@@ -1,4 +1,4 @@
-//! What speaks against profiling a JVM, before it is touched.
+//! Reasons not to profile a JVM, found before it is touched.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -207,8 +207,8 @@ fn is_recording(link: &str) -> bool {
 }
 
 const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
-/// How a timer reads that signals a thread by its CPU time. async-profiler uses these where it has no perf events;
-/// applications' own timers go by the time of day.
+/// The text of a timer that signals a thread by its CPU time. async-profiler uses such timers if it has no perf events.
+/// Applications' own timers use wall-clock time.
 const OF_THREAD: &str = "notify: signal/tid.";
 const BY_CPU_TIME: &str = "ClockID: -";
 

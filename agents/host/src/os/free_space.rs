@@ -91,7 +91,7 @@ impl Memory {
         host.into_iter().chain(groups).min().unwrap_or(u64::MAX)
     }
 
-    /// None: the file system does not tell.
+    /// None: the file system does not report it.
     pub fn room(&self, folder: impl AsFd) -> Option<Room> {
         let (disk, kind) = (fstatvfs(&folder).ok()?, fstatfs(&folder).ok()?);
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);

@@ -70,7 +70,7 @@ pub fn memory_bytes() -> u64 {
     memory("MemTotal:").unwrap_or(0)
 }
 
-/// Kernels before 3.14 do not tell.
+/// Kernels before 3.14 do not report it.
 pub fn memory_available() -> Option<u64> {
     memory("MemAvailable:")
 }

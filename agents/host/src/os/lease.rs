@@ -1,7 +1,7 @@
-//! Shows when the agent ends if it reads nothing more, for `clean`: as the name of its main thread, which every process
-//! of the host may read and which ends with the agent.
+//! Shows `clean` when the agent's lease ends. The time is in the name of the main thread, which every process of the
+//! host can read and which ends with the agent.
 //!
-//! The clock is the one that the agent waits by. It stops while the machine sleeps, so that no lease is over when it
+//! It uses the same clock as the agent's waits. That clock stops while the machine sleeps, so no lease is over when it
 //! wakes.
 
 use std::ffi::CString;

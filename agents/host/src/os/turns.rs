@@ -1,9 +1,9 @@
-//! Turns at something that several threads want at once.
+//! A semaphore whose permits (turns) expire.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Up to `most` threads have a turn at a time. One that keeps it too long, as on a file system that hangs, loses it.
+/// Up to `most` threads have a turn at a time. One that hangs loses its turn after `longest`.
 pub struct Turns {
     most: usize,
     longest: Duration,
@@ -35,7 +35,7 @@ impl Turns {
         }
     }
 
-    /// None: nobody gets a turn any more.
+    /// None: no more turns are given.
     pub fn take(&self) -> Option<Turn<'_>> {
         self.wait(true)
     }
@@ -111,7 +111,7 @@ mod tests {
         let held = [turns.take(), turns.take()];
         let next = [turns.take(), turns.take()];
         assert!(held.iter().chain(&next).all(Option::is_some));
-        // The late end of a lost turn ends nobody else's.
+        // Dropping a lost turn late does not end another thread's turn.
         drop(held);
         assert!(turns.state().taken.len() <= 2);
         assert_eq!(turns.patience(5), Duration::from_millis(60));

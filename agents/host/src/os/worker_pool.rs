@@ -165,11 +165,11 @@ fn start<I, T: Send + 'static>(
         let mut items = items.peekable();
         while let Some(item) = items.next() {
             let result = work(item);
-            // Whoever gets the last result may start the next worker at once.
+            // The thread that gets the last result may start the next worker at once.
             if items.peek().is_none() {
                 drop(worker.take());
             }
-            // Nobody waits for a worker that was given up.
+            // A worker that was given up has no receiver.
             if sender.send(result).is_err() {
                 break;
             }

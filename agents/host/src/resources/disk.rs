@@ -1,6 +1,6 @@
 //! How much a recording may use of the disk, or of the memory, that its folder is on.
 //!
-//! Hundreds of recordings may share a disk. They keep no common account: each checks what is left.
+//! Hundreds of recordings may share a disk. They do not share a counter: each checks the free space.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct DiskCap {
 }
 
 impl DiskCap {
-    /// Of an open folder for so many recordings. Err: it has no room for one.
+    /// The limits for `recordings` recordings in an open folder. Err: it has no room for one.
     pub fn new(folder: impl AsFd, memory: &Arc<Memory>, recordings: usize) -> Result<Self, String> {
         let room = memory.room(folder).unwrap_or(Room {
             free: u64::MAX,

@@ -1,12 +1,12 @@
-//! Turns at folding recordings, which takes memory and a processor that the applications need.
+//! Limits how many recordings are folded at a time, because applications need the memory and the processor.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::os::turns::{Turn, Turns};
 
-/// One process is folded at a time, and none while too many results wait to be received: folding takes memory, and a
-/// waiting recording takes none.
+/// One process is folded at a time, and none while too many results wait to be received. A waiting recording takes no
+/// memory.
 pub struct Folding {
     turns: Turns,
     room: usize,
@@ -17,7 +17,7 @@ pub struct Folding {
 #[derive(Default)]
 struct WaitingBytes {
     bytes: usize,
-    /// When they last left room again after they had not.
+    /// When they last fell below the limit.
     freed: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Folding {
         }
     }
 
-    /// Wait for a turn. None: nobody wants results any more.
+    /// Wait for a turn. None: results are not wanted any more.
     pub fn turn(&self) -> Option<Turn<'_>> {
         loop {
             let turn = self.turns.take()?;
@@ -53,10 +53,10 @@ impl Folding {
         }
     }
 
-    /// Nobody gets a turn any more.
+    /// Give no more turns.
     pub fn end(&self) {
         self.turns.end();
-        let _waiting = self.waiting(); // nobody is between the look at the turns and the wait
+        let _waiting = self.waiting(); // no thread is between checking the turns and waiting
         self.emptied.notify_all();
     }
 
@@ -72,7 +72,7 @@ impl Folding {
         }
     }
 
-    /// Until when waiting results held up all others. None: they never did.
+    /// When waiting results last delayed all others. None: they never did.
     pub fn held_up(&self) -> Option<Instant> {
         let waiting = self.waiting();
         match waiting.bytes > self.room {

@@ -35,8 +35,8 @@ const PROCESS: libc::c_long = 1;
 const HIGHEST_SCORE: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
 
-/// Let the job go first at disks, and when memory runs out. To be called before there are threads: they, and the
-/// programs that the agent runs, inherit it. It needs no rights; a kernel without it is left as it is.
+/// Use disks only when they are idle, and be the first process that the kernel ends when memory runs out. Call it
+/// before starting threads, since they and the agent's programs inherit it. It needs no rights.
 pub fn set_low_priority() {
     // SAFETY: takes three numbers and changes no memory.
     unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0 as libc::c_long, IDLE_DISK) };
@@ -68,7 +68,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// From now on the kernel enforces them, while the agent works for so many processes.
+    /// Have the kernel enforce them, for an agent that works for this many processes.
     pub fn set(cores: f64, processes: usize) -> Self {
         let memory = (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
         let limits = Self::new(cores, memory);
@@ -131,8 +131,8 @@ impl Limits {
         self.memory / parts
     }
 
-    /// The nodes of a call tree, times their values, that a recording of so many events may have. The events share one
-    /// tree.
+    /// The nodes of a call tree, times their values, that a recording with this many events may have. The events share
+    /// one tree.
     pub fn cells(&self, events: usize) -> usize {
         (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
     }

@@ -1,4 +1,4 @@
-//! What the agent puts beside a JVM for a run: the library that it loads and the folder that it writes to.
+//! The agent's files beside a JVM during a run: the library that the JVM loads and the folder that it writes to.
 //!
 //! A lock (`flock`) holds a folder in use. The kernel releases it however the agent ends, so that a later session can
 //! tell leftovers from folders in use, in any pid namespace.
@@ -50,9 +50,9 @@ pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
 /// The most folders of one user's runs. There is one per session.
 const MOST_RUNS: usize = 10_000;
-/// How long a folder that all may write to is read.
+/// The time limit for reading a world-writable folder.
 const TO_READ: Duration = Duration::from_secs(3);
-/// How often to try to lock a folder alone, and the time between.
+/// How often to try to lock a folder exclusively, and the time between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Set if nothing may stay for the next run.
@@ -128,7 +128,7 @@ fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::
     Ok(true)
 }
 
-/// Lock a folder alone. `is_free` locks it for a moment, which is waited for.
+/// Lock a folder exclusively. Retries, because `is_free` locks it for a moment.
 fn is_held_alone(dir: &OwnedFd) -> bool {
     (0..TRIES).any(|tried| {
         if tried > 0 {

@@ -1,4 +1,4 @@
-//! What the coordinator sent, by its hash: in the private folder, where it is kept between sessions, or in memory.
+//! Files from the coordinator, by hash: in the private folder, which is kept between sessions, or in memory.
 
 use std::collections::HashMap;
 use std::env;

@@ -38,7 +38,10 @@ impl Profile {
                 put_varint(&mut modules, 0);
             }
             let places = order.places();
-            let in_file = times.moved(|node| places.get(node as usize).copied());
+            let mut in_file = times.moved(|node| places.get(node as usize).copied());
+            if times.amounts_of(self) + 1 != self.values().len() {
+                in_file = in_file.without_amounts();
+            }
             put_times(&mut modules, &in_file);
         }
         out.write_all(&modules)?;

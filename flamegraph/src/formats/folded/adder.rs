@@ -1,11 +1,11 @@
-//! Adding line after line of folded text to a profile.
+//! Adds lines of folded text to a profile.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::formats::shared::shared_prefix;
 use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
 
-/// Where the counts of a line go.
+/// The number of counts on a line, and their values.
 #[derive(Clone, Copy)]
 pub(super) enum Counts {
     /// One count, to the first value.
@@ -14,7 +14,7 @@ pub(super) enum Counts {
     Two,
 }
 
-/// How many lines there were of which sort.
+/// The number of good and malformed lines.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) good: u64,
@@ -35,7 +35,7 @@ impl Tally {
         self.malformed += 1;
     }
 
-    /// Adds what another one counted, of lines before or behind.
+    /// Adds the counts of another part of the text.
     pub(super) fn add(&mut self, other: &Tally) {
         self.first_malformed = match (self.malformed, other.malformed) {
             (0, _) => other.first_malformed,
@@ -53,7 +53,7 @@ pub(super) struct Adder<'a> {
     pub(super) tally: Tally,
     counts: Counts,
     limits: &'a Limits,
-    /// The stack added last: where each of its frames ends, and its node.
+    /// The last added stack: the end of each frame, and its node.
     path: Vec<(usize, Node)>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Adder<'a> {
         }
     }
 
-    /// Adds all lines of a piece of text; the first of them has this number.
+    /// Adds the lines of a piece of text, whose first line has this number.
     pub(super) fn add_lines(&mut self, text: &[u8], first: u64) -> Result<()> {
         let mut before: &[u8] = &[];
         self.path.clear();
@@ -89,7 +89,7 @@ impl<'a> Adder<'a> {
         Ok(())
     }
 
-    /// Adds one line; false when it has no count. `before` is the stack that `path` is of.
+    /// Adds one line; false if it has no count. `before` is the stack of `path`.
     fn add_line<'t>(&mut self, line: &'t [u8], before: &mut &'t [u8]) -> Result<bool> {
         let Some((stack, last)) = split_count(line) else {
             return Ok(false);
@@ -122,8 +122,8 @@ impl<'a> Adder<'a> {
         Ok(())
     }
 
-    /// The node of a stack. What it shares with the stack before is not looked up again: lines that lie
-    /// together mostly differ near their leaves.
+    /// The node of a stack. Frames shared with the previous stack are not looked up again: neighbouring lines mostly
+    /// differ near their leaves.
     fn leaf<'t>(&mut self, stack: &'t [u8], before: &mut &'t [u8]) -> Result<Node> {
         if stack.is_empty() {
             return Ok(ROOT);
@@ -143,7 +143,7 @@ impl<'a> Adder<'a> {
         Ok(self.path.last().map_or(ROOT, |&(_, node)| node))
     }
 
-    /// Adds the frames that begin at `start` and behind.
+    /// Adds the frames from `from` on.
     fn add_frames(&mut self, stack: &[u8], from: usize) -> Result<()> {
         let mut node = self.path.last().map_or(ROOT, |&(_, node)| node);
         let ends = memchr_iter(b';', &stack[from..]).map(|end| from + end);
@@ -165,7 +165,7 @@ impl<'a> Adder<'a> {
     }
 }
 
-/// `stack count` as its two parts, when what follows the last space is a number of 63 bits.
+/// Splits `stack count`, if a number of at most 63 bits follows the last space.
 pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
     let space = memrchr(b' ', line)?;
     let (stack, digits) = (&line[..space], &line[space + 1..]);

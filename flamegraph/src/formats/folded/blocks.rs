@@ -1,4 +1,4 @@
-//! Text in blocks that end where lines end, for one thread or several.
+//! Splits a text into blocks of whole lines, for one thread or several.
 
 use std::io::Read;
 
@@ -6,13 +6,13 @@ use memchr::{memchr_iter, memrchr};
 
 use crate::profile::{Bounded, Limits, Result};
 
-/// How much is read at once: little enough to lie in the processor's cache until it is parsed.
+/// The size of a block, which stays in the processor's cache until it is parsed.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// A text that is handed out block by block.
+/// A text that is read block by block.
 pub(super) struct Blocks<R> {
     text: Bounded<R>,
-    /// What was read behind the last line end that was handed out.
+    /// The bytes after the last returned line.
     rest: Vec<u8>,
     /// The number of the next block's first line.
     line: u64,
@@ -27,12 +27,12 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// The number of the first line that was not handed out yet.
+    /// The number of the first line that was not returned yet.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Fills `block` with whole lines; returns the number of the first of them, or none behind the last.
+    /// Fills `block` with whole lines; returns the first one's number, or None at the end.
     pub(super) fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<u64>> {
         block.clear();
         block.append(&mut self.rest);

@@ -1,7 +1,7 @@
 //! Folded text: `root;...;leaf count`, a stack a line.
 //!
-//! A line is split at its last space; whatever stands before is the stack, spaces and all. Lines
-//! without a count are counted and left out. An empty stack is the root itself.
+//! A line is split at its last space; the stack before it may contain spaces. Lines without a count are malformed: they
+//! are counted and left out. An empty stack is the root itself.
 
 mod adder;
 mod blocks;

@@ -11,10 +11,10 @@ use crate::ops::processors;
 use crate::profile::{Error, Limits, Profile, Result, ValueType};
 use crate::source::{Input, HEAD_BYTES};
 
-/// Blocks that are read before other threads are asked to help: a small text is done by then.
+/// The number of blocks to read before starting other threads, which small texts do not need.
 const ALONE: usize = 8;
 
-/// Reads folded text with one count a line, or with two where every line of its beginning has two.
+/// Reads folded text with one count a line, or with two if every line of its beginning has two.
 pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let head = text.head();
     let (values, counts) = if is_differential(head, head.len() < HEAD_BYTES) {
@@ -36,7 +36,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
     })
 }
 
-/// What is said of a text that is none.
+/// The error for a text in another format.
 const NO_STACK: &str = "not a stack and a count, and no other line is either";
 
 /// Reads folded text with one count a line.
@@ -60,9 +60,9 @@ fn before_and_after() -> Vec<ValueType> {
     ]
 }
 
-/// Whether this beginning of a text is a differential file's: every line has two counts.
+/// Whether a text begins like a differential file: every line has two counts.
 ///
-/// `whole`: the text ends here. A leaf such as `thread 12` makes one line look so, but not all.
+/// `whole`: the text ends here. A leaf such as `thread 12` makes single lines look like that, not all.
 pub fn is_differential(head: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if !whole && lines.len() > 1 {
@@ -75,14 +75,14 @@ pub fn is_differential(head: &[u8], whole: bool) -> bool {
     counted.peek().is_some() && counted.all(|(rest, _)| split_count(rest).is_some())
 }
 
-/// Adds a text to a profile with the thread it was called on.
+/// Adds a text to a profile, on the calling thread.
 fn add_text(profile: &mut Profile, text: impl Read, counts: Counts, limits: &Limits) -> Result<()> {
     let mut blocks = Blocks::new(text, limits);
     let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, counts, limits)?;
     lines.check(profile)
 }
 
-/// Reads a text, a long one with all processors.
+/// Reads a text, with all processors if it is long.
 fn read_text(
     values: Vec<ValueType>,
     text: impl Read + Send,
@@ -122,7 +122,7 @@ fn add_blocks(
 }
 
 impl Tally {
-    /// Notes malformed lines; a text that has no others is an error.
+    /// Counts malformed lines. A text with only malformed lines is an error.
     fn check(&self, profile: &mut Profile) -> Result<()> {
         if self.good == 0 && self.malformed > 0 {
             return Err(Error::Text {

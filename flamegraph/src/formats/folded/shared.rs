@@ -1,4 +1,4 @@
-//! Reading one text with several threads: each takes the next block and adds it to a profile of its own.
+//! Reads one text with several threads. Each takes the next block and adds it to its own profile.
 
 use std::io::Read;
 use std::sync::Mutex;
@@ -9,16 +9,16 @@ use super::blocks::Blocks;
 use crate::ops::lock;
 use crate::profile::{Error, Limits, Merger, Profile, Result};
 
-/// What the threads have in common.
+/// State that the threads share.
 struct Shared<'a, R> {
     blocks: Mutex<Blocks<R>>,
-    /// The error that stands first in the text, and its line.
+    /// The error that comes first in the text, and its line.
     failure: Mutex<Option<(u64, Error)>>,
     counts: Counts,
     limits: &'a Limits,
 }
 
-/// Adds the rest of a text to a profile, with as many more threads; also returns what its lines were.
+/// Adds the rest of a text to a profile with `helpers` more threads; also returns the count of lines.
 pub(super) fn add_rest(
     profile: Profile,
     blocks: Blocks<impl Read + Send>,
@@ -62,7 +62,7 @@ pub(super) fn add_rest(
 }
 
 impl<R: Read + Send> Shared<'_, R> {
-    /// Takes block after block until there are no more or one has an error.
+    /// Adds blocks until the text ends or an error occurs.
     fn work(&self, mut profile: Profile) -> Result<(Profile, Tally)> {
         let mut adder = Adder::new(&mut profile, self.counts, self.limits);
         let mut block = Vec::new();
@@ -76,8 +76,8 @@ impl<R: Read + Send> Shared<'_, R> {
         Ok((profile.into_ordered()?, tally))
     }
 
-    /// The next block, and the number of its first line. After an error there are none: the blocks that
-    /// stand before it were handed out before it, and whoever has one comes to its end.
+    /// The next block, and the number of its first line. None after an error: threads still finish the earlier blocks,
+    /// so the first error in the text is found.
     fn next(&self, block: &mut Vec<u8>) -> Option<u64> {
         let mut blocks = lock(&self.blocks);
         if lock(&self.failure).is_some() {

@@ -10,9 +10,9 @@ impl Profile {
     /// Writes one value as folded text, a line for each stack that has it, in name order.
     ///
     /// With `annotate` a frame's kind is written behind its name (`_[j]`); without, stacks that
-    /// differ in kinds only become one line. What would break a line is written otherwise: `;` as
-    /// `:`, control characters but tabs as a space. Where every name at a stack's end is like
-    /// `thread 12`, and would be read as a count, its number is put in brackets.
+    /// differ in kinds only become one line. `;` in a name becomes `:`, and control characters except tabs become
+    /// spaces. If every stack ends in a name like `thread 12`, whose number would be read as a count, that number is
+    /// put in brackets.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
         self.write_stacks(out, &[value], annotate)
@@ -40,15 +40,15 @@ impl Profile {
         Ok(())
     }
 
-    /// Whether a reader would take these lines for two counts each: every one ends like `thread 12 3`.
+    /// Whether a reader would see two counts on each line: every one ends like `thread 12 3`.
     fn seems_differential(&self, order: &Order, values: &[usize]) -> bool {
         let mut beginning = Beginning(Vec::new());
-        // It is full before most texts end, which is no matter.
+        // The error only says that the buffer is full.
         let _full = self.put_lines(order, &mut beginning, values, false);
         is_differential(&beginning.0, beginning.0.len() < HEAD_BYTES)
     }
 
-    /// `close`: numbers at the end of names are put in brackets.
+    /// `close`: put numbers at the end of names in brackets.
     fn put_lines(
         &self,
         order: &Order,
@@ -89,7 +89,7 @@ impl Profile {
     }
 }
 
-/// As much of a text as a reader looks at to know what it is; more is an error.
+/// The beginning of a text from which readers detect the format; writing more is an error.
 struct Beginning(Vec<u8>);
 
 impl Write for Beginning {
@@ -104,7 +104,7 @@ impl Write for Beginning {
     }
 }
 
-/// Puts a name behind a stack; where it begins.
+/// Appends a name to a stack; returns its position.
 fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
     if separate {
         stack.push(b';');
@@ -123,7 +123,7 @@ fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
         let written = match letter {
             ';' => ':',
             '\t' => '\t',
-            // Line ends, and what neither a terminal nor a reader that looks for text should see.
+            // Line ends and other control characters, which terminals or readers could interpret.
             other if other.is_control() => ' ',
             other => other,
         };
@@ -132,7 +132,7 @@ fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
     start
 }
 
-/// Makes `thread 12` of a name `thread [12]`.
+/// Turns the name `thread 12` into `thread [12]`.
 fn close_number(stack: &mut Vec<u8>, name: usize) {
     if let Some((before, _)) = split_count(&stack[name..]) {
         let number = name + before.len() + 1;

@@ -2,7 +2,7 @@
 
 use super::names::StackLine;
 
-/// How the kinds of perf's own records begin, which are no samples.
+/// The prefix of perf's own records, which are not samples.
 pub(super) const RECORD: &[u8] = b"PERF_RECORD_";
 
 /// A line that begins a sample: `comm pid/tid [cpu] seconds: period event: trace`.
@@ -14,16 +14,16 @@ pub(super) struct Header<'a> {
     pub(super) tid: &'a [u8],
     pub(super) period: Option<u64>,
     pub(super) event: Option<&'a [u8]>,
-    /// There is a time stamp.
+    /// Whether there is a time stamp.
     pub(super) timed: bool,
-    /// What follows the event: the text of a trace point, or the only frame of a stack.
+    /// The text after the event: that of a trace point, or the only frame of a stack.
     pub(super) rest: &'a [u8],
 }
 
-/// Takes a line apart that begins a sample.
+/// Parses the first line of a sample.
 ///
-/// A command's name may hold anything, also numbers of its own: the process is the number right before
-/// the CPU or the time. Where neither is printed it is the first number.
+/// A command's name may contain numbers, so the process is the number right before the CPU or the time. If neither is
+/// printed, it is the first number.
 pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
     let before_time = position(line);
     let (at, token) = match before_time {
@@ -57,7 +57,7 @@ pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
     Some(header)
 }
 
-/// Where the ids are that stand before the first time stamp, and what they are.
+/// The ids before the first time stamp, and their position.
 fn position(line: &[u8]) -> Option<(usize, &[u8])> {
     let mut last: Option<(usize, &[u8])> = None;
     for (at, token) in tokens(line, 0) {
@@ -71,7 +71,7 @@ fn position(line: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The words of a line from a place on, and where each starts.
+/// The words of a line from a position on, each with its position.
 fn tokens(line: &[u8], from: usize) -> impl Iterator<Item = (usize, &[u8])> {
     let mut at = from;
     std::iter::from_fn(move || {
@@ -97,7 +97,7 @@ fn ids(token: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
 }
 
-/// A number, or -1 where the kernel did not say.
+/// A number, or -1 if the kernel did not report it.
 fn is_id(token: &[u8]) -> bool {
     all_digits(token.strip_prefix(b"-").unwrap_or(token))
 }
@@ -124,7 +124,7 @@ fn all_digits(token: &[u8]) -> bool {
     !token.is_empty() && token.iter().all(u8::is_ascii_digit)
 }
 
-/// A number; one that is too large for any is the largest.
+/// A number; larger ones become `u64::MAX`.
 fn number(token: &[u8]) -> Option<u64> {
     let digits = Some(token).filter(|token| all_digits(token))?;
     Some(
@@ -135,7 +135,7 @@ fn number(token: &[u8]) -> Option<u64> {
     )
 }
 
-/// Takes a line of a stack apart.
+/// Parses a line of a stack.
 pub(super) fn stack_line(line: &[u8]) -> Option<StackLine<'_>> {
     let line = line.trim_ascii();
     let space = memchr::memchr(b' ', line)?;

@@ -1,19 +1,19 @@
-//! Lines of a text, one after the other, without a copy where they lie in one piece.
+//! Iterates over the lines of a text, without copying lines that are within one block.
 
 use std::io::{BufRead, BufReader, Read};
 
 use crate::profile::{Error, Result};
 
-/// How much is read at once.
+/// The size of a block.
 const BLOCK_BYTES: usize = 1 << 20;
 /// Longer than any line a tool writes; a text without line ends must not fill the memory.
 const MOST_BYTES: usize = 1 << 20;
 
 pub(crate) struct Lines<R> {
     text: BufReader<R>,
-    /// A line that lies in two blocks.
+    /// A line that spans blocks.
     split: Vec<u8>,
-    /// Bytes of the block that were handed out and are to be skipped.
+    /// Bytes of the block that were returned and must be skipped.
     used: usize,
     number: u64,
 }
@@ -28,7 +28,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The number of the line that came last; the first is 1.
+    /// The number of the last returned line, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

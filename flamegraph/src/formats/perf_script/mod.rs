@@ -1,9 +1,9 @@
 //! The text of `perf script`, folded as the FlameGraph scripts' stackcollapse-perf.pl folds it.
 //!
-//! A sample counts by its period where one is printed, else as one. Every event is a value of its own,
-//! the first one seen the first: what the scripts take by default is the first value.
+//! A sample counts by its period if that is printed, else as one. Every event is a value, in order of appearance. The
+//! first value is the one that the scripts use by default.
 //!
-//! Without the feature `formats` there is only what names frames, which perf.data needs as well.
+//! Without the feature `formats` only the naming of frames is compiled, which perf.data needs too.
 
 #[cfg(feature = "formats")]
 mod line;

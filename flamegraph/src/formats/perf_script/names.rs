@@ -1,4 +1,4 @@
-//! From what `perf script` prints of a frame to its name: the rules of stackcollapse-perf.pl.
+//! Names frames from the output of `perf script`, by the rules of stackcollapse-perf.pl.
 
 use crate::formats::options::PerfOptions;
 use crate::symbols::demangled_rust;
@@ -7,13 +7,13 @@ use crate::symbols::demangled_rust;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StackLine<'a> {
     pub(crate) address: &'a [u8],
-    /// Without its offset; a space where there is none.
+    /// Without its offset; a space if there is no symbol.
     pub(crate) symbol: &'a [u8],
     pub(crate) module: &'a [u8],
 }
 
 const UNKNOWN: &[u8] = b"[unknown]";
-/// Most frames that readers of symbols take of one: a name of arrows alone would be a deep stack.
+/// Most inlined frames of one symbol: a name of arrows alone would be a deep stack.
 pub(crate) const MOST_INLINED: usize = 64;
 
 /// Puts the annotated name of one frame into a buffer.
@@ -39,7 +39,7 @@ impl Names<'_> {
             let arrow = memchr::memmem::find(symbols, b"->").filter(|_| has_inlined);
             let symbol = &symbols[..arrow.unwrap_or(symbols.len())];
             rest = arrow.map(|arrow| &symbols[arrow + 2..]);
-            // An arrow at the end has nothing behind it.
+            // Nothing follows an arrow at the end.
             if inlined && symbol.is_empty() && rest.is_none() {
                 break;
             }
@@ -67,7 +67,7 @@ impl Names<'_> {
         }
     }
 
-    /// Without a symbol the module stands for it, and the address if it was asked for.
+    /// Without a symbol the name is the module, with the address if requested.
     fn put_unknown(&self, line: &StackLine<'_>, name: &mut Vec<u8>) {
         let module = match line.module {
             UNKNOWN => &b"unknown"[..],
@@ -99,7 +99,7 @@ impl Names<'_> {
     }
 }
 
-/// How long a name is without its argument list.
+/// The length of a name without its argument list.
 ///
 /// Brackets within brackets are no argument list (templates, closures), nor are Go's receivers
 /// (`http.(*Client).Do`) and C++'s anonymous namespaces.
@@ -132,7 +132,7 @@ fn is_kernel(module: &[u8]) -> bool {
     (module.starts_with(b"[") || module.ends_with(b".ko") || is_image) && module != UNKNOWN
 }
 
-/// A perf map, or what perf made of a JIT dump.
+/// A perf map, or a file that perf made from a JIT dump.
 fn is_jit(module: &[u8]) -> bool {
     let map = module.starts_with(b"/tmp/perf-") && module.ends_with(b".map");
     let dump = memchr::memmem::find(module, b"/jitted-").is_some() && module.ends_with(b".so");

@@ -1,4 +1,4 @@
-//! From lines to samples to the tree.
+//! Reads lines into samples, and samples into the tree.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::formats::stack::Stack;
 use crate::profile::{Error, Frame, Profile, Result, ValueType, MOST_PERIOD};
 use crate::source::Input;
 
-/// What errors call it.
+/// The format's name in errors.
 const NAME: &str = "perf script text";
-/// More events than anybody records at once; each is a value of every node.
+/// More events than any recording has; each adds a value to every node.
 const MOST_EVENTS: usize = 32;
-/// Deeper than any stack that is recorded.
+/// Deeper than any recorded stack.
 const MOST_FRAMES: usize = 1 << 20;
 
-/// Whether a text that begins so is perf script's: its first line that is no comment begins a sample.
+/// Detects perf script's text: its first line that is not a comment begins a sample.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     let Some(first) = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty())
@@ -51,11 +51,11 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 
 /// The sample whose lines are being read.
 struct Sample {
-    /// `None`: it is left out, as are those of other events than the one that is wanted.
+    /// `None`: the sample is left out, for example because its event is filtered out.
     value: Option<usize>,
     weight: i64,
     java: bool,
-    /// The one frame of its stack seems to stand on the line that begins it.
+    /// Its stack seems to have one frame, on the sample's first line.
     single: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'o> Reader<'o> {
         }
         let indented = line[0].is_ascii_whitespace();
         let single = self.sample.as_ref().map(|sample| sample.single);
-        // A header may follow without an empty line between, and a frame may look like one.
+        // A header may follow without an empty line, and a frame may look like a header.
         if !indented || single != Some(false) {
             if let Some(header) =
                 line::header(line).filter(|header| header.event.is_some() || single.is_none())
@@ -128,7 +128,7 @@ impl<'o> Reader<'o> {
             .event
             .is_some_and(|event| event.starts_with(line::RECORD))
         {
-            // Not a sample: what --show-mmap-events and its like print.
+            // Not a sample: the output of --show-mmap-events and similar options.
             return Ok(());
         }
         let mut value = self.value_of(header.event)?;
@@ -148,14 +148,14 @@ impl<'o> Reader<'o> {
         single.map_or(Ok(()), |frame| self.push_frame(&frame))
     }
 
-    /// The value an event counts to; a new one for an event seen first.
+    /// The value of an event, added if the event is new.
     fn value_of(&mut self, event: Option<&[u8]>) -> Result<Option<usize>> {
         let name = match (event, self.options.perf.event_filter.as_deref()) {
             (Some(event), Some(wanted)) if !is_event(event, wanted) => {
                 self.pass_over(event);
                 return Ok(None);
             }
-            // What does not say its event is taken for the one that is wanted.
+            // A sample without an event is assumed to have the requested one.
             (_, Some(wanted)) => Cow::Borrowed(wanted),
             (Some(event), None) => String::from_utf8_lossy(event),
             (None, None) => Cow::Borrowed("samples"),
@@ -223,7 +223,7 @@ impl<'o> Reader<'o> {
         else {
             return Ok(());
         };
-        // Brackets around all of it are the name of a process.
+        // A symbol in brackets is the name of a process.
         if line.symbol.first() == Some(&b'(') {
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl<'o> Reader<'o> {
         self.name_frame(line, java)
     }
 
-    /// Names the frames of a line that was not seen before.
+    /// Derives the frames of a line that is not cached.
     fn name_frame(&mut self, line: &StackLine<'_>, java: bool) -> Result<()> {
         let limit = self.options.limits.name_bytes;
         let Profile {
@@ -262,7 +262,7 @@ impl<'o> Reader<'o> {
             Ok(())
         })?;
         self.frames.extend(named.iter().rev());
-        // An address in the name is the line's own.
+        // A name with an address is valid for this line only.
         if !options.addrs {
             self.symbols.put(line, java, &named);
         }

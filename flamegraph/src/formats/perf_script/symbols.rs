@@ -1,4 +1,4 @@
-//! The frames of symbols and modules that were seen before: most lines of a text were.
+//! A cache of the frames of symbols and modules, because most lines repeat.
 
 use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashMap};
@@ -6,7 +6,7 @@ use hashbrown::{Equivalent, HashMap};
 use super::names::StackLine;
 use crate::profile::Frame;
 
-/// Bytes of remembered text; more is forgotten, and all is worked out anew.
+/// Most bytes of cached text; beyond that the cache is cleared.
 const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Key {
     java: bool,
 }
 
-/// A key whose texts are somebody else's; its hash is the same.
+/// A key with borrowed texts; it has the same hash as `Key`.
 #[derive(Hash)]
 struct Borrowed<'a> {
     symbol: &'a [u8],
@@ -38,7 +38,7 @@ impl Equivalent<Key> for Borrowed<'_> {
 }
 
 impl Symbols {
-    /// The frames of this line, callers first, if it was seen.
+    /// The cached frames of this line, callers first.
     pub(super) fn get(&self, line: &StackLine<'_>, java: bool) -> Option<&[Frame]> {
         let key = Borrowed {
             symbol: line.symbol,

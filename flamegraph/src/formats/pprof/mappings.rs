@@ -1,4 +1,4 @@
-//! The files that locations lie in. A damaged mapping is no error: its locations have no module.
+//! The files of locations. A damaged mapping is no error: its locations have no module.
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
@@ -9,11 +9,11 @@ use crate::profile::{module_of, Frame, Profile};
 
 pub(super) struct Mappings<'a, 'm> {
     strings: &'m Strings<'a>,
-    /// The strings that are their paths. A path may be long, and be that of millions of mappings.
+    /// The string ids of their paths. Millions of mappings may share a long path.
     paths: ById<i64>,
-    /// By a path's string its module, if it has one.
+    /// The module of each path, by string id, if it has one.
     by_path: HashMap<i64, Option<String>, RandomState>,
-    /// Frames and paths that were noted: names are long, and stand on many lines.
+    /// Frames and paths that were noted: names are long and repeat often.
     noted: HashSet<(u32, i64), RandomState>,
 }
 
@@ -21,7 +21,7 @@ impl<'a, 'm> Mappings<'a, 'm> {
     pub(super) fn read(mappings: &[&[u8]], strings: &'m Strings<'a>) -> Mappings<'a, 'm> {
         let mut paths = ById::new();
         for (number, bytes) in mappings.iter().enumerate() {
-            // Locations in none have the number 0. Of two that are called alike the first is meant.
+            // Locations without a mapping have the id 0. Of two mappings with one id the first counts.
             match decode::<proto::Mapping>(bytes, "mapping", number) {
                 Ok(mapping) if mapping.id > 0 => paths.insert(mapping.id, mapping.filename),
                 _ => false,
@@ -35,7 +35,7 @@ impl<'a, 'm> Mappings<'a, 'm> {
         }
     }
 
-    /// Notes that frames lie in this mapping.
+    /// Sets the module of frames to that of a mapping.
     pub(super) fn note(&mut self, mapping: u64, frames: &[Frame], profile: &mut Profile) {
         let Some(&path) = self.paths.get(mapping) else {
             return;

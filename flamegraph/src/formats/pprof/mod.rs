@@ -1,8 +1,7 @@
 //! pprof's `profile.proto`.
 //!
-//! A frame's plain name is the function's name, its annotated name the system name, so that kinds
-//! survive. The profile's labels stand on every sample; read back, what all samples share are the
-//! profile's labels.
+//! A frame's plain name is the function's name and its annotated name the system name, which keeps the kinds. Every
+//! sample has the profile's labels. A reader makes the labels that all samples share the profile's.
 
 mod mappings;
 mod proto;

@@ -1,6 +1,6 @@
-//! The messages of `profile.proto` that stand within the outermost one.
+//! The inner messages of `profile.proto`.
 //!
-//! Names and numbers of fields are those of the published schema; strings are indices into its string table.
+//! Field names and numbers are those of the published schema; strings are indices into the string table.
 
 /// Field numbers of the outermost message.
 pub(crate) mod field {
@@ -13,7 +13,7 @@ pub(crate) mod field {
     pub(crate) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
-/// Field numbers of a sample, of which there are many: they are read and written here, without prost.
+/// Field numbers of a sample. There are many samples, so they are read and written without prost.
 pub(crate) mod sample_field {
     /// Packed; the leaf comes first.
     pub(crate) const LOCATION: u64 = 1;
@@ -48,7 +48,7 @@ pub(crate) struct Mapping {
     pub(crate) memory_limit: u64,
     #[prost(int64, tag = "5")]
     pub(crate) filename: i64,
-    /// Its locations have functions; nobody need look for them in the file.
+    /// Its locations have functions, so no tool needs to search the file for symbols.
     #[prost(bool, tag = "7")]
     pub(crate) has_functions: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Mapping {
 pub(crate) struct Location {
     #[prost(uint64, tag = "1")]
     pub(crate) id: u64,
-    /// 0: it is not known.
+    /// 0: unknown.
     #[prost(uint64, tag = "2")]
     pub(crate) mapping_id: u64,
     #[prost(uint64, tag = "3")]

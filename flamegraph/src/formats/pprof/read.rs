@@ -1,4 +1,4 @@
-//! Reading pprof. Samples are decoded one at a time, and nothing is trusted to be small.
+//! Reading pprof. Samples are decoded one at a time, and all sizes are bounded.
 
 use super::samples::{Sample, Samples};
 use super::tables::{damaged, decode, samples, Locations, Parts, Strings};
@@ -9,8 +9,8 @@ use crate::profile::{Error, Labels, Limits, Profile, Result};
 use crate::source::wire::{Fields, Value};
 use crate::source::Input;
 
-/// A protobuf message cannot do without control characters. Text seldom has any, never a zero, and does not begin
-/// as a profile.
+/// A protobuf message always has control characters. Text seldom has any, never a zero, and does not begin like a
+/// profile.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
     let begin = &head[..head.len().min(4096)];
@@ -31,7 +31,7 @@ fn begins_with_a_value(head: &[u8]) -> bool {
     }
 }
 
-/// Whether it begins with fields that a profile has, the last of which may be cut.
+/// Whether it begins with fields of a profile; the last one may be truncated.
 fn has_known_fields(head: &[u8]) -> bool {
     let mut whole = 0;
     for found in Fields::of(head) {
@@ -39,7 +39,7 @@ fn has_known_fields(head: &[u8]) -> bool {
             Ok((1..=6 | 11 | 13, Value::Bytes(_))) => whole += 1,
             Ok((7..=10 | 12..=15, Value::Number(_))) => whole += 1,
             Ok(_) => return false,
-            // Cut, and not damaged: a key of another type is no field of ours.
+            // Truncated, not damaged: profiles have no fields of other wire types.
             Err(left) => return whole > 1 && matches!(head[head.len() - left] & 7, 0 | 2),
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     profile.into_ordered()
 }
 
-/// Adds all samples; returns the labels all of them have.
+/// Adds all samples; returns their common labels.
 fn add_samples(
     message: &[u8],
     locations: &Locations,
@@ -98,7 +98,7 @@ fn at_sample(error: Error, number: usize) -> Error {
 #[derive(Default)]
 struct Common<'a> {
     labels: Option<Vec<proto::Label>>,
-    /// The labels of the sample before, which the next one mostly has as well.
+    /// The previous sample's labels, which the next one mostly has too.
     before: Vec<&'a [u8]>,
 }
 

@@ -1,4 +1,4 @@
-//! The samples of a pprof message, decoded one by one into memory that is used again.
+//! The samples of a pprof message, decoded one by one into a reused buffer.
 
 use super::tables::{check_inner_bytes, damaged, Locations};
 use crate::formats::pprof::proto::sample_field;
@@ -9,24 +9,24 @@ use crate::source::wire::{Fields, Numbers, Value};
 /// More labels than any real sample has.
 const MOST_LABELS: usize = 256;
 
-/// One sample as it stands in the message.
+/// One sample as it is in the message.
 #[derive(Default)]
 pub(super) struct Sample<'a> {
-    /// Its locations, packed, the leaf first: where they stand in one piece ...
+    /// Its packed locations, leaf first, if they are one field ...
     packed: &'a [u8],
-    /// ... and where they do not, one by one.
+    /// ... and otherwise one by one.
     locations: Vec<u64>,
     values: Vec<i64>,
     pub(super) labels: Vec<&'a [u8]>,
-    /// The labels as they stand in the message, if nothing stands behind them.
+    /// The labels as they are in the message, if no other field follows.
     label_bytes: &'a [u8],
-    /// There is none.
+    /// It has no labels.
     is_unlabelled: bool,
 }
 
 impl<'a> Sample<'a> {
-    /// Takes the place of the sample before. Says whether the labels are other ones; most samples have the same as
-    /// the one before, and then `labels` stays as it was left.
+    /// Replaces the previous sample. Returns whether the labels changed: most samples repeat them, and then `labels`
+    /// stays unchanged.
     pub(super) fn read(&mut self, bytes: &'a [u8], number: usize) -> Result<bool> {
         check_inner_bytes(bytes, "sample", number)?;
         self.packed = &[];
@@ -93,7 +93,7 @@ impl<'a> Sample<'a> {
         Ok(())
     }
 
-    /// Moves what is packed to the locations that stand one by one, if there are any.
+    /// Moves packed locations to the single ones, if there are any.
     fn unpack_beside(&mut self, number: usize) -> Result<()> {
         if self.locations.is_empty() {
             return Ok(());
@@ -101,7 +101,7 @@ impl<'a> Sample<'a> {
         self.unpack(number)
     }
 
-    /// Moves what is packed to the locations that stand one by one.
+    /// Moves packed locations to the single ones.
     fn unpack(&mut self, number: usize) -> Result<()> {
         for id in Numbers::of(std::mem::take(&mut self.packed)) {
             let id = id.ok_or_else(|| wrong(number, "a damaged location"))?;
@@ -115,29 +115,28 @@ fn wrong(number: usize, what: &str) -> Error {
     damaged(format!("sample {number}: {what}"))
 }
 
-/// The way to one location of a stack.
+/// The path to one location of a stack.
 struct Way {
     node: Node,
-    /// How many of the packed bytes it and its callers are.
+    /// The packed bytes of the location and its callers.
     packed: usize,
-    /// How long the way so far is in folded text.
+    /// The length of the path as folded text.
     bytes: u64,
 }
 
-/// Adds samples to a profile. Callers that a sample shares with the one before are neither decoded nor
-/// looked up again.
+/// Adds samples to a profile. Callers that a sample shares with the previous one are neither decoded nor looked up
+/// again.
 pub(super) struct Samples<'a, 'm> {
     locations: &'a Locations,
     profile: &'a mut Profile,
-    /// How many bytes of folded text may still come.
+    /// The bytes of folded text that are left.
     left: u64,
-    /// The stack of the sample before: packed, and the way to each of its locations, root first.
+    /// The previous sample's stack: packed, and the path to each of its locations, root first.
     before: &'m [u8],
     path: Vec<Way>,
-    /// The frame above the outermost location, its node, and how long it is in folded text.
+    /// The frame above the outermost location, its node, and its length as folded text.
     root: (Option<Frame>, Node, u64),
-    /// The locations that are not shared, the leaf first, each with how many packed bytes it and its
-    /// callers are.
+    /// The locations that are not shared, leaf first, each with the packed bytes of it and its callers.
     own: Vec<(u64, usize)>,
 }
 
@@ -250,11 +249,11 @@ impl<'a, 'm> Samples<'a, 'm> {
         }
     }
 
-    /// How many callers a stack has in common with the one before.
+    /// The number of callers that a stack shares with the previous one.
     fn shared(&self, packed: &[u8]) -> usize {
         let same = shared_suffix(packed, self.before);
         let shared = self.path.partition_point(|way| way.packed <= same);
-        // The innermost of them may be the end of a longer number here.
+        // The innermost one may be the end of a longer number here.
         let start = packed.len()
             - shared
                 .checked_sub(1)

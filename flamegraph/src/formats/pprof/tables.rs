@@ -1,4 +1,4 @@
-//! What samples refer to: strings, functions, locations. Every reference is checked when it is followed.
+//! The tables that samples refer to: strings, functions, locations. Every reference is checked on use.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::source::wire::{Fields, Value};
 
 /// More sample types than any real profile has.
 const MOST_VALUES: usize = 32;
-/// Strings, functions or frames of locations: a few bytes on the wire take many in memory.
+/// Most strings, functions or frames of locations: a few bytes on the wire take many in memory.
 const MOST_ENTRIES: usize = 1 << 22;
 /// Bytes of one inner message, for the same reason.
 const MOST_INNER_BYTES: usize = 16 << 20;
@@ -22,7 +22,7 @@ pub(super) fn damaged(what: impl Into<String>) -> Error {
     Error::Damaged("pprof", what.into())
 }
 
-/// The inner messages of a profile but for the samples, by field: one walk over the message finds them all.
+/// The inner messages of a profile except the samples, by field, found in one pass.
 pub(super) struct Parts<'a> {
     values: Vec<&'a [u8]>,
     mappings: Vec<&'a [u8]>,
@@ -178,8 +178,8 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// What ids stand for. Most writers count them up from 1, and then no look-up is needed; others come from
-/// hosts, and the hasher is seeded anew for each table.
+/// A map by id. Most writers count ids up from 1, which needs no look-up. Other ids come from hosts, so each table has
+/// a hasher with its own seed.
 pub(super) struct ById<T> {
     counted: Vec<T>,
     others: HashMap<u64, T, RandomState>,
@@ -193,7 +193,7 @@ impl<T> ById<T> {
         }
     }
 
-    /// False when the id stands for something already.
+    /// False if the id is used already.
     pub(super) fn insert(&mut self, id: u64, what: T) -> bool {
         if self.get(id).is_some() {
             return false;
@@ -220,7 +220,7 @@ pub(super) struct Locations {
 
 struct Span {
     frames: Range<usize>,
-    /// How long its frames are in folded text.
+    /// The length of its frames as folded text.
     bytes: u64,
 }
 
@@ -277,13 +277,12 @@ impl Locations {
         Ok(())
     }
 
-    /// The frames of a location that stands here.
     fn frames_of(&self, location: u64) -> &[Frame] {
         let span = self.spans.get(location);
         span.map_or(&[], |span| &self.frames[span.frames.clone()])
     }
 
-    /// The frames of a location and how long they are in folded text.
+    /// The frames of a location, and their length as folded text.
     pub(super) fn get(&self, location: u64) -> Result<(&[Frame], u64)> {
         let missing = || damaged(format!("location {location} does not exist"));
         let span = self.spans.get(location).ok_or_else(missing)?;
@@ -310,7 +309,7 @@ fn read_functions(
     Ok(functions)
 }
 
-/// The system name is believed about the kind only if it is the name with an annotation.
+/// The system name sets the kind only if it is the name with an annotation.
 fn intern(name: &[u8], system_name: &[u8], profile: &mut Profile) -> Result<Frame> {
     let (plain, kind) = Kind::split(system_name);
     if plain == name && kind != Kind::Plain {

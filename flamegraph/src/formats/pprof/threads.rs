@@ -1,4 +1,4 @@
-//! Samples' labels `thread`: a frame of the stack if threads are asked for, else passed over.
+//! The samples' labels `thread`: a frame of the stack if threads are requested, else ignored.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use crate::formats::pprof::proto;
 use crate::ops::Threads;
 use crate::profile::Result;
 
-/// Labels that are remembered by their bytes; a message without end has no end of them.
+/// Most labels that are cached: an endless message may have endless labels.
 const MOST_KNOWN: usize = 1 << 16;
 
-/// Tells the labels of threads from others.
+/// Separates the labels of threads from others.
 pub(super) struct ThreadLabels<'a, 's> {
     strings: &'s Strings<'a>,
     threads: Threads,
-    /// What each label seen is: not a thread's, or one whose frame has this name (or none).
+    /// For each label None if it is not a thread's, else the name of its frame, if it has one.
     known: HashMap<Vec<u8>, Option<Option<String>>, RandomState>,
-    /// The thread's label of the sample before.
+    /// The previous sample's label of the thread.
     before: Vec<u8>,
 }
 
@@ -33,8 +33,8 @@ impl<'a, 's> ThreadLabels<'a, 's> {
         }
     }
 
-    /// Takes the thread's label from a sample's. `None`: it is the one of the sample before; else the
-    /// frame's name, if the sample has one.
+    /// Removes the thread's label from a sample's. `None`: it is the previous sample's. Else the frame's name, if the
+    /// sample has one.
     pub(super) fn take_from(
         &mut self,
         labels: &mut Vec<&[u8]>,
@@ -54,7 +54,7 @@ impl<'a, 's> ThreadLabels<'a, 's> {
             return Ok(None);
         }
         if !label.is_empty() {
-            // It may be forgotten again, for one that came after it.
+            // A later label may have evicted it from the cache.
             self.is_thread(label, number)?;
         }
         self.before.clear();

@@ -10,14 +10,14 @@ use crate::formats::pprof::proto::{self, field, sample_field};
 use crate::profile::{Kind, Node, Order, Profile, Result, Step, ROOT};
 use crate::source::wire::{put_bytes, put_message, put_varint};
 
-/// How many bytes are gathered before they are written.
+/// The number of bytes to buffer before writing.
 const BLOCK_BYTES: usize = 64 << 10;
-/// A cluster's worth of nodes: compressing them well would take longer than everything else together, for a
-/// file a sixth smaller.
+/// As many nodes as a large cluster's. Compressing them well would take longer than everything else, and save a sixth
+/// of the file.
 const MANY_NODES: usize = 1 << 19;
 
 impl Profile {
-    /// Writes gzipped pprof, the same bytes for the same profile; labels stand on every sample.
+    /// Writes gzipped pprof, the same bytes for the same profile. Every sample has the labels.
     pub fn write_pprof(&self, out: impl Write) -> Result<()> {
         self.write_pprof_as(out, false)
     }
@@ -77,7 +77,7 @@ impl Profile {
     }
 }
 
-/// The string table as it grows; the empty string is always the first. Nothing is copied: a profile's names can be long.
+/// The string table under construction; the first string is empty. Names can be long, so they are not copied.
 struct Strings<'a> {
     in_order: Vec<(&'a str, &'static str)>,
     ids: HashMap<&'a str, i64>,
@@ -102,7 +102,7 @@ impl<'a> Strings<'a> {
         id
     }
 
-    /// Adds a text and what stands behind it, which nobody will ask for again.
+    /// Adds a text with a suffix, which is not looked up again.
     fn push(&mut self, text: &'a str, suffix: &'static str) -> i64 {
         self.in_order.push((text, suffix));
         self.in_order.len() as i64 - 1
@@ -159,7 +159,7 @@ fn write_frames<'a>(
     Ok(ids)
 }
 
-/// Writes what was gathered once it is enough.
+/// Writes the buffer if it is full.
 fn write_full(block: &mut Vec<u8>, out: &mut impl Write) -> Result<()> {
     if block.len() >= BLOCK_BYTES {
         out.write_all(block)?;
@@ -168,16 +168,15 @@ fn write_full(block: &mut Vec<u8>, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// The modules as mappings, by the numbers of their names.
+/// The modules as mappings, by the string ids of their names.
 #[derive(Default)]
 struct Mappings {
     ids: HashMap<i64, u64>,
 }
 
 impl Mappings {
-    /// The number of a mapping, which is put where it is first asked for. The first one has no name and no
-    /// location: pprof takes it for the program, of which we know nothing. It ends elsewhere than the next one begins,
-    /// else pprof would take both for one.
+    /// The id of a mapping, which is written on first use. pprof takes the first one for the program, which is unknown,
+    /// so it has no name and no location. Its end differs from the next one's start, because pprof would merge them.
     fn id(&mut self, filename: i64, block: &mut Vec<u8>) -> u64 {
         if self.ids.is_empty() {
             self.put(0, 1, block);
@@ -264,7 +263,7 @@ fn write_samples(
     Ok(())
 }
 
-/// A sample's values and labels as they stand behind its locations.
+/// Encodes a sample's values and labels, which follow its locations.
 fn put_values(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, label_fields: &[u8]) {
     out.clear();
     let mut packed = Vec::new();
@@ -288,12 +287,12 @@ fn put_sample(block: &mut Vec<u8>, locations: &[u8], behind: &[u8]) {
     block.extend_from_slice(behind);
 }
 
-/// The packed ids of the stack being walked, leaf first: a callee is put before its caller, at the end of
-/// the free part of a buffer, so that nothing is encoded or turned round again for each sample.
+/// The packed ids of the current stack, leaf first. The buffer fills from its end, so a callee is put before its caller
+/// and ids need not be encoded or reversed for each sample.
 #[derive(Default)]
 struct Stack {
     buffer: Vec<u8>,
-    /// Where the ids began before each frame was put there, the outermost first.
+    /// The length of the ids before each frame was added, outermost first.
     starts: Vec<usize>,
     start: usize,
 }
@@ -320,7 +319,7 @@ impl Stack {
         &self.buffer[self.start..]
     }
 
-    /// Makes room before what is there.
+    /// Makes room before the ids.
     fn grow(&mut self) {
         let more = self.buffer.len().max(4096);
         let mut larger = vec![0; more];

@@ -1,4 +1,4 @@
-//! The numbers of a file: arrays of them, the value they count to, and what is left of fractions.
+//! The numbers of a file: arrays, the values they belong to, and remainders of fractions.
 
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use crate::profile::{Error, Node, Profile, Result, ValueType};
 /// More values than any real file has.
 const MOST_VALUES: usize = 32;
 
-/// Where a number goes.
+/// The value that a number belongs to.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) value: usize,
-    /// By how much its unit is coarser than the value's.
+    /// The file's unit in units of the value.
     factor: i64,
 }
 
 impl Column {
-    /// The value a profile of the file speaks of; profiles of one unit share one.
+    /// The value of a profile of the file; profiles with the same unit share one.
     pub(super) fn of(head: &Head<'_>, profile: &mut Profile, cells: usize) -> Result<Column> {
         let (meaning, factor) = match (&head.value, &*head.unit) {
             (Some(value), _) => (ValueType::new(&*value.name, &*value.unit), 1),
@@ -37,7 +37,7 @@ impl Column {
             (None, other) => return Err(wrong(format!("unknown unit {other:?}"))),
         };
         let known = profile.values().iter().position(|value| *value == meaning);
-        // Our own files have one profile for each value, and values may be alike.
+        // Our own files have one profile for each value, and values may be equal.
         let known = known.filter(|_| head.value.is_none());
         let value = match known {
             Some(known) => known,
@@ -53,13 +53,13 @@ impl Column {
         Ok(Column { value, factor })
     }
 
-    /// A number of the file in the value's unit, rounded where it has a fraction.
+    /// A number of the file in the value's unit, rounded.
     pub(super) fn scale(self, number: &str) -> Result<i64> {
         let (whole, fraction) = self.parts(number)?;
         Ok(whole + i64::from(fraction >= 0.5))
     }
 
-    /// The same without rounding: a whole number, and the fraction that is left, below 1.
+    /// The same without rounding: a whole number, and a fraction below 1.
     pub(super) fn parts(self, number: &str) -> Result<(i64, f64)> {
         let too_large = || wrong(format!("{number} does not fit in 64 bits"));
         if let Ok(whole) = number.parse::<i64>() {
@@ -70,16 +70,16 @@ impl Column {
             .parse()
             .map_err(|_| wrong(format!("{number:.40} where a number should be")))?;
         let scaled = parsed * self.factor as f64;
-        // 2^63 is the first that does not fit; NaN and infinities are not JSON.
+        // 2^63 is the first number that does not fit; NaN and infinities are not JSON.
         if scaled.abs() >= 9_223_372_036_854_775_808.0 {
             return Err(too_large());
         }
-        // Numbers this large have no fractions, so that one more of a whole number fits.
+        // The largest numbers have no fractions, so rounding up always fits.
         Ok((scaled.floor() as i64, scaled - scaled.floor()))
     }
 }
 
-/// Nothing says whether it is CPU time or time on the clock.
+/// The file does not say whether it is CPU time or wall-clock time.
 fn time() -> ValueType {
     ValueType::new("time", "nanoseconds")
 }
@@ -92,7 +92,7 @@ pub(super) fn each<'a, T: Deserialize<'a>>(
     let mut json = serde_json::Deserializer::from_str(array.get());
     let done = json.deserialize_seq(Elements(found, PhantomData));
     done.unwrap_or_else(|error| {
-        // Without line and column, which are not those of the file.
+        // Without line and column, which are relative to the array.
         let error = error.to_string();
         let place = error.rfind(" at line ").unwrap_or(error.len());
         Err(wrong(&error[..place]))
@@ -140,10 +140,10 @@ pub(super) fn numbers(array: &RawValue) -> Result<impl Iterator<Item = &str>> {
     Ok(inner.split(',').map(str::trim).filter(move |_| !empty))
 }
 
-/// Stacks whose fractions are remembered; of more each weight is rounded by itself.
+/// Most stacks whose fractions are summed; the weights of further ones are rounded one by one.
 const MOST: usize = 1 << 20;
 
-/// The fraction, below 1, that is left of each stack and value.
+/// The remaining fraction, below 1, of each stack and value.
 #[derive(Default)]
 pub(super) struct Fractions {
     left: HashMap<(usize, Node), f64, RandomState>,
@@ -166,13 +166,13 @@ impl Fractions {
         whole as i64
     }
 
-    /// Gives what is missing of the totals to those with the largest fractions.
+    /// Distributes what is missing of the totals to the largest fractions.
     pub(super) fn share_out(self, profile: &mut Profile) -> Result<()> {
         for value in 0..profile.values().len() {
             let of_value = self.left.iter().filter(|((of, _), _)| *of == value);
             let mut left: Vec<(Node, f64)> =
                 of_value.map(|(&(_, leaf), &left)| (leaf, left)).collect();
-            // By node where they are alike, so that a file is always read alike; summed up in that order, too.
+            // Equal fractions are sorted by node, so that the result and the rounding of the sum are reproducible.
             left.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
             let missing = left.iter().map(|&(_, left)| left).sum::<f64>().round();
             for &(leaf, _) in left.iter().take(missing as usize) {

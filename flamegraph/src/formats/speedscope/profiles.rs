@@ -1,4 +1,4 @@
-//! Adding one profile of a file: a sampled one, or an evented one.
+//! Adds one profile of a file, sampled or evented.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ pub(super) fn add_evented(head: &Head<'_>, target: &mut Target<'_>) -> Result<()
 struct Open {
     root: Node,
     path: Vec<(u32, Node)>,
-    /// Up to where everything was given to somebody.
+    /// The time up to which values are added.
     at: Option<i64>,
 }
 
@@ -81,7 +81,7 @@ impl Open {
         self.path.last().map_or(self.root, |&(_, node)| node)
     }
 
-    /// Gives what passed to the innermost frame; where none is open nobody has it.
+    /// Adds the time since the last event to the innermost open frame, if any.
     fn advance(&mut self, at: i64, target: &mut Target<'_>) -> Result<()> {
         let before = self.at.replace(at).unwrap_or(at);
         let passed = at.checked_sub(before).filter(|&passed| passed >= 0);
@@ -133,7 +133,7 @@ fn add_sample(
     }
     let leaf = stack.leaf(target.profile, frames.iter().copied())?;
     let value = target.column.value;
-    // A number a little below zero is taken for zero.
+    // A number slightly below zero counts as zero.
     let amount = match whole < 0 {
         true => whole + i64::from(fraction >= 0.5),
         false => whole + target.fractions.take(leaf, value, fraction),

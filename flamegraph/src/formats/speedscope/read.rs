@@ -1,4 +1,4 @@
-//! Reading: the file is taken apart into its members, then each profile is added stack by stack.
+//! Reads the members of a file, then adds each profile stack by stack.
 
 use std::borrow::Cow;
 
@@ -22,10 +22,10 @@ const MEMBERS: &[&str] = &[
     "shared",
     "version",
 ];
-/// Bytes of the labels; they are a few names.
+/// Most bytes of the labels, which are a few names.
 const MOST_LABEL_BYTES: usize = 1 << 20;
 
-/// Whether a file that begins so is an object whose first member is one of speedscope's.
+/// Whether a file begins with an object whose first member is one of speedscope's.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let after = |text: &[u8], prefix: &str| {
@@ -66,7 +66,7 @@ struct SharedFrame<'a> {
     name: Cow<'a, str>,
 }
 
-/// A profile of the file, its arrays not yet looked into.
+/// A profile of the file, with its arrays not yet parsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {
@@ -76,7 +76,7 @@ pub(super) struct Head<'a> {
     name: Cow<'a, str>,
     #[serde(borrow)]
     pub(super) unit: Cow<'a, str>,
-    /// Our own: what the numbers mean, to the letter.
+    /// Our own member: the exact name and unit of the value.
     #[serde(borrow)]
     pub(super) value: Option<Meaning<'a>>,
     #[serde(borrow)]
@@ -103,7 +103,7 @@ pub(super) fn wrong(what: impl Into<String>) -> Error {
     Error::Damaged("speedscope", what.into())
 }
 
-/// Puts before an error where in the file it arose.
+/// Prefixes an error with its place in the file.
 pub(super) fn within(place: impl FnOnce() -> String) -> impl FnOnce(Error) -> Error {
     |error| match error {
         Error::Damaged(_, reason) => wrong(format!("{}: {reason}", place())),
@@ -111,7 +111,7 @@ pub(super) fn within(place: impl FnOnce() -> String) -> impl FnOnce(Error) -> Er
     }
 }
 
-/// Reads a speedscope file. Profiles of one unit are added up, those of others become other values.
+/// Reads a speedscope file. Profiles with the same unit are added up; each unit is a value.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let limits = &options.limits;
     let bytes = input.into_bytes("bytes of the speedscope file", limits.speedscope_bytes)?;
@@ -168,7 +168,7 @@ pub(super) struct Target<'a> {
     pub(super) frames: &'a [Frame],
     pub(super) column: Column,
     pub(super) fractions: &'a mut Fractions,
-    /// The frame of the profile's name, when those are asked for.
+    /// The frame with the profile's name, if requested.
     pub(super) root: Option<Frame>,
 }
 
@@ -188,7 +188,7 @@ fn add_profile(
     options: &ReadOptions,
 ) -> Result<()> {
     let column = Column::of(head, profile, options.limits.cells)?;
-    // What tools write as several profiles of one file are mostly threads.
+    // Several profiles in one file are mostly threads.
     let name = format!("{:.200}", head.name);
     let root = match options.threads.frame_of_label(&name) {
         Some(name) if head.value.is_none() => Some(profile.frames.intern(name.as_bytes())?),

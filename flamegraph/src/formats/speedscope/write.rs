@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::formats::json::{put_labels, put_string, put_value, separate};
 use crate::profile::{Frame, Node, Order, Profile, Result, Step, ROOT};
 
-/// How many bytes are gathered before they are written.
+/// The number of bytes to buffer before writing.
 const BLOCK_BYTES: usize = 64 << 10;
 
 impl Profile {
@@ -40,7 +40,7 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// All before the profiles; returns the frames' numbers by frame index.
+    /// Writes everything before the profiles; returns the frames' numbers by frame index.
     fn put_head(&mut self) -> Vec<u32> {
         let block = &mut self.block;
         let schema = "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"";
@@ -84,7 +84,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// Calls `put` for each node that has the value itself, with commas between.
+    /// Calls `put` for each node with self value, with commas between.
     fn each_leaf(
         &mut self,
         value: usize,
@@ -134,7 +134,7 @@ fn callers(profile: &Profile, leaf: Node) -> impl Iterator<Item = Frame> + '_ {
         .map(|node| profile.tree.frame(node))
 }
 
-/// The unit, where speedscope knows it; `none` is a plain number.
+/// The unit if speedscope knows it, else `none`, a plain number.
 fn known_unit(unit: &str) -> &str {
     match unit {
         "bytes" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" => unit,

@@ -1,13 +1,13 @@
-//! Profiles that differ from all others, where the others agree with each other.
+//! Finds profiles that differ from all others while the others agree.
 //!
-//! The spread of all profiles is a good measure where there are many. With three profiles, or two methods, it says
-//! little. Here each profile is left out in turn, and how much the others disagree bounds the samples of one burst.
-//! Where that is not known either, a burst is taken to be a small part of a recording: a profile that does something
-//! else all the time is an outlier.
+//! The spread of all profiles is a good measure if there are many. With three profiles, or two methods, it says little.
+//! So each profile is left out in turn, and the disagreement of the others bounds the samples of one burst. If that is
+//! unknown too, a burst is assumed to be a small part of a recording: a profile that does something else all the time
+//! is an outlier.
 
 use super::compare::{Shares, FALSE_ALARMS, FEWEST_PROFILES, SMALLEST_EFFECT};
 
-/// A burst is of no more samples than this, or else no more than this part of a recording, whatever is longer.
+/// A burst has at most `LONGEST_BURST` samples, or one in `BURSTS` of a recording if that is more.
 const LONGEST_BURST: f64 = 50.0;
 const BURSTS: f64 = 30.0;
 
@@ -16,17 +16,17 @@ pub(super) struct Peers<'a> {
     profiles: &'a [&'a Shares],
     total: f64,
     counts: Vec<f64>,
-    /// Squares of counts, over their profile's samples.
+    /// Squares of counts, divided by their profile's samples.
     squares: Vec<f64>,
 }
 
-/// All but one, and how they vary.
+/// All profiles but one, and how they vary.
 struct Others {
-    /// For each method its samples, and by how much more than by sampling its share varies.
+    /// For each method its samples, and the variance of its share relative to sampling alone.
     methods: Vec<(f64, f64)>,
     total: f64,
     spread: f64,
-    /// The spread is not larger than this, but for `FALSE_ALARMS`.
+    /// The upper bound of the spread, exceeded with probability `FALSE_ALARMS`.
     widest: f64,
 }
 
@@ -47,7 +47,7 @@ impl Peers<'_> {
         }
     }
 
-    /// Whether one of the profiles has a method's share that differs from the others' by more than chance.
+    /// Whether a method's share in this profile differs from the others' by more than chance.
     pub(super) fn stands_apart(&self, own: &Shares, comparisons: f64) -> bool {
         if self.profiles.len() < FEWEST_PROFILES {
             return false;
@@ -61,7 +61,7 @@ impl Peers<'_> {
             let usual = count / others.total;
             let left = samples.min(own.total / spread).max(1.0);
             let right = rest.min(others.total / spread).max(1.0);
-            // The price of not knowing either share beforehand: what their best fit gains at most by chance.
+            // The penalty for fitting both shares: the most that the best fit gains by chance.
             let price = 4f64.ln() + (left * right).ln() / 2.0;
             (share - usual).abs() > SMALLEST_EFFECT
                 && evidence(share, left, usual, right) > limit + price
@@ -72,7 +72,7 @@ impl Peers<'_> {
         let total = self.total - own.total;
         let free = (self.profiles.len() - 2) as f64;
         let mut methods = Vec::with_capacity(self.counts.len());
-        // Samples are whole: a few that agree exactly agree to within one.
+        // Samples are whole, so shares that agree exactly agree to within one sample.
         let (mut sum, mut rounding, mut present) = (0.0, 0.0, 0.0);
         for (method, &share) in own.shares.iter().enumerate() {
             let count = self.counts[method] - share * own.total;
@@ -102,7 +102,7 @@ impl Peers<'_> {
         }
     }
 
-    /// How many independent samples the others' shares are worth, each profile by its own number.
+    /// The number of independent samples that the others' shares are worth, each profile with its own number.
     fn independent_without(&self, own: &Shares, others: &Others) -> f64 {
         let variance = |one: &Shares| one.total * one.total / others.independent(one);
         let all: f64 = self.profiles.iter().map(|one| variance(one)).sum();
@@ -111,7 +111,7 @@ impl Peers<'_> {
 }
 
 impl Others {
-    /// How many independent samples a profile is worth at least.
+    /// The least number of independent samples that a profile is worth.
     fn independent(&self, one: &Shares) -> f64 {
         let by_spread = one.total / self.widest;
         let by_bursts = (one.total / LONGEST_BURST).min(BURSTS);
@@ -119,7 +119,7 @@ impl Others {
     }
 }
 
-/// The logarithm of how much likelier two shares of so many samples are as they are than as one share.
+/// The log-likelihood ratio of two separate shares to one common share, for these numbers of samples.
 fn evidence(left: f64, of_left: f64, right: f64, of_right: f64) -> f64 {
     let both = (left * of_left + right * of_right) / (of_left + of_right);
     of_left * gain(left, both) + of_right * gain(right, both)
@@ -134,8 +134,8 @@ fn gain(share: f64, from: f64) -> f64 {
     part(share, from) + part(1.0 - share, 1.0 - from)
 }
 
-/// The part of its mean that a chi-square of so many degrees of freedom exceeds but for `FALSE_ALARMS`. Below
-/// a part t of the mean lies at most (t exp(1 - t)) to the power of half the degrees; that is solved for t.
+/// The fraction t of its mean that a chi-square with `free` degrees of freedom falls below with probability
+/// `FALSE_ALARMS`. That probability is at most (t exp(1 - t)) to the power of half the degrees, which is solved for t.
 fn least_part(free: f64) -> f64 {
     let exponent = 2.0 * FALSE_ALARMS.ln() / free - 1.0;
     (0..50).fold(0.0, |part: f64, _| (exponent + part).exp())

@@ -1,22 +1,22 @@
-//! The mathematics: shares of profiles, what they usually are, and which difference is no chance.
+//! The statistics: shares of profiles, the usual shares, and which differences are significant.
 
 use super::apart::Peers;
 use super::{Difference, Distance};
 
-/// Methods with fewer samples than this a profile are one: a share of fewer is far from normally distributed.
+/// Methods with fewer samples per profile are combined, because their shares are far from normally distributed.
 const FEWEST_SAMPLES: f64 = 5.0;
 const RARE: &str = "(rare methods)";
-/// How often alike profiles may have an outlier among them, by either of two ways to find one.
+/// The probability of an outlier among equal profiles, for each of the two tests.
 pub(super) const FALSE_ALARMS: f64 = 5e-5;
-/// A share that differs by less is not worth a look, however sure that is.
+/// Smaller differences of a share are ignored, even if significant.
 pub(super) const SMALLEST_EFFECT: f64 = 0.03;
-/// With fewer profiles none is the odd one.
+/// With fewer profiles there are no outliers.
 pub(super) const FEWEST_PROFILES: usize = 3;
-/// A median varies by this much more than a mean.
+/// The variance of a median relative to that of a mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
-/// The median of the square of what is normally distributed with deviation 1.
+/// The median of the square of a standard normal variable.
 const MEDIAN_SQUARE: f64 = 0.454_936;
-/// How many degrees of freedom the spread of all methods weighs where it is that of one.
+/// The weight, in degrees of freedom, of the spread of all methods in that of one.
 const SHRINKAGE: f64 = 5.0;
 const METHODS_NAMED: usize = 5;
 
@@ -53,10 +53,10 @@ pub(super) fn distances(names: &[&str], samples: &[Samples]) -> Vec<Option<Dista
     each.collect()
 }
 
-/// The methods that are compared, by name, but for the first: all that are rare.
+/// The compared methods by name. The first one combines all rare methods.
 struct Methods<'a> {
     names: Vec<&'a str>,
-    /// For each method's number its place among the names.
+    /// The index into `names` of each method's number.
     places: Vec<usize>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Methods<'a> {
         let mut kept: Vec<usize> = (0..names.len())
             .filter(|&method| sums[method] >= fewest)
             .collect();
-        // The order in which profiles came must not matter, not even to how sums are rounded.
+        // The order of profiles must not matter, not even for the rounding of sums.
         kept.sort_unstable_by_key(|&method| names[method]);
         let mut places = vec![0; names.len()];
         for (place, &method) in (1..).zip(&kept) {
@@ -93,13 +93,13 @@ impl<'a> Methods<'a> {
     }
 }
 
-/// A profile's samples over all methods, as parts of one.
+/// A profile's samples per method, as fractions of all.
 pub(super) struct Shares {
     pub(super) total: f64,
     pub(super) shares: Vec<f64>,
 }
 
-/// What a method's share usually is: the median of all profiles', which one odd profile does not move.
+/// The usual share of each method: the median of all profiles', which one outlier does not move.
 struct Usual {
     shares: Vec<f64>,
     /// The variance of such a share p is p (1 - p) times this.
@@ -156,13 +156,13 @@ impl Usual {
     }
 }
 
-/// A profile against the usual one, before it is judged.
+/// A profile compared with the usual one, before its verdict.
 struct Compared {
     divergence: f64,
     moved: f64,
     /// The variance of a share p, by sampling alone, is p (1 - p) times this.
     variance: f64,
-    /// For each method that one of the two has: how far apart the shares are, and that in deviations of sampling.
+    /// For each method in either profile the difference of the shares, also in standard deviations of sampling.
     methods: Vec<(usize, f64, f64)>,
 }
 
@@ -197,14 +197,13 @@ impl Compared {
         self.methods.push((method, difference, deviations));
     }
 
-    /// What sampling alone makes of the divergence on average: each method that is free to vary adds an
-    /// eighth of its variance.
+    /// The average divergence from sampling alone: each method that is free to vary adds an eighth of its variance.
     fn expected(&self) -> f64 {
         let free = self.methods.len().saturating_sub(1).max(1) as f64;
         free * self.variance / (8.0 * std::f64::consts::LN_2)
     }
 
-    /// Whether a method's share is farther than so many deviations; methods may vary more than by sampling.
+    /// Whether a method's share differs by more than `limit` deviations, widened by the method's spread.
     fn is_beyond(&self, limit: f64, spread: &[f64]) -> bool {
         let spread_of = |method: usize| spread.get(method).map_or(1.0, |spread| spread.sqrt());
         self.methods
@@ -215,7 +214,7 @@ impl Compared {
     }
 }
 
-/// By how much more than by sampling alone most profiles vary: 1 where they do not.
+/// The variance of most profiles relative to sampling alone, at least 1.
 struct Spread {
     all: f64,
     methods: Vec<f64>,
@@ -224,7 +223,7 @@ struct Spread {
 impl Spread {
     fn of(compared: &[Compared], methods: usize) -> Spread {
         if compared.len() < FEWEST_PROFILES {
-            // Two are as far from their middle as they are from each other: that is no spread of most.
+            // With two profiles the spread cannot be separated from the difference.
             return Spread {
                 all: 1.0,
                 methods: vec![1.0; methods],
@@ -236,7 +235,7 @@ impl Spread {
         for &(method, _, deviations) in compared.iter().flat_map(|one| &one.methods) {
             squares[method].push(deviations * deviations);
         }
-        // A few profiles say little of one method: what they say is weighed with the spread of all.
+        // A few profiles say little about one method, so its spread is weighted with that of all.
         let own = degrees_of_freedom(compared.len());
         let of_method = |squares: &mut Vec<f64>| {
             let spread = median(squares) / MEDIAN_SQUARE;
@@ -249,14 +248,14 @@ impl Spread {
     }
 }
 
-/// What a median of so many profiles is worth.
+/// The degrees of freedom of a median of this many profiles.
 fn degrees_of_freedom(profiles: usize) -> f64 {
     profiles.saturating_sub(1) as f64 / MEDIAN_VARIANCE
 }
 
-/// How many deviations one of all comparisons may differ by chance, but for `FALSE_ALARMS`: where the deviation
-/// is known, and where it is measured. Beyond z lies at most `exp(-z²/2) / z * sqrt(2/π)` of a normal
-/// distribution; that is solved for z, which is widened to a quantile of Student's distribution.
+/// The deviations that any of all comparisons exceeds by chance with probability `FALSE_ALARMS`, if the deviation is
+/// known, and if it is measured. At most `exp(-z²/2) / z * sqrt(2/π)` of a normal distribution is beyond z. That is
+/// solved for z, which is widened to a quantile of Student's distribution.
 fn limits(comparisons: f64, profiles: usize) -> (f64, f64) {
     let chances = comparisons.max(1.0) / FALSE_ALARMS;
     let step = |z: f64| (2.0 * (chances * std::f64::consts::FRAC_2_PI.sqrt() / z).ln()).sqrt();

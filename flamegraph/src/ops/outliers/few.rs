@@ -1,4 +1,4 @@
-//! Few methods and few hosts: which outliers can be found, and which cannot.
+//! Tests which outliers are found among few methods and few hosts.
 
 use super::simulated::{alarms, distances, Cluster, Random};
 use super::Distance;

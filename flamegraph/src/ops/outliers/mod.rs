@@ -1,11 +1,10 @@
-//! Which of several profiles is unlike the others, and in what.
+//! Finds profiles that differ from the others, and the methods in which they do.
 //!
-//! Each profile is taken as a distribution of its samples over methods (by self value) and compared with what
-//! is usual: for each method the median of all profiles' shares. The distance is the Jensen–Shannon divergence.
-//! Whether a profile is an outlier is asked of each method: is its share farther from the usual one than
-//! chance would have any share of any profile be? Chance is that of sampling, widened by how much most
-//! profiles vary beyond it, as samples of real programs come in bursts; or by how much the others disagree that
-//! it stands apart from. `docs/outliers.md` explains more.
+//! Each profile is a distribution of its samples over methods (by self value). It is compared with the usual one: for
+//! each method the median of all profiles' shares. The distance is the Jensen–Shannon divergence. A profile is an
+//! outlier if the share of any method is farther from the usual one than chance explains for any share of any profile.
+//! Chance is that of sampling, widened by the spread of most profiles, because samples of real programs come in bursts;
+//! or by the disagreement of the other profiles. `docs/outliers.md` explains more.
 
 mod apart;
 mod compare;
@@ -19,29 +18,29 @@ use foldhash::{HashMap, HashMapExt};
 use crate::profile::{Profile, Result};
 use compare::Samples;
 
-/// How far one profile is from the others.
+/// The distance of one profile from the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distance {
-    /// Jensen–Shannon divergence from what is usual, in bits: 0 where they are equal, 1 where nothing is shared.
+    /// Jensen–Shannon divergence from the usual profile, in bits: 0 if they are equal, 1 if they share nothing.
     pub divergence: f64,
-    /// What it would be on average if sampling and the spread of most profiles made it.
+    /// The average divergence from sampling and the spread of most profiles alone.
     pub noise: f64,
-    /// Cosine of the angle between the profile's shares and the usual ones: 1 where they are equal.
+    /// Cosine of the angle between the profile's shares and the usual ones: 1 if they are equal.
     pub cosine: f64,
-    /// The part of the samples that would have to be elsewhere for the two to be equal.
+    /// The fraction of the samples that would have to move to make the two equal.
     pub moved: f64,
-    /// Whether it is unlike the others beyond what sampling and their own spread explain.
+    /// Whether it differs from the others by more than sampling and their spread explain.
     pub outlier: bool,
-    /// Whether it differs from what is usual by more than sampling alone explains, be it an outlier or not.
+    /// Whether it differs from the usual profile by more than sampling alone explains, even if it is not an outlier.
     pub differs: bool,
     /// The methods that make the difference, the largest first.
     pub methods: Vec<Difference>,
 }
 
-/// A method's share of a profile's samples, and what is usual.
+/// A method's share of a profile's samples, and the usual share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The method; `(rare methods)` are those with less than 5 samples a profile, together.
+    /// The method; `(rare methods)` combines those with fewer than 5 samples per profile.
     pub name: String,
     /// Its part of this profile, 0 to 1.
     pub share: f64,
@@ -49,7 +48,7 @@ pub struct Difference {
     pub usual: f64,
 }
 
-/// Takes profiles one by one and keeps their methods' samples only.
+/// Collects profiles one by one, and keeps only their samples per method.
 #[derive(Clone, Debug, Default)]
 pub struct Outliers {
     numbers: HashMap<String, u32>,
@@ -57,7 +56,7 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// Nothing to compare yet.
+    /// Starts without profiles.
     pub fn new() -> Outliers {
         Outliers {
             numbers: HashMap::new(),
@@ -65,8 +64,8 @@ impl Outliers {
         }
     }
 
-    /// Adds a profile by one of its values. `samples` says how many samples the whole of it stands for, where
-    /// it counts something else: chance depends on them.
+    /// Adds a profile by one of its values. `samples` is its number of samples if the value counts something else:
+    /// chance depends on it.
     pub fn add(&mut self, profile: &Profile, value: usize, samples: Option<u64>) -> Result<()> {
         let total = profile.total(value)? as f64;
         let weight = match samples {

@@ -4,11 +4,11 @@ use super::compare::Samples;
 use super::{Distance, Outliers};
 use crate::profile::{Profile, ValueType};
 
-/// A small generator of random numbers: the same ones every time.
+/// A small random number generator with a fixed seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    /// From 0 to 1, not 0.
+    /// Between 0 and 1, both excluded.
     fn next(&mut self) -> f64 {
         self.0 = self
             .0
@@ -17,19 +17,19 @@ impl Random {
         ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A method, given the sums of the shares up to each.
+    /// A random method, given the cumulated shares.
     fn method(&mut self, sums: &[f64]) -> usize {
         let at = self.next();
         sums.partition_point(|&sum| sum < at).min(sums.len() - 1)
     }
 }
 
-/// A cluster of hosts that all do the same: each method has half, a third … of the samples of the first.
+/// A cluster of identical hosts: the nth method has 1/n of the first one's samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cluster {
     pub(super) methods: usize,
     pub(super) hosts: usize,
-    /// Of the first host; the second has twice as many, the third three times, and again.
+    /// Of the first host; the next two have twice and three times as many, and so on in turn.
     pub(super) samples: usize,
     /// How many samples of the same method follow each other on average.
     pub(super) burst: f64,

@@ -1,4 +1,4 @@
-//! What is behind the frames.
+//! The background of a picture.
 
 use std::str::FromStr;
 
@@ -20,7 +20,7 @@ pub enum Background {
     Flat(u8, u8, u8),
 }
 
-/// What our own colours stand on.
+/// The background for our own colours.
 const OURS: Background = Background::Flat(0xfb, 0xfa, 0xf5);
 
 impl FromStr for Background {
@@ -51,7 +51,7 @@ fn flat(text: &str) -> Option<Background> {
 }
 
 impl Background {
-    /// What goes with a palette.
+    /// The background that suits a palette.
     pub(super) fn of(palette: Option<Palette>) -> Background {
         use Palette::*;
         match palette {

@@ -1,5 +1,4 @@
-//! What a picture of a difference needs to know of all of it: how large the changes are, and what has no
-//! width to be drawn with.
+//! Statistics of a difference for its picture: the largest change, and the paths without width.
 
 use std::cmp::Reverse;
 
@@ -12,7 +11,7 @@ use crate::profile::Result;
 const NEUTRAL: Rgb = (238, 236, 233);
 const GREW: Rgb = (236, 84, 68);
 const SHRANK: Rgb = (92, 142, 236);
-/// How many of the paths without width are named.
+/// The number of paths without width that are named.
 const NAMED: usize = 3;
 
 /// The changes of a difference.
@@ -25,17 +24,17 @@ pub(super) struct Change {
     negate: bool,
 }
 
-/// The paths that one side alone has, which is not the one that makes the widths.
+/// The paths without width: those that only the other side has.
 #[derive(Default)]
 pub(super) struct Unseen {
     pub(super) count: u64,
     pub(super) amount: i64,
-    /// The largest, and how much each had.
+    /// The largest paths and their values.
     pub(super) largest: Vec<(String, i64)>,
 }
 
 impl Change {
-    /// Looks at all of a difference; `drawn` says whether a bar is drawn.
+    /// Visits the whole difference; `drawn` returns whether a bar is drawn.
     pub(super) fn of(
         bars: &dyn Bars,
         options: &Options,
@@ -68,7 +67,7 @@ impl Change {
         Ok(change)
     }
 
-    /// The change of a bar, as it is shown.
+    /// The change of a bar as shown.
     pub(super) fn shown(&self, sides: [i64; 2]) -> i64 {
         if self.negate {
             -difference(sides)
@@ -77,7 +76,7 @@ impl Change {
         }
     }
 
-    /// The colour of a change: its hue says up or down, its strength how much, as part of the largest.
+    /// The colour of a change: its hue shows the direction, its strength the size relative to the largest.
     pub(super) fn color(&self, sides: [i64; 2]) -> Rgb {
         scale(self.shown(sides) as f64 / self.most.max(1) as f64)
     }
@@ -104,7 +103,7 @@ fn difference([before, after]: [i64; 2]) -> i64 {
     after - before
 }
 
-/// The colour of a part from -1 to 1. Strength goes by the root, so that small changes can be seen.
+/// The colour of a part from -1 to 1. Strength grows with the square root, so that small changes are visible.
 pub(super) fn scale(part: f64) -> Rgb {
     let strength = part.abs().min(1.0).sqrt();
     let full = if part > 0.0 { GREW } else { SHRANK };

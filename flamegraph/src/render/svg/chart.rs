@@ -1,6 +1,6 @@
 //! Flame charts: stacks in the order of time, only neighbours merged.
 //!
-//! A [`Profile`](crate::Profile) has no order: equal stacks are one. So a chart is read from the text itself.
+//! A [`Profile`](crate::Profile) has no order: equal stacks are one. So a chart is read directly from the text.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -13,7 +13,7 @@ use crate::formats::{recognise, Format};
 use crate::profile::{Bounded, Error, Frame, Frames, Kind, Limits, Result, ValueType};
 use crate::source::{Input, HEAD_BYTES};
 
-/// The stacks of a folded text in the order of its lines, where equal beginnings of neighbours are one.
+/// The stacks of a folded text in the order of its lines. Neighbours share frames from the root.
 pub struct FlameChart {
     value: ValueType,
     frames: Frames,
@@ -22,7 +22,7 @@ pub struct FlameChart {
     malformed_lines: u64,
 }
 
-/// A frame and the time it lasted; a parent stands before what it called.
+/// A frame and its duration; parents come before their callees.
 struct Span {
     frame: Frame,
     level: u32,
@@ -31,7 +31,7 @@ struct Span {
 }
 
 impl FlameChart {
-    /// Reads folded text with one count a line; `reverse` turns each stack round.
+    /// Reads folded text with one count a line; `reverse` reverses each stack.
     pub fn read(text: impl BufRead, reverse: bool, limits: &Limits) -> Result<FlameChart> {
         let bounded = Bounded::new(text, "bytes of folded text", limits.text_bytes);
         let mut chart = FlameChart {
@@ -54,7 +54,7 @@ impl FlameChart {
         Ok(chart)
     }
 
-    /// Reads a file of folded text, compressed or not; other formats have no order of time once read.
+    /// Reads a file of folded text, compressed or not. Other formats lose the order of time.
     pub fn open(
         file: impl Read + Send,
         reverse: bool,
@@ -74,7 +74,7 @@ impl FlameChart {
         FlameChart::read(text, reverse, &options.limits)
     }
 
-    /// Lines that were counted and left out.
+    /// The number of malformed lines, which were left out.
     pub fn malformed_lines(&self) -> u64 {
         self.malformed_lines
     }
@@ -84,7 +84,7 @@ impl FlameChart {
         self.total
     }
 
-    /// Draws the chart as SVG. As in flamegraph.pl the last line stands leftmost.
+    /// Draws the chart as SVG. As in flamegraph.pl the last line is leftmost.
     pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
         options.check()?;
         if self.total == 0 {
@@ -96,7 +96,7 @@ impl FlameChart {
         picture.write(out)
     }
 
-    /// Adds a line to the spans still open: those of the line before.
+    /// Adds a line. `open` has the spans of the previous line.
     fn add_line(
         &mut self,
         line: &[u8],

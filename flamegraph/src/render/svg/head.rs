@@ -1,4 +1,4 @@
-//! What stands around the frames: heading, buttons, line of details, and the legend of a difference.
+//! The parts around the frames: heading, buttons, line of details, and the legend of a difference.
 
 use std::fmt::{self, Write as _};
 
@@ -16,19 +16,19 @@ const STYLE: &str = "text{fill:#000}#title{font-size:1.4em;text-anchor:middle}\
 
 /// Width of the legend's scale in pixels.
 const SCALE: u32 = 120;
-/// The parts of the largest change at which the legend's scale has its colours.
+/// The fractions of the largest change at which the legend's scale has colours.
 const STOPS: [f64; 9] = [-1.0, -0.5, -0.2, -0.05, 0.0, 0.05, 0.2, 0.5, 1.0];
 
-/// Where things stand: all lengths in pixels, those of lines of text in proportion to the letters.
+/// Positions in pixels; the heights of lines of text are in proportion to the letters.
 pub(super) struct Head<'a> {
     picture: &'a Picture<'a>,
-    /// The size of the letters as part of the usual.
+    /// The size of the letters relative to the default.
     unit: f64,
     top: u32,
     height: u32,
     /// Width of a letter.
     pub(super) letter: f64,
-    /// From the top of a frame to the line its name stands on.
+    /// The distance from the top of a frame to the baseline of its name.
     pub(super) baseline: f64,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Head<'a> {
         )
     }
 
-    /// Letters are set closer where a line has no room for them: what it says at its ends counts as well.
+    /// Squeezes the letters of a line that is too long, because its end matters too.
     fn squeezed(&self, line: &str) -> String {
         let room = self.picture.options.width.saturating_sub(2 * PAD);
         let needed = line.chars().count() as f64 * self.letter;
@@ -158,7 +158,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The scale of colours, and what has no width in this picture.
+    /// The scale of colours, and the paths without width.
     fn put_legend(&self, out: &mut String, change: &Change) -> fmt::Result {
         let stops = STOPS.map(|part| ((part + 1.0) * 50.0, change::scale(part)));
         put_gradient(out, "scale", false, &stops)?;
@@ -181,7 +181,7 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// `Vanished: 4.50% of before in 2 paths (old 4.00%, older 0.50%)`, and totals where they differ.
+    /// `Vanished: 4.50% of before in 2 paths (old 4.00%, older 0.50%)`, and totals if they differ.
     fn put_unseen(&self, out: &mut String, change: &Change) -> fmt::Result {
         let [before, after] = change.totals;
         if before != after {

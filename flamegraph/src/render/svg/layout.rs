@@ -1,8 +1,8 @@
-//! Where the frames of a profile stand.
+//! The positions of a profile's frames.
 //!
-//! Children stand side by side in name order from where their parent starts; what is the parent's own
-//! stays free on the right. Nodes that differ only in their tier are one bar: they are brought together
-//! while walking, and only as far as somebody looks, as most of a large tree is too narrow to be seen.
+//! Children are side by side in name order from the start of their parent; the parent's self value is free space on the
+//! right. Nodes that differ only in their tier are one bar. They are merged while walking, because most of a large tree
+//! is too narrow to be drawn.
 
 use super::options::Side;
 use crate::profile::{deal, dominant, Frame, Kind, Node, Profile, Result, Shares, ROOT};
@@ -12,17 +12,17 @@ use crate::profile::{deal, dominant, Frame, Kind, Node, Profile, Result, Shares,
 pub(super) enum Drawn {
     /// One.
     Value(usize),
-    /// Two values side by side, the first before and the second after; one makes the widths.
+    /// Two values, before and after; this side sets the widths.
     Change(Side),
 }
 
-/// A profile with what its picture needs to know of every node.
+/// A profile with the data of every node for its picture.
 pub(super) struct Layout<'a> {
     profile: &'a Profile,
     merge_tiers: bool,
     /// Totals of all nodes: of the value, or before and after.
     totals: Vec<Vec<i64>>,
-    /// Which of the totals makes the widths.
+    /// The index of the totals that set the widths.
     widths: usize,
     /// Where each node's children start in `children`; one entry more than there are nodes.
     starts: Vec<u32>,
@@ -67,7 +67,7 @@ impl<'a> Layout<'a> {
         one.name() == other.name() && (self.merge_tiers || one.kind() == other.kind())
     }
 
-    /// The bar that these nodes are.
+    /// The bar of these nodes.
     fn bar(&self, nodes: &[Node], level: u32, start: i64) -> Bar<'a> {
         let sum = |side: usize| -> i64 {
             let totals = &self.totals[side];
@@ -108,7 +108,7 @@ impl Bars for Layout<'_> {
     }
 
     fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()> {
-        // Bars still to come, the next one last; the nodes of each are at the end of `nodes` in its turn.
+        // Bars to visit, the next one last. The nodes of the last bar are at the end of `nodes`.
         let mut waiting = vec![Waiting::ROOT];
         let mut nodes = vec![ROOT];
         let mut above: Vec<Node> = Vec::new();
@@ -150,7 +150,7 @@ impl Waiting {
 }
 
 impl Layout<'_> {
-    /// Lets the bars of these nodes, which are in order, wait; the first bar is to be taken first.
+    /// Queues the bars of these sorted nodes; the first bar is visited first.
     fn queue(
         &self,
         above: &[Node],
@@ -180,7 +180,7 @@ impl Layout<'_> {
 /// One frame of the picture, in the units of the value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar<'a> {
-    /// Without annotation; of the root empty.
+    /// Without annotation; empty for the root.
     pub(super) name: &'a str,
     pub(super) kind: Kind,
     /// 0 is the root.
@@ -191,20 +191,19 @@ pub(super) struct Bar<'a> {
     pub(super) sides: Option<[i64; 2]>,
 }
 
-/// Whether what stands on a bar is wanted too.
+/// Whether to visit the bars above a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visit {
     Above,
     Next,
 }
 
-/// Something that can be drawn. It is visited more than once rather than kept: what is visited takes no
-/// memory.
+/// Something to draw. It is visited several times, which takes no memory.
 pub(super) trait Bars {
     /// The length of the root.
     fn total(&self) -> i64;
 
-    /// Visits the root and what stands on it, depth first.
+    /// Visits the root and the bars above it, depth first.
     fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()>;
 }
 

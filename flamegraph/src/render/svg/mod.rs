@@ -1,7 +1,7 @@
-//! The flame graph as an SVG that needs nothing else: zoom, search and details are in its own script.
+//! Flame graphs as self-contained SVG: their own script does zoom, search and details.
 //!
-//! Options carry the names and meanings of flamegraph.pl's; without any the picture has our own look. It is
-//! written as a stream: nothing here grows with the picture.
+//! Options have the names and meanings of flamegraph.pl's; the default is our own look. The picture is written as a
+//! stream, so memory does not grow with it.
 
 mod background;
 mod change;
@@ -29,9 +29,8 @@ use page::Picture;
 impl Profile {
     /// Draws one value as SVG, the same bytes for the same profile.
     ///
-    /// A profile of exactly the values `before` and `after` is drawn as a difference: one of them makes the
-    /// widths, the change of each total the colours. Without samples there is nothing to draw, which is an
-    /// error that says so.
+    /// A profile with exactly the values `before` and `after` is drawn as a difference: one of them sets the widths,
+    /// the change of each total sets the colours. A profile without samples is an error.
     pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
         options.check()?;
         let drawn = match self.is_differential() {

@@ -1,4 +1,4 @@
-//! What can be asked of a picture. The names and meanings are those of flamegraph.pl's options.
+//! Options of a picture. The names and meanings are those of flamegraph.pl's options.
 
 use std::str::FromStr;
 
@@ -6,21 +6,21 @@ use super::background::Background;
 use super::palette::Palette;
 use crate::profile::{Error, Result};
 
-/// How a picture is to look.
+/// The look of a picture.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The heading; empty for the name of the kind of picture.
+    /// The heading; if empty, the kind of picture.
     pub title: String,
     /// A second line under it; empty for none.
     pub subtitle: String,
-    /// Which value makes the widths, unless the picture is a difference.
+    /// The value that sets the widths, unless the picture is a difference.
     pub value: usize,
     /// Colours by flamegraph.pl's rules; `None` for our own.
     pub palette: Option<Palette>,
-    /// What is behind the frames; `None` for what goes with the palette.
+    /// The background; `None` for that of the palette.
     pub background: Option<Background>,
-    /// A frame's shade goes by the first letters of its name, as with flamegraph.pl's `--hash`: like names look
-    /// alike. Otherwise it goes by the whole name.
+    /// Derive a frame's shade from the first letters of its name, as flamegraph.pl's `--hash` does, so that similar
+    /// names look alike. Otherwise the whole name sets the shade.
     pub hash: bool,
     /// Width of the picture in pixels.
     pub width: u32,
@@ -30,21 +30,21 @@ pub struct Options {
     pub min_width: MinWidth,
     /// The letters.
     pub font: Font,
-    /// What the counts are called; by default the name of the value.
+    /// The name of the counts; by default the name of the value.
     pub count_name: Option<String>,
-    /// What stands before a frame's name in the line of details; by default nothing.
+    /// The text before a frame's name in the line of details; by default nothing.
     pub name_type: Option<String>,
     /// The root on top (icicle) instead of at the bottom.
     pub inverted: bool,
-    /// Stacks turned round: merged from the leaves.
+    /// Reverse stacks: merge them from the leaves.
     pub reverse: bool,
-    /// In a difference: what grew is blue and what shrank is red.
+    /// In a difference: growth is blue and shrinkage red.
     pub negate: bool,
-    /// In a difference: which side makes the widths.
+    /// In a difference: the side that sets the widths.
     pub width_from: Side,
-    /// What the counts shown are multiplied by.
+    /// The factor for the shown counts.
     pub factor: f64,
-    /// One frame for a method whatever tiers it ran in.
+    /// One frame for all tiers of a method.
     pub merge_tiers: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct Font {
     pub family: String,
     /// Its size in pixels.
     pub size: f64,
-    /// The width of a letter as a part of the size, by which names are cut to their frames.
+    /// The width of a letter relative to the size, for cutting names to their frames.
     pub width: f64,
 }
 
@@ -124,9 +124,9 @@ impl FromStr for MinWidth {
 /// A side of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The profile that is compared with.
+    /// The baseline.
     Before,
-    /// The profile that is compared.
+    /// The profile that is compared with the baseline.
     After,
 }
 
@@ -145,7 +145,7 @@ impl FromStr for Side {
 }
 
 impl Options {
-    /// Whether all of it is within bounds.
+    /// Checks the bounds of all options.
     pub(super) fn check(&self) -> Result<()> {
         let within = |what: &str, number: f64, least: f64, most: f64, unit: &str| {
             if (least..=most).contains(&number) {

@@ -13,13 +13,13 @@ use crate::profile::{Result, ValueType};
 
 /// Space left and right of the frames, in pixels.
 pub(super) const PAD: u32 = 10;
-/// What the root is called.
+/// The label of the root.
 const ROOT_NAME: &str = "all";
 const BLOCK_BYTES: usize = 64 << 10;
 
 const SCRIPT: &str = include_str!("script.js");
 
-/// All that is known before the first frame is written.
+/// Everything that is known before the first frame is written.
 pub(super) struct Picture<'a> {
     bars: &'a dyn Bars,
     pub(super) options: &'a Options,
@@ -31,12 +31,12 @@ pub(super) struct Picture<'a> {
     pub(super) levels: u32,
     /// Pixels for one unit.
     scale: f64,
-    /// What is shorter than this is not drawn.
+    /// Shorter frames are not drawn.
     least: f64,
 }
 
 impl<'a> Picture<'a> {
-    /// Looks at what is to be drawn, whose root is not empty.
+    /// Measures the bars, whose root must not be empty.
     pub(super) fn of(
         bars: &'a dyn Bars,
         value: &'a ValueType,
@@ -76,7 +76,7 @@ impl<'a> Picture<'a> {
     pub(super) fn write(&self, mut out: impl Write) -> Result<()> {
         let head = Head::of(self);
         let mut block = String::new();
-        // Writing to a String cannot fail; what can is the writer below.
+        // Writing to a String cannot fail.
         let _ = head.put(&mut block);
         self.visit(&mut |bar| {
             let _ = self.put_bar(&mut block, bar, &head);

@@ -9,9 +9,9 @@ use crate::ops::smaller_frames;
 use crate::profile::Kind;
 
 const ROOT: Rgb = (205, 205, 208);
-/// What stands for frames that were left out.
+/// The colour of the placeholder for frames that were left out.
 const REMAINDER: Rgb = (190, 190, 194);
-/// The frames `-` and `--`, by which flamegraph.pl's users part stacks.
+/// The frames `-` and `--`, with which flamegraph.pl's users separate stacks.
 const SEPARATOR: Rgb = (200, 200, 200);
 const STRONG_SEPARATOR: Rgb = (160, 160, 160);
 
@@ -37,7 +37,7 @@ pub(super) fn color(bar: &Bar<'_>, options: &Options, change: Option<&Change>) -
     }
 }
 
-/// A hue: its colour at full strength, from which shades go towards white.
+/// Hues at full strength; shades are lighter.
 const JIT: Rgb = (92, 200, 92);
 const C1: Rgb = (176, 208, 84);
 const INTERPRETED: Rgb = (158, 214, 170);
@@ -71,8 +71,8 @@ fn hue(name: &str, kind: Kind) -> Rgb {
     }
 }
 
-/// `java/util/HashMap.get`, `java.lang.String[]`, `Main.run`: words parted by `/` or `.`, one of which
-/// starts with a capital as a class does; or a package nobody else uses. A path of a file is not one.
+/// `java/util/HashMap.get`, `java.lang.String[]`, `Main.run`: words separated by `/` or `.`, one with a capital first
+/// letter like a class; or a package that only Java uses. File paths do not count.
 fn is_java(name: &str) -> bool {
     let name = name.split('(').next().unwrap_or(name);
     if name.starts_with('/') || !name.contains(['/', '.']) {

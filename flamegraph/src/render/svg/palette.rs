@@ -1,4 +1,4 @@
-//! flamegraph.pl's palettes: which hue a name has, and the range of colours of each hue.
+//! flamegraph.pl's palettes: the hue of a name, and the range of colours of each hue.
 
 use std::str::FromStr;
 
@@ -18,9 +18,9 @@ pub enum Palette {
     Io,
     /// Aqua.
     Wakeup,
-    /// Wakers aqua, what waits blue.
+    /// Wakers aqua, waiting frames blue.
     Chain,
-    /// By annotation, and by the shape of the class name where there is none.
+    /// By annotation, or without one by the form of the class name.
     Java,
     /// Red.
     Red,
@@ -113,7 +113,7 @@ impl Palette {
     }
 }
 
-/// inferno's rule: the annotation first, then the shape of the name.
+/// inferno's rule: the annotation first, then the form of the name.
 fn java(name: &str, kind: Kind) -> Palette {
     match kind {
         Kind::Kernel => return Palette::Orange,

@@ -1,4 +1,4 @@
-//! The shade of a frame within its hue: three numbers from 0 to 1, below 1.
+//! The shade of a frame within its hue: three numbers from 0 to below 1.
 
 /// The shade by the whole name: the same in every picture.
 pub(super) fn by_name(name: &str) -> [f64; 3] {
@@ -15,15 +15,15 @@ pub(super) fn by_letters(annotated: &str) -> [f64; 3] {
     [from_start, from_end, from_end]
 }
 
-/// FNV-1a: the colours must not change with the process or the version.
+/// FNV-1a, because colours must not change with the process or the version.
 fn fnv(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// flamegraph.pl's hash: the first three letters behind the module (what ends in a backtick), each a digit
-/// of its own base that weighs seven tenths of the one before; 1 for nothing, less for more.
+/// flamegraph.pl's hash of the first three letters after the module (which ends in a backtick). Each letter is a digit
+/// with its own base, and weighs seven tenths of the previous one. An empty name has 1, others less.
 fn by_first_letters(letters: impl Iterator<Item = u8> + Clone) -> f64 {
     let module = letters.clone().skip(1).position(|letter| letter == b'`');
     let behind = letters.skip(module.map_or(0, |at| at + 2));

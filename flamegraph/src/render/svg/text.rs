@@ -1,12 +1,11 @@
-//! Text in a picture: names as they may stand in XML, cut to their frames, and amounts for people.
+//! Text in a picture: names, escaped for XML and cut to their frames, and formatted amounts.
 
 use std::fmt::{self, Write as _};
 
 use super::options::Options;
 use crate::profile::ValueType;
 
-/// Text as it may stand in an element or an attribute: markup is written as references, and characters
-/// XML does not know as U+FFFD.
+/// Text for an element or an attribute: markup becomes references, and characters that XML forbids U+FFFD.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -36,7 +35,7 @@ fn is_special(letter: char) -> bool {
     ) || letter.is_control()
 }
 
-/// As much of a name as there is room for: `room` letters.
+/// The beginning of a name that fits into `room` letters.
 pub(super) fn fit(name: &str, room: usize) -> (&str, &'static str) {
     if room < 3 {
         return ("", "");
@@ -62,7 +61,7 @@ pub(super) struct Amounts<'a> {
 }
 
 impl<'a> Amounts<'a> {
-    /// `is_change`: the value is a side of a difference, and its name does not say what is counted.
+    /// `is_change`: the value is a side of a difference, so its name does not say what is counted.
     pub(super) fn of(value: &'a ValueType, is_change: bool, options: &Options) -> Amounts<'a> {
         let named = match (&options.count_name, is_change, value.unit.as_str()) {
             (Some(name), ..) => Some(name.as_str()),
@@ -72,7 +71,7 @@ impl<'a> Amounts<'a> {
         };
         Amounts {
             unit: &value.unit,
-            // The script takes the amount off a frame's name at the last parenthesis.
+            // The script separates name and amount at the last parenthesis.
             name: named.map(|name| name.replace('(', "[")),
             counts: options.count_name.is_some() || value.unit == "count",
             factor: options.factor,

@@ -3,14 +3,17 @@
 
 mod bound;
 mod column;
+mod times;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 
-use crate::profile::{Frame, Node, Nodes, Profile, Result, ValueType, ROOT};
+use crate::ops::split::Split;
+use crate::profile::{Frame, Node, Nodes, Profile, Result, Row, Slice, Times, ValueType, ROOT};
 use column::Column;
+use times::{ColumnTimes, MOST_ROWS};
 
 /// Most nodes of the tree that is written.
 const MOST_NODES: usize = 1_000_000;
@@ -18,6 +21,8 @@ const MOST_NODES: usize = 1_000_000;
 const GROWTH: usize = 4;
 /// A name that is not in the union yet.
 const UNKNOWN: u32 = u32::MAX;
+/// The index of no slice.
+const NO_SLICE: u16 = u16::MAX;
 
 /// Puts profiles into one call tree and keeps the self values of each apart.
 ///
@@ -28,18 +33,32 @@ pub struct ViewerWriter {
     /// What the columns count: shares of a whole are those of all columns that count the same.
     events: Vec<ValueType>,
     columns: Vec<Column>,
+    /// Of the columns that have any.
+    times: Vec<ColumnTimes>,
     most_nodes: usize,
+    most_rows: usize,
+    /// There were too many rows.
+    without_times: bool,
 }
 
-/// What became of a group of threads.
+/// What became of a group of threads, or of a slice of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadColumn {
-    /// None: of all others.
-    pub name: Option<String>,
+pub struct PartColumn {
+    /// None: of all other threads.
+    pub thread: Option<String>,
+    /// None: of no slice.
+    pub slice: Option<Slice>,
     /// Its column's number.
     pub column: usize,
     /// The sum of its column.
     pub total: u64,
+}
+
+/// Self values and rows of a column in the making; nodes are the union's.
+#[derive(Default)]
+struct Part {
+    amounts: Vec<(Node, u64)>,
+    rows: Vec<Row>,
 }
 
 /// Of a profile that was taken in: where its nodes are in the union.
@@ -57,61 +76,69 @@ impl Default for ViewerWriter {
 impl ViewerWriter {
     /// Nothing yet.
     pub fn new() -> ViewerWriter {
-        ViewerWriter::with_most(MOST_NODES)
+        ViewerWriter::with_most(MOST_NODES, MOST_ROWS)
     }
 
-    fn with_most(most_nodes: usize) -> ViewerWriter {
+    fn with_most(most_nodes: usize, most_rows: usize) -> ViewerWriter {
         ViewerWriter {
             union: Profile::new(Vec::new()),
             events: Vec::new(),
             columns: Vec::new(),
+            times: Vec::new(),
             most_nodes,
+            most_rows,
+            without_times: false,
         }
     }
 
-    /// Adds one value of a profile as a column of its own; returns the column's number.
-    pub fn add(&mut self, profile: &Profile, value: usize) -> Result<usize> {
+    /// Adds one value of a profile as a column of its own; returns the column's number. `start` is when the page's time
+    /// begins for it, in microseconds since 1970; without, the column has no times.
+    pub fn add(&mut self, profile: &Profile, value: usize, start: Option<i64>) -> Result<usize> {
         let grafted = self.graft(profile, value, true)?;
         let selves = profile.selves(value).iter().zip(&grafted.nodes);
-        let column = Column::of(
-            grafted.event,
-            selves.map(|(&amount, &node)| (node, amount as u64)),
-        );
-        let number = self.push(column);
+        let amounts = selves.map(|(&amount, &node)| (node, amount as u64));
+        let number = self.push(Column::of(grafted.event, amounts));
+        if let Some((times, start)) = profile.times().zip(start) {
+            let selves = profile.selves(value);
+            let rows = times.rows().chunk_by(|one, other| one.node == other.node);
+            let rows = rows.filter(|rows| selves[rows[0].node as usize] > 0);
+            let rows = rows.flat_map(|rows| {
+                rows_at(profile, value, rows, grafted.nodes[rows[0].node as usize])
+            });
+            self.push_times(number, times, start, rows.collect());
+        }
         self.bound()?;
         Ok(number)
     }
 
-    /// Adds one value of a profile as a column for each group of threads: the outermost frame in brackets,
-    /// `[group]`, is the group's name, and is a node only with `keep_frames`. The heaviest group is first; groups
-    /// after the first `most`, and what has no such frame, are one column without a name.
+    /// Adds one value of a profile as a column for each group of threads, and for each slice of it: the outermost frame
+    /// in brackets, `[group]`, is the group's name, and is a node only with `keep_frames`. The heaviest group is first;
+    /// groups after the first `most`, and what has no such frame, are one without a name. For `start` see
+    /// [`add`](ViewerWriter::add).
     pub fn add_threads(
         &mut self,
         profile: &Profile,
         value: usize,
         most: usize,
         keep_frames: bool,
-    ) -> Result<Vec<ThreadColumn>> {
+        start: Option<i64>,
+    ) -> Result<Vec<PartColumn>> {
         let grafted = self.graft(profile, value, keep_frames)?;
         let (groups, group_of) = heaviest_threads(profile, value, most);
-        let mut amounts: Vec<Vec<(Node, u64)>> = vec![Vec::new(); groups.len() + 1];
-        let selves = profile.selves(value).iter().zip(&grafted.nodes);
-        for ((&amount, &node), &group) in selves.zip(&group_of) {
-            if amount > 0 {
-                amounts[group].push((node, amount as u64));
-            }
-        }
-        let names = groups.into_iter().map(Some).chain([None]);
         let mut made = Vec::new();
-        for (name, amounts) in names
-            .zip(amounts)
-            .filter(|(_, amounts)| !amounts.is_empty())
-        {
-            made.push(ThreadColumn {
-                name,
-                total: amounts.iter().map(|&(_, amount)| amount).sum(),
-                column: self.push(Column::of(grafted.event, amounts)),
+        for ((group, slice), part) in parts_of(profile, value, &grafted.nodes, &group_of) {
+            let total = part.amounts.iter().map(|&(_, amount)| amount).sum();
+            let column = self.push(Column::of(grafted.event, part.amounts));
+            let times = profile.times();
+            made.push(PartColumn {
+                thread: groups.get(group).cloned(),
+                slice: times.and_then(|times| times.slices.get(usize::from(slice)).cloned()),
+                column,
+                total,
             });
+            if let Some((times, start)) = times.zip(start) {
+                self.push_times(column, times, start, part.rows);
+            }
         }
         self.bound()?;
         Ok(made)
@@ -122,8 +149,14 @@ impl ViewerWriter {
         self.columns.len() - 1
     }
 
+    fn push_times(&mut self, column: usize, times: &Times, start: i64, rows: Vec<Row>) {
+        let since = times.start.saturating_sub(start).max(0) as u64;
+        self.keep_times(ColumnTimes::of(column, since, times.width, rows));
+    }
+
     /// Numbers the nodes anew where there are too many: only once all columns of what was grafted are there.
     fn bound(&mut self) -> Result<()> {
+        self.bound_times();
         if self.union.tree.len() > self.most_nodes.saturating_mul(GROWTH) {
             self.keep_most(self.most_nodes)?;
         }
@@ -142,6 +175,9 @@ impl ViewerWriter {
     fn move_columns(&mut self, went: &[Node]) {
         for column in &mut self.columns {
             *column = column.moved(went, self.union.tree.len());
+        }
+        for times in &mut self.times {
+            *times = times.moved(went);
         }
     }
 
@@ -221,6 +257,83 @@ fn is_as_the_union_is(profile: &Profile, totals: &[i64]) -> bool {
     }
     let has_totals = totals.iter().skip(1).all(|&total| total > 0);
     has_totals && used.into_iter().all(|used| used) && profile.is_ordered()
+}
+
+/// Self values and rows by group of threads and slice. That of no slice is a group's last.
+fn parts_of(
+    profile: &Profile,
+    value: usize,
+    nodes: &[Node],
+    group_of: &[usize],
+) -> BTreeMap<(usize, u16), Part> {
+    let mut rest = profile.times().map_or(&[][..], Times::rows);
+    let mut parts: BTreeMap<(usize, u16), Part> = BTreeMap::new();
+    for (place, &amount) in profile.selves(value).iter().enumerate() {
+        let own = rest.iter().take_while(|row| row.node as usize <= place);
+        let (rows, others) = rest.split_at(own.count());
+        rest = others;
+        if amount == 0 {
+            continue;
+        }
+        let (node, group) = (nodes[place], group_of[place]);
+        for (slice, amount) in by_slice(amount, rows) {
+            let part = parts.entry((group, slice)).or_default();
+            if amount > 0 {
+                part.amounts.push((node, amount as u64));
+            }
+        }
+        for row in rows_at(profile, value, rows, node) {
+            let part = parts.entry((group, slice_index(&row))).or_default();
+            part.rows.push(row);
+        }
+    }
+    parts
+}
+
+/// The index of a row's slice; that of none is the largest.
+fn slice_index(row: &Row) -> u16 {
+    row.slice.wrapping_sub(1)
+}
+
+/// What each slice has of a node's value, in proportion to the node's rows.
+fn by_slice(amount: i64, rows: &[Row]) -> Vec<(u16, i64)> {
+    let has_amounts = rows.iter().any(|row| row.amount > 0);
+    let mut weights: BTreeMap<u16, u128> = BTreeMap::new();
+    for row in rows {
+        let weight = if has_amounts {
+            row.amount
+        } else {
+            u64::from(row.samples)
+        };
+        *weights.entry(slice_index(row)).or_default() += u128::from(weight);
+    }
+    let whole: u128 = weights.values().sum();
+    if whole == 0 {
+        return vec![(NO_SLICE, amount)];
+    }
+    let mut split = Split::new(amount as u128, whole);
+    let weights = weights.into_iter();
+    weights
+        .map(|(slice, weight)| (slice, split.next(weight)))
+        .collect()
+}
+
+/// Rows of a value, at a node of the union.
+fn rows_at<'a>(
+    profile: &Profile,
+    value: usize,
+    rows: &'a [Row],
+    node: Node,
+) -> impl Iterator<Item = Row> + 'a {
+    let of = profile.times().map(|times| times.amounts_of(profile));
+    let has_amounts = of == Some(value);
+    rows.iter()
+        .filter(|row| row.samples > 0)
+        .map(move |row| Row {
+            node,
+            amount: if has_amounts { row.amount } else { 0 },
+            ..*row
+        })
 }
 
 /// The names of the `most` heaviest groups, and for each node the index of its group: one more than the last is

@@ -14,10 +14,20 @@ struct Data {
     at: usize,
 }
 
-/// The decoded data: how many nodes there are, and the stacks of each column.
+/// The decoded data: how many nodes there are, the stacks of each column, and the times of those that have any.
 struct Decoded {
     nodes: usize,
     columns: Vec<Stacks>,
+    times: Vec<Table>,
+}
+
+/// A table of times: its column, start and width, and for each row its bucket, stack, samples, amount and band.
+#[derive(Debug, PartialEq)]
+struct Table {
+    column: usize,
+    start: usize,
+    width: usize,
+    rows: Vec<(usize, String, usize, usize, usize)>,
 }
 
 impl Data {
@@ -98,6 +108,44 @@ impl Data {
     }
 }
 
+impl Data {
+    fn table(&mut self, stacks: &[String]) -> Table {
+        let (column, start, width) = (self.number(), self.number(), self.number());
+        let (flags, count) = (self.number(), self.number());
+        let (steps, nodes, samples) = (self.numbers(), self.numbers(), self.numbers());
+        let optional = |data: &mut Data, flag| match flags & flag {
+            0 => vec![0; count],
+            _ => data.numbers(),
+        };
+        let (amounts, bands) = (optional(self, 1), optional(self, 2));
+        let mut rows = Vec::new();
+        let (mut bucket, mut node) = (0, 0);
+        for row in 0..count {
+            node = if steps[row] == 0 {
+                node + nodes[row]
+            } else {
+                nodes[row]
+            };
+            bucket += steps[row];
+            rows.push((
+                bucket,
+                stacks[node].clone(),
+                samples[row],
+                amounts[row],
+                bands[row],
+            ));
+        }
+        let lengths = [&steps, &nodes, &samples, &amounts, &bands].map(Vec::len);
+        assert_eq!(lengths, [count; 5]);
+        Table {
+            column,
+            start,
+            width,
+            rows,
+        }
+    }
+}
+
 fn decoded(writer: &mut ViewerWriter) -> Decoded {
     let mut packed = Vec::new();
     writer.finish(&mut packed).unwrap();
@@ -105,7 +153,7 @@ fn decoded(writer: &mut ViewerWriter) -> Decoded {
     ZlibDecoder::new(&packed[..])
         .read_to_end(&mut bytes)
         .unwrap();
-    assert_eq!(&bytes[..4], b"HPV3");
+    assert_eq!(&bytes[..4], b"HPV4");
     let mut data = Data { bytes, at: 4 };
     let stacks = data.stacks();
     let mut columns = Vec::new();
@@ -122,10 +170,12 @@ fn decoded(writer: &mut ViewerWriter) -> Decoded {
         }
         columns.push(column);
     }
+    let times = (0..data.number()).map(|_| data.table(&stacks)).collect();
     assert_eq!(data.at, data.bytes.len());
     Decoded {
         nodes: stacks.len(),
         columns,
+        times,
     }
 }
 
@@ -156,8 +206,8 @@ fn columns_of_one_tree_come_back() {
         "alloc",
         &[("b_[j];café", 7), ("b_[j];cafè", 1 << 60), ("z", 0)],
     );
-    assert_eq!(writer.add(&first, 0).unwrap(), 0);
-    assert_eq!(writer.add(&second, 0).unwrap(), 1);
+    assert_eq!(writer.add(&first, 0, None).unwrap(), 0);
+    assert_eq!(writer.add(&second, 0, None).unwrap(), 1);
     let decoded = decoded(&mut writer);
     // Nothing is left of what has no samples.
     assert_eq!(decoded.nodes, 1 + 4 + 2);
@@ -183,10 +233,10 @@ fn threads_are_columns_the_heaviest_first() {
         ],
     );
     let mut writer = ViewerWriter::new();
-    let made = writer.add_threads(&by_thread, 0, 2, false).unwrap();
+    let made = writer.add_threads(&by_thread, 0, 2, false, None).unwrap();
     let names: Vec<_> = made
         .iter()
-        .map(|one| (one.name.as_deref(), one.total))
+        .map(|one| (one.thread.as_deref(), one.total))
         .collect();
     assert_eq!(names, [(Some("b"), 25), (Some("c"), 9), (None, 301)]);
     assert_eq!(made[2].column, 2);
@@ -199,7 +249,7 @@ fn threads_are_columns_the_heaviest_first() {
         ]
     );
     let mut writer = ViewerWriter::new();
-    writer.add_threads(&by_thread, 0, 2, true).unwrap();
+    writer.add_threads(&by_thread, 0, 2, true, None).unwrap();
     let kept = &decoded(&mut writer).columns[0];
     assert_eq!(kept, &stacks(&[("/[b];0", 5), ("/[b];0/x;0/y;0", 20)]));
 }
@@ -226,11 +276,11 @@ fn sum(column: &Stacks) -> u64 {
 #[test]
 fn thin_subtrees_are_put_together_and_totals_stay() {
     for most in [2, 3, 10, 100, 400] {
-        let mut writer = ViewerWriter::with_most(most);
+        let mut writer = ViewerWriter::with_most(most, MOST_ROWS);
         let mut whole = ViewerWriter::new();
         for seed in 0..8 {
-            writer.add(&forest(seed), 0).unwrap();
-            whole.add(&forest(seed), 0).unwrap();
+            writer.add(&forest(seed), 0, None).unwrap();
+            whole.add(&forest(seed), 0, None).unwrap();
             assert!(writer.union.tree.len() <= GROWTH * most);
         }
         let (few, all) = (decoded(&mut writer), decoded(&mut whole));
@@ -268,12 +318,12 @@ fn first_level(few: &[Stacks], all: &[Stacks]) -> std::result::Result<(), String
 
 #[test]
 fn the_thinnest_go_first_and_every_event_counts() {
-    let mut writer = ViewerWriter::with_most(6);
+    let mut writer = ViewerWriter::with_most(6, MOST_ROWS);
     let cpu = [("a;b", 900), ("a;c", 50), ("a;d", 30), ("e", 20)];
-    writer.add(&profile("samples", &cpu), 0).unwrap();
+    writer.add(&profile("samples", &cpu), 0, None).unwrap();
     // Few locks, of which one frame has half.
     writer
-        .add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0)
+        .add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0, None)
         .unwrap();
     let columns = decoded(&mut writer).columns;
     assert_eq!(
@@ -285,7 +335,7 @@ fn the_thinnest_go_first_and_every_event_counts() {
             ("/e;0", 20)
         ])
     );
-    let mut writer = ViewerWriter::with_most(8);
+    let mut writer = ViewerWriter::with_most(8, MOST_ROWS);
     let thin = [
         ("a;b", 900),
         ("a;c;x", 5),
@@ -293,7 +343,7 @@ fn the_thinnest_go_first_and_every_event_counts() {
         ("a;f", 1),
         ("e", 20),
     ];
-    writer.add(&profile("samples", &thin), 0).unwrap();
+    writer.add(&profile("samples", &thin), 0, None).unwrap();
     assert_eq!(
         decoded(&mut writer).columns[0],
         stacks(&[
@@ -314,10 +364,10 @@ fn groups_of_threads_stay_where_they_were_when_nodes_are_numbered_anew() {
     let groups: Vec<_> = groups
         .chain([("[a];m;hot", 500), ("[b];m;hot", 300)])
         .collect();
-    let mut writer = ViewerWriter::with_most(4);
-    writer.add(&profile("samples", &before), 0).unwrap();
+    let mut writer = ViewerWriter::with_most(4, MOST_ROWS);
+    writer.add(&profile("samples", &before), 0, None).unwrap();
     let made = writer
-        .add_threads(&profile("samples", &groups), 0, 5, false)
+        .add_threads(&profile("samples", &groups), 0, 5, false, None)
         .unwrap();
     assert_eq!(
         made.iter().map(|one| one.column).collect::<Vec<_>>(),
@@ -327,4 +377,207 @@ fn groups_of_threads_stay_where_they_were_when_nodes_are_numbered_anew() {
     assert_eq!(columns[1], stacks(&[("/m;0/hot;0", 500)]));
     assert_eq!(columns[2], stacks(&[("/m;0/hot;0", 300)]));
     assert_eq!(columns[3], stacks(&[("/(30 smaller frames);0", 30)]));
+}
+
+/// The profile with these rows: stack, bucket, slice, band, samples, amount.
+fn timed(mut profile: Profile, width: u64, rows: &[(&str, u32, u16, u8, u32, u64)]) -> Profile {
+    let rows = rows
+        .iter()
+        .map(|&(stack, bucket, slice, band, samples, amount)| {
+            let mut node = ROOT;
+            for name in stack.split(';') {
+                let frame = profile.frames.intern(name.as_bytes()).unwrap();
+                node = profile.child(node, frame).unwrap();
+            }
+            Row {
+                node,
+                bucket,
+                slice,
+                band,
+                samples,
+                amount,
+            }
+        });
+    let rows = rows.collect();
+    let slice = |name: &str, certain| Slice {
+        name: name.to_string(),
+        certain,
+    };
+    let slices = vec![slice("stage 1.0", true), slice("stage 1.0", false)];
+    profile.set_times(Some(Times::new(5_000_000, width, slices, rows)));
+    profile
+}
+
+fn row(bucket: usize, stack: &str, samples: usize) -> (usize, String, usize, usize, usize) {
+    (bucket, stack.to_string(), samples, 0, 0)
+}
+
+#[test]
+fn times_follow_nodes_threads_and_slices() {
+    let stacks_of = [("[b];z;y", 10), ("[b];a", 4), ("[c];a", 2), ("z", 1)];
+    let rows = [
+        ("[b];z;y", 7, 0, 0, 2, 0),
+        ("[b];z;y", 3, 1, 0, 2, 0),
+        ("[b];z;y", 3, 2, 0, 1, 0),
+        ("[b];a", 3, 1, 0, 4, 0),
+        ("[c];a", 9, 0, 0, 2, 0),
+        ("z", 3, 1, 0, 1, 0),
+    ];
+    let profile = timed(profile("samples", &stacks_of), 20_000, &rows);
+    let mut writer = ViewerWriter::new();
+    let made = writer
+        .add_threads(&profile, 0, 1, false, Some(4_000_000))
+        .unwrap();
+    let parts: Vec<_> = made
+        .iter()
+        .map(|one| {
+            (
+                one.thread.as_deref(),
+                one.slice.as_ref().map(|slice| slice.certain),
+                one.total,
+            )
+        })
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            (Some("b"), Some(true), 8),
+            (Some("b"), Some(false), 2),
+            (Some("b"), None, 4),
+            (None, Some(true), 1),
+            (None, None, 2)
+        ]
+    );
+    let decoded = decoded(&mut writer);
+    assert_eq!(decoded.columns[0], stacks(&[("/a;0", 4), ("/z;0/y;0", 4)]));
+    let table = |column, rows: &[_]| Table {
+        column,
+        start: 1_000_000,
+        width: 20_000,
+        rows: rows.to_vec(),
+    };
+    assert_eq!(
+        decoded.times,
+        [
+            table(0, &[row(3, "/a;0", 4), row(3, "/z;0/y;0", 2)]),
+            table(1, &[row(3, "/z;0/y;0", 1)]),
+            table(2, &[row(7, "/z;0/y;0", 2)]),
+            table(3, &[row(3, "/z;0", 1)]),
+            table(4, &[row(9, "/a;0", 2)])
+        ]
+    );
+}
+
+#[test]
+fn only_the_value_that_amounts_are_of_has_them() {
+    let mut waits = Profile::new(vec![
+        ValueType::samples(),
+        ValueType::new("delay", "nanoseconds"),
+    ]);
+    waits.add_stack(&["a"], &[3, 900]).unwrap();
+    let waits = timed(
+        waits,
+        20_000,
+        &[("a", 0, 0, 9, 1, 800), ("a", 1, 0, 4, 2, 100)],
+    );
+    let mut writer = ViewerWriter::new();
+    writer.add(&waits, 0, Some(0)).unwrap();
+    writer.add(&waits, 1, Some(0)).unwrap();
+    writer.add(&waits, 1, None).unwrap();
+    let swapped = waits.select(&[1, 0]).unwrap();
+    writer.add(&swapped, 0, Some(0)).unwrap();
+    writer
+        .add(&swapped.select(&[1]).unwrap(), 0, Some(0))
+        .unwrap();
+    let rows: Vec<_> = decoded(&mut writer)
+        .times
+        .into_iter()
+        .map(|table| table.rows)
+        .collect();
+    let row = |bucket, samples, amount, band| (bucket, "/a;0".to_string(), samples, amount, band);
+    assert_eq!(rows[0], [row(0, 1, 0, 9), row(1, 2, 0, 4)]);
+    assert_eq!(rows[1], [row(0, 1, 800, 9), row(1, 2, 100, 4)]);
+    assert_eq!(
+        (rows[2].clone(), rows[3].clone()),
+        (rows[1].clone(), rows[0].clone())
+    );
+    assert_eq!(rows.len(), 4);
+    assert_eq!(
+        waits
+            .in_range(5_000_000, 5_020_000)
+            .unwrap()
+            .total(1)
+            .unwrap(),
+        800
+    );
+    assert_eq!(
+        swapped
+            .in_range(5_000_000, 5_020_000)
+            .unwrap()
+            .total(0)
+            .unwrap(),
+        800
+    );
+}
+
+#[test]
+fn times_follow_nodes_that_are_put_together() {
+    let thin = [
+        ("a;b", 900),
+        ("a;c;x", 5),
+        ("a;d;y", 3),
+        ("a;f", 1),
+        ("e", 20),
+    ];
+    let rows = thin.map(|(stack, value)| (stack, 1, 0, 0, value as u32, 0));
+    let mut writer = ViewerWriter::with_most(8, MOST_ROWS);
+    writer
+        .add(&timed(profile("samples", &thin), 20_000, &rows), 0, Some(0))
+        .unwrap();
+    assert_eq!(
+        decoded(&mut writer).times[0].rows,
+        [
+            row(1, "/a;0/(5 smaller frames);0", 9),
+            row(1, "/a;0/b;0", 900),
+            row(1, "/e;0", 20)
+        ]
+    );
+}
+
+#[test]
+fn buckets_of_a_page_are_of_one_length_and_longer_where_rows_are_too_many() {
+    let every =
+        |count: u32| -> Vec<_> { (0..count).map(|bucket| ("a", bucket, 0, 0, 1, 0)).collect() };
+    let one = timed(profile("samples", &[("a", 64)]), 20_000, &every(64));
+    let coarse = timed(profile("samples", &[("a", 4)]), 40_000, &every(4));
+    let mut writer = ViewerWriter::with_most(100, 100);
+    writer.add(&one, 0, Some(0)).unwrap();
+    writer.add(&coarse, 0, Some(0)).unwrap();
+    let lengths = |writer: &mut ViewerWriter| -> Vec<(usize, usize)> {
+        let tables = decoded(writer).times;
+        tables
+            .iter()
+            .map(|table| (table.width, table.rows.len()))
+            .collect()
+    };
+    assert_eq!(lengths(&mut writer), [(40_000, 32), (40_000, 4)]);
+    for _ in 0..9 {
+        writer.add(&one, 0, Some(0)).unwrap();
+        assert!(
+            writer
+                .times
+                .iter()
+                .map(|times| times.rows().count())
+                .sum::<usize>()
+                <= 2 * 100
+        );
+    }
+    let made = lengths(&mut writer);
+    assert_eq!(writer.bucket_width(), Some(160_000));
+    assert_eq!(made[1], (160_000, 1));
+    assert!(made.iter().skip(2).all(|&length| length == (160_000, 8)));
+    for _ in 0..200 {
+        writer.add(&one, 0, Some(0)).unwrap();
+    }
+    assert_eq!(writer.bucket_width(), None, "too many even in long buckets");
 }

@@ -14,7 +14,7 @@ use crate::formats::shared::shared_prefix;
 use crate::profile::Result;
 use crate::source::wire::put_varint;
 
-const MAGIC: &[u8] = b"HPV3";
+const MAGIC: &[u8] = b"HPV4";
 /// 6 makes the data 1 % smaller, and its writing a third longer.
 const LEVEL: u32 = 4;
 /// Most pieces that wait to be compressed.
@@ -26,6 +26,7 @@ impl ViewerWriter {
     /// exact.
     pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
+        self.bucket_width();
         out.write_all(&deflated(|pieces| self.write(pieces))?)?;
         out.flush()?;
         Ok(())
@@ -37,6 +38,7 @@ impl ViewerWriter {
         out.write_all(&head)?;
         self.write_tree(&frames, out)?;
         self.write_columns(out)?;
+        self.write_times(out)?;
         out.write_all(&modules)?;
         Ok(())
     }
@@ -91,6 +93,16 @@ impl ViewerWriter {
         out.write_all(&head)?;
         for column in &self.columns {
             write_column(column, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_times(&self, out: &mut impl Write) -> Result<()> {
+        let mut head = Vec::new();
+        put_varint(&mut head, self.times.len() as u64);
+        out.write_all(&head)?;
+        for times in &self.times {
+            times.write(out)?;
         }
         Ok(())
     }
@@ -153,7 +165,7 @@ fn put_piece(out: &mut Vec<u8>, piece: &[u8]) {
     out.extend_from_slice(piece);
 }
 
-fn write_piece(out: &mut impl Write, piece: &[u8]) -> Result<()> {
+pub(super) fn write_piece(out: &mut impl Write, piece: &[u8]) -> Result<()> {
     let mut length = Vec::new();
     put_varint(&mut length, piece.len() as u64);
     out.write_all(&length)?;

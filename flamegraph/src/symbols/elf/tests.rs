@@ -15,7 +15,7 @@ fn section(name: u32, kind: u32, address: u64, bytes: (usize, usize), link: u32)
     words(&[&names[..], &[at, size, halves(link, 0), 1, 24]].concat())
 }
 
-/// A library whose calls all go to one function of this name.
+/// A library whose calls all go to one function with this name.
 fn calling(name: &[u8], calls: usize) -> Vec<u8> {
     let call = words(&[0, 1 << 32 | 7, 0]);
     library(&[name, b"\0"].concat(), &[], &call.repeat(calls))
@@ -73,7 +73,7 @@ fn calls_of_others_have_stubs() {
     assert_eq!(symbols.name(found), "malloc@plt");
 }
 
-/// Named in the order of the calls, as perf before 6.3 does, two stubs would change their names.
+/// If stubs were named in the order of the calls, as perf before 6.3 does, two would swap their names.
 #[test]
 fn stubs_go_by_the_slots_of_their_calls() {
     let (chosen, weak) = (8 | 0x1a << 32 | 1 << 48, 15 | 0x2a << 32 | 1 << 48);
@@ -103,7 +103,7 @@ fn stubs_of_mangled_functions_are_readable() {
     assert_eq!(symbols.name(stub), "some::function@plt");
 }
 
-/// So many functions of one name.
+/// `count` functions with the same name.
 fn of_functions(count: usize) -> Vec<u8> {
     let function = [1 | 0x12 << 32 | 1 << 48, 0x5000, 8];
     library(b"f\0", &function.repeat(count), &[])
@@ -122,7 +122,7 @@ fn symbols_take_no_more_memory_than_there_is() {
     for memory in [file.len() / 2, file.len()] {
         let table = symbols_by(file.clone(), &with_memory(memory));
         assert!(table.bytes() <= memory && table.left_out > 1000);
-        // The library has two more symbols, neither of which is defined in it.
+        // The library has two more symbols, which are undefined.
         assert!((10_000..=10_002).contains(&(table.len() as u64 + table.left_out)));
     }
 }

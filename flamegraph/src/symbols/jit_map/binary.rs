@@ -1,4 +1,4 @@
-//! The map that our own agent in the JVM writes; `agents/jvmti/PERFMAP.md` says what stands where.
+//! Reads the map that our own agent in the JVM writes; `agents/jvmti/PERFMAP.md` describes the format.
 
 use std::io::{BufReader, Read};
 
@@ -49,11 +49,11 @@ pub(super) fn read(input: impl Read) -> Result<JitMap> {
 
 struct Reader<R> {
     input: BufReader<R>,
-    /// Where the record read last starts.
+    /// Where the last record read starts.
     place: u64,
     map: JitMap,
     claims: Vec<Claim>,
-    /// Addresses of unloaded code. Code that is there now is newer than the samples.
+    /// Addresses of unloaded code. Code at these addresses may be newer than the samples.
     unloaded: HashSet<u64>,
     /// Names, code, stubs, unloads so far.
     counts: [u64; 4],
@@ -93,7 +93,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// What the agent in the JVM wrote instead of a map.
+    /// The error that the agent in the JVM wrote instead of a map.
     fn failed(&mut self, said: &[u8]) -> Error {
         let mut text = said.to_vec();
         let rest = self
@@ -108,7 +108,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Takes in one record; true when it was the last.
+    /// Reads one record; true if it was the last.
     fn read_record(&mut self) -> Result<bool> {
         let header = self.bytes(8)?;
         let mut fields = Bytes::new(&header);
@@ -180,7 +180,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn add_ranges(&mut self, fields: &mut Bytes<'_>, length: u32, method: NameId) -> Option<()> {
-        // The frames of the range before, from outside to inside.
+        // The frames of the previous range, outermost first.
         let mut frames: Vec<u32> = Vec::new();
         let mut covered = 0;
         for _ in 0..fields.u32()? {
@@ -196,7 +196,7 @@ impl<R: Read> Reader<R> {
         Some(())
     }
 
-    /// Makes the next range's frames of those before.
+    /// Turns the previous range's frames into those of the next one.
     fn next_frames(
         &mut self,
         fields: &mut Bytes<'_>,

@@ -1,7 +1,7 @@
-//! Names and addresses of code that a process made at run time.
+//! Names and addresses of code that a process generated at run time.
 //!
 //! Two kinds are read: the binary one of `agents/jvmti/PERFMAP.md`, with inlined methods, and the text of
-//! `/tmp/perf-PID.map`. Both come from the process that is looked at: sizes are bounded, nothing in them is believed.
+//! `/tmp/perf-PID.map`. Both come from the profiled process, so sizes are bounded and contents checked.
 
 mod binary;
 mod stretches;
@@ -29,7 +29,7 @@ const MOST_CODES: usize = 1 << 21;
 pub struct JitMap {
     names: Frames,
     codes: Vec<Code>,
-    /// Of all codes, each one's in order.
+    /// The ranges of all pieces of code, in the order of `codes`.
     ranges: Vec<Range>,
     /// The frames of ranges, as trees: ranges share their callers.
     inlined: Vec<Inlined>,
@@ -37,17 +37,17 @@ pub struct JitMap {
     malformed: u64,
 }
 
-/// A piece of code: a method with what is inlined into it, or a stub.
+/// A piece of code: a method with its inlined methods, or a stub.
 #[derive(Clone, Copy, Debug)]
 struct Code {
     start: u64,
     name: NameId,
     kind: Kind,
-    /// The end of its ranges, which begin where those of the code before end.
+    /// The end of its ranges, which begin where those of the previous code end.
     last_range: u32,
 }
 
-/// A part of a method's code with the same frames throughout; it begins where the one before ends.
+/// A part of a method's code with the same frames throughout; it begins where the previous one ends.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     /// From the start of the code.
@@ -71,13 +71,13 @@ impl JitMap {
         binary::read(input)
     }
 
-    /// Reads the text of a `perf-PID.map`. Lines that say nothing are counted; of two entries for one address the
-    /// later one holds.
+    /// Reads the text of a `perf-PID.map`. Malformed lines are counted. The later of two entries for one address
+    /// counts.
     pub fn text(input: impl Read) -> Result<JitMap> {
         text::read(input)
     }
 
-    /// The frames at an address, from outside to inside; none where the process made no code.
+    /// The frames at an address, outermost first; empty if there is no code.
     pub fn find(&self, address: u64) -> Vec<(&str, Kind)> {
         let mut frames = Vec::new();
         let Some(number) = stretches::find(&self.stretches, address) else {
@@ -116,19 +116,19 @@ impl JitMap {
         self.codes.is_empty()
     }
 
-    /// Lines of a text that were left out.
+    /// The number of lines that were left out.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// Adds a name, at most [`MOST_NAME`] bytes of it. Bytes that are no text are replaced, and so is the
-    /// semicolon, which parts frames.
+    /// Adds a name, at most [`MOST_NAME`] bytes of it. Bytes that are not UTF-8 are replaced, and so is the semicolon,
+    /// which separates frames.
     fn push_name(&mut self, name: &[u8]) -> Result<NameId> {
         let name = String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]);
         self.names.push_name(&name.replace(';', ":"))
     }
 
-    /// Adds a piece of code with the ranges that were pushed since the one before.
+    /// Adds a piece of code with the ranges that were pushed since the previous one.
     fn push_code(&mut self, start: u64, name: NameId, kind: Kind) -> Result<()> {
         if self.codes.len() >= MOST_CODES {
             return Err(Error::Limit {

@@ -1,4 +1,4 @@
-//! Which piece of code an address lies in, where pieces may overlap.
+//! Finds the piece of code at an address; pieces may overlap.
 
 use std::collections::BinaryHeap;
 
@@ -10,7 +10,7 @@ pub(super) struct Stretch {
     code: u32,
 }
 
-/// Where a piece of code is said to be.
+/// The addresses that a map gives for a piece of code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) start: u64,
@@ -18,7 +18,7 @@ pub(super) struct Claim {
     pub(super) code: u32,
 }
 
-/// Who has an address that several claim.
+/// Which of several claims to an address counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stands {
     First,
@@ -27,7 +27,7 @@ pub(super) enum Stands {
 
 /// The claims without overlaps, in order. Claims come in the order of their codes.
 ///
-/// A sweep over starts and ends with a heap of the claims that are open: n log n, whatever the overlaps.
+/// A sweep over starts and ends with a heap of the open claims takes n log n, whatever the overlaps.
 pub(super) fn settle(mut claims: Vec<Claim>, stands: Stands) -> Vec<Stretch> {
     claims.retain(|claim| claim.start < claim.end);
     claims.sort_by_key(|claim| claim.start);
@@ -70,7 +70,7 @@ fn extend(stretches: &mut Vec<Stretch>, start: u64, end: u64, code: u32) {
     }
 }
 
-/// The code that has this address.
+/// The code at this address.
 pub(super) fn find(stretches: &[Stretch], address: u64) -> Option<usize> {
     let after = stretches.partition_point(|stretch| stretch.start <= address);
     let last = stretches[..after].last()?;
@@ -81,7 +81,7 @@ pub(super) fn find(stretches: &[Stretch], address: u64) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Against a table of every address, for many claims over few addresses.
+    /// Compares with a table of every address, for many claims over few addresses.
     #[test]
     fn at_each_address_the_first_or_the_last_claim_stands() {
         let claims: Vec<Claim> = (0u64..200)

@@ -1,4 +1,4 @@
-//! `start size name` in hexadecimal, a line for each piece of code.
+//! Reads perf maps: one line `start size name` for each piece of code, numbers in hexadecimal.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -11,7 +11,7 @@ use crate::symbols::text_tables::map_entry;
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_LINE: u64 = 64 << 10;
 
-/// What the JVM calls the code that interprets.
+/// The JVM's name for the interpreter's code.
 pub(super) const INTERPRETER: &str = "Interpreter";
 
 pub(super) fn read(input: impl Read) -> Result<JitMap> {
@@ -65,7 +65,7 @@ impl JitMap {
 }
 
 /// A method as `Compiler.perfmap` writes it, `int java.util.HashMap.hash(java.lang.Object)`, as async-profiler
-/// does: `java/util/HashMap.hash`. `None` where it is no such text.
+/// does: `java/util/HashMap.hash`. `None` if it is not such a text.
 fn method_name(name: &[u8]) -> Option<Vec<u8>> {
     let inside = name.strip_suffix(b")")?;
     let before = &inside[..memchr::memchr(b'(', inside)?];

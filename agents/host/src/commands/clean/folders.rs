@@ -25,12 +25,12 @@ use crate::staging::folders::{is_free, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
 const MOST_FILES: usize = 10_000;
-/// How long a folder that all may write to is read.
+/// The time limit for reading a world-writable folder.
 const TO_READ: Duration = Duration::from_secs(3);
 /// A younger file may be on its way to the host, in seconds.
 const ON_ITS_WAY: u64 = 300;
 
-/// Whose files are looked at, and as whom.
+/// A file system and the user to read it as.
 #[derive(Clone)]
 pub enum View {
     /// The host's own file system, as a user.

@@ -29,7 +29,7 @@ const AT_ONCE: usize = 8;
 const FOR_PROFILERS: Duration = Duration::from_secs(25);
 const FOR_FOLDERS: Duration = Duration::from_secs(20);
 const MOST_USERS: usize = 100;
-/// What a line of the protocol has room for.
+/// Limits of an answer, which is one line of the protocol.
 const MOST_ENTRIES: usize = 5000;
 const MOST_BYTES: usize = 12 << 20;
 
@@ -230,7 +230,7 @@ impl Leftovers {
         self.fail(what, reason);
     }
 
-    /// Keep what a line of the protocol has room for, what is left over first.
+    /// Keep what fits into a line of the protocol, leftovers first.
     fn bounded(mut self) -> Self {
         self.entries.sort_by_key(|entry| entry.state);
         let more = split_off_excess(&mut self.entries, MOST_ENTRIES, MOST_BYTES).len();

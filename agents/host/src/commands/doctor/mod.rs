@@ -18,7 +18,7 @@ use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::{Blobs, Prepare};
 
-/// Less than a coordinator waits.
+/// Less than the coordinator's timeout.
 const ALL: Duration = Duration::from_secs(20);
 const AT_ONCE: usize = 48;
 /// The longest text of a finding, in characters. Some texts come from processes.

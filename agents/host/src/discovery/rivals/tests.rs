@@ -16,8 +16,8 @@ fn process(pid: i32, ppid: i32, uid: u32, command: &str) -> Seen {
     }
 }
 
-/// The pids that are believed, if all of the processes claim to be in the container: the `by_kernel` first ones by their
-/// control groups, the others by their own word.
+/// The pids that are believed, if all of the processes claim to be in the container: the first `by_kernel` by their
+/// control groups, the others by their own claims.
 fn believed(seen: &[Seen], by_kernel: usize, trusted: &TrustedFacts) -> Vec<i32> {
     let evidence = (0..seen.len()).map(|index| match index < by_kernel {
         true => Evidence::Kernel,
@@ -47,16 +47,16 @@ fn owned() -> TrustedFacts {
 fn users_are_told_apart_by_what_only_root_controls() {
     let java = |pid, uid| process(pid, 1, uid, "java");
     for (seen, by_kernel, want) in [
-        // One user alone is believed.
+        // A single user is believed.
         (vec![java(10, 3000), java(11, 3000)], 0, vec![10, 11]),
-        // The kernel's word counts more than any other.
+        // Control groups take precedence over claims.
         (
             vec![java(10, 0), java(11, 0), java(12, STRANGER)],
             1,
             vec![10],
         ),
         (vec![java(10, APPLICATION), java(11, STRANGER)], 0, vec![10]),
-        // Nothing tells these users apart.
+        // Nothing distinguishes these users.
         (vec![java(10, 3000), java(11, 3001)], 0, vec![10, 11]),
     ] {
         assert_eq!(believed(&seen, by_kernel, &owned()), want);

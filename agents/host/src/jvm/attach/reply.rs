@@ -1,4 +1,4 @@
-//! What a JVM answers: reading it within a time limit, and its meaning in each version.
+//! Reads a JVM's reply within a time limit, and parses it for each version.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -15,7 +15,7 @@ const MAX_REPLY: usize = 64 << 10;
 pub enum Reply {
     /// The library was loaded, and its entry point returned this.
     Returned(i32),
-    /// The JVM did not load it. Its own words, which JDK 8 leaves out.
+    /// The JVM did not load it. Its error text, which JDK 8 leaves out.
     Refused(String),
 }
 

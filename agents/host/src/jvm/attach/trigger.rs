@@ -1,5 +1,5 @@
-//! The file that tells a JVM what SIGQUIT means this time. All tools that attach use the same name, and a file that is
-//! there serves whoever sends the signal.
+//! The file that makes a JVM take SIGQUIT as an attach request. All tools that attach use the same name, so one file
+//! serves them all.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, statat, unlinkat, AtFlags, Mode, OFlags};
@@ -24,7 +24,7 @@ impl Trigger {
         self.is_own.then(|| format!("{}/{}", self.place, self.name))
     }
 
-    /// Make it in a folder, unless there is one of the JVM's own user. For anybody else's file the JVM dumps its threads.
+    /// Make it in a folder, unless the JVM's user has one there. For other users' files the JVM dumps its threads.
     pub fn put(dir: OwnedFd, name: &str, uid: u32, place: &'static str) -> Result<Self, Errno> {
         let owner = make(&dir, name)?;
         if owner.is_some_and(|owner| owner != uid) {

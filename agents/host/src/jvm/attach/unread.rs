@@ -49,7 +49,7 @@ pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
     });
 }
 
-/// Whether a JVM has not handled its SIGQUIT yet. It would answer a second one with a thread dump.
+/// Whether a JVM has not handled its SIGQUIT yet. A second one would make it dump its threads.
 pub fn has(target: &Target) -> bool {
     change(|all| all.iter().any(|one| one.is_of(target)))
 }

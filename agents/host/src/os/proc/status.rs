@@ -4,7 +4,7 @@ const CAP_SYS_PTRACE: u64 = 1 << 19;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_SYSLOG: u64 = 1 << 34;
 const CAP_PERFMON: u64 = 1 << 38;
-/// With these root becomes other users, sees and signals their processes, and enters their containers.
+/// Root needs these to become other users, to see and signal their processes, and to enter their containers.
 const OF_ROOT: [(u64, &str); 6] = [
     (1 << 1, "CAP_DAC_OVERRIDE"),
     (1 << 5, "CAP_KILL"),
@@ -13,7 +13,7 @@ const OF_ROOT: [(u64, &str); 6] = [
     (CAP_SYS_PTRACE, "CAP_SYS_PTRACE"),
     (CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
 ];
-/// With these other users get the kernel's symbols, and samples of the kernel and of other users' processes.
+/// These let users other than root read the kernel's symbols, and sample the kernel and other users' processes.
 const OF_SAMPLING: [(u64, &str); 2] = [(CAP_SYSLOG, "CAP_SYSLOG"), (CAP_PERFMON, "CAP_PERFMON")];
 const SIGQUIT: u64 = 1 << (3 - 1);
 const SIGVTALRM: u64 = 1 << (26 - 1);
@@ -94,7 +94,7 @@ pub fn parse(pid: i32, text: &str) -> Option<Status> {
         groups: field("Groups")?
             .filter_map(|group| group.parse().ok())
             .collect(),
-        // The innermost pid is the JVM's own. Kernels before 4.1 do not tell.
+        // The innermost pid is the JVM's own. Kernels before 4.1 do not show it.
         namespace_pid: field("NStgid")
             .and_then(Iterator::last)
             .and_then(|last| last.parse().ok())
