@@ -16,6 +16,12 @@ from tests.lab import attach, cache
 ROOM = Path(__file__).parent
 SOURCES = ROOM.parents[1] / "agents" / "jvmti"
 MACHINES = {"x86_64": 62, "aarch64": 183}
+BUILDS = {
+    "glibc": ("x86_64", ["cc"], []),
+    "musl": ("x86_64", ["musl-gcc"], []),
+    "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
+}
+"""Of stand-ins for a JVM: architecture, compiler, and what runs them."""
 PERFMAP, THREADNAMES = "perfmap", "threadnames"
 FILES = {PERFMAP: "libhprofilerPerfmap.so", THREADNAMES: "libhprofilerThreadnames.so"}
 
@@ -67,10 +73,10 @@ def jdk_headers() -> list[str]:
     return [f"-I{home}/include", f"-I{home}/include/linux"]
 
 
-def stand_in(folder: Path, compiler: Sequence[str]) -> Path:
-    """stand_in_jvm.c compiled with a compiler (and its first options)."""
-    target = folder / "stand_in_jvm"
-    source = str(ROOM / "stand_in_jvm.c")
+def stand_in(folder: Path, compiler: Sequence[str], name: str = "stand_in_jvm") -> Path:
+    """A stand-in for a JVM, compiled with a compiler (and its first options)."""
+    target = folder / name
+    source = str(ROOM / f"{name}.c")
     options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *jdk_headers(), "-pthread", "-ldl"]
     subprocess.run([*compiler, "-o", str(target), source, *options], check=True)
     return target
