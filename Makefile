@@ -12,7 +12,7 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-unit test-viewer test-host test-all test-jdks test-faults test-lab test-peers \
-  test-chaos test-fuzz test-loops test-wheel lint bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites lint-prerequisites \
+  test-chaos test-fuzz test-loops test-wheel lint picture bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites lint-prerequisites \
   test-prerequisites nightly-prerequisites
 
 help: ## this list
@@ -110,6 +110,9 @@ lint: build lint-prerequisites ## ruff, mypy --strict, clippy, rustfmt, the view
 	for crate in flamegraph agents; do CUSTOM_LIBFUZZER_PATH=/dev/null CARGO_TARGET_DIR=$(CACHE)/target-fuzz \
 	  cargo check --quiet --manifest-path $$crate/fuzz/Cargo.toml || exit 1; done
 	tests/viewer/typecheck.sh
+
+picture: build test-prerequisites ## retake docs/images/report.png: the demo's report, in Chromium
+	$(BIN)/python -m tests.report_picture
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md
 	$(BIN)/python -m tests.bench

@@ -333,6 +333,7 @@ class Profile:
         off_cpu: bool = False,
         time: tuple[float, float] | None = None,
         cells: int = 1 << 25,
+        rows: int = 1 << 22,
         bytes: int = 1 << 28,
         pid: bool = False,
         tid: bool = False,
@@ -350,12 +351,12 @@ class Profile:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
         samples from one second to another, counted from the start. `cells` is how many nodes times values are
-        accepted, `bytes` how many of a pprof message or a compact profile after decompression, and of the
-        names in the latter. The others are stackcollapse-perf.pl's, for perf.data and `perf script` text:
-        `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for frames without a
-        symbol, samples of one event only (an OptionError where there is no such event). An option that is
-        not for the file's format is an OptionError, too. Events of one file are values of one profile.
-        Folded text with two counts on every line has the values "before" and "after".
+        accepted, `rows` how many of `times`, `bytes` how many of a pprof message or a compact profile after
+        decompression, and of the names in the latter. The others are stackcollapse-perf.pl's, for perf.data
+        and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
+        frames without a symbol, samples of one event only (an OptionError where there is no such event). An
+        option that is not for the file's format is an OptionError, too. Events of one file are values of one
+        profile. Folded text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
     def from_bytes(

@@ -1,1 +1,1 @@
-"""Tools for every room: errors, text, paths, bounded JSON, package files."""
+"""Basic tools: errors, text, paths, bounded JSON, package files."""

@@ -22,7 +22,7 @@ class TooLate(Exception):
 
 
 def start(work: Callable[[], R]) -> Future[R]:
-    """Begin `work` on a thread that nobody has to wait for."""
+    """Begin `work` on a daemon thread."""
     future: Future[R] = Future()
 
     def run() -> None:

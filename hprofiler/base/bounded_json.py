@@ -1,4 +1,4 @@
-"""JSON: read from elsewhere, with bounds that are checked before objects are made; and made of attributes."""
+"""Reads untrusted JSON within bounds that are checked before parsing; builds JSON from attributes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _CHECKOUT = _PACKAGE.parent
 
 @dataclass(frozen=True)
 class Blob:
-    """A file to copy to a host, where its name is its SHA-256."""
+    """A file to copy to a host, named there by its SHA-256."""
 
     path: Path
     sha256: str
@@ -45,7 +45,7 @@ def agents() -> dict[str, Blob]:
 
 
 def blobs(async_profiler: str | None = None) -> dict[str, dict[str, Blob]]:
-    """Libraries of the engines, by protocol name and architecture; `async_profiler` names another one."""
+    """Libraries of the engines, by protocol name and architecture; `async_profiler` is another library."""
     ours = {name: _built(name, file_name) for name, file_name in _JVMTI.items()}
     return {"async-profiler": async_profiler_libraries(async_profiler), **ours}
 

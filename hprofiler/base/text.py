@@ -23,7 +23,7 @@ def _shown(letter: str) -> str:
 
 
 def some(names: Sequence[str], most: int, what: str = "") -> str:
-    """ "a, b and 3 more"; `what` is what they are, as in "3 more hosts"."""
+    """ "a, b and 3 more"; `what` is their noun, as in "3 more hosts"."""
     more = len(names) - most
     shown = ", ".join(names[:most])
     what = f" {what.removesuffix('s') if more == 1 else what}" if what else ""

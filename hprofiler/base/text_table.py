@@ -20,7 +20,7 @@ def table_lines(
 ) -> list[str]:
     """The lines of a table; its columns `right` are aligned to the right.
 
-    In so many `columns` wide cells wrap, or the last one is cut; None: nothing is. `styles` are colours of
+    Within `columns`, wide cells wrap, or the last one is cut. None: no limit. `styles` are colours of
     the first column's words.
     """
     from rich.console import Console

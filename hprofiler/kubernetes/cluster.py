@@ -153,7 +153,7 @@ class Cluster:
     def _send(self, request: httpx.Request, bounds: Bounds) -> tuple[httpx.Response, bytes]:
         """An answer and its body. An upgraded connection stays open, others are closed.
 
-        Raises TooLate, TooLong, Packed, and what the library and the login raise.
+        Raises TooLate, TooLong, Packed, and errors of the library and the login.
         """
         flow = self._login.sync_auth_flow(request)
         try:
@@ -172,7 +172,7 @@ class Cluster:
         end = time.monotonic() + bounds.seconds
         answer = self._client.send(request, stream=True, auth=self._no_login)
         if answer.status_code == _SWITCHING:
-            if time.monotonic() > end:  # nobody waits for it any more
+            if time.monotonic() > end:  # the caller has given up
                 answer.close()
             return answer, b""
         with closing(answer):

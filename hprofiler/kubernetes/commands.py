@@ -96,7 +96,7 @@ class Command:
     def _keep(self, channel: int | None, piece: bytes) -> None:
         with self._changed:
             if channel == _STDOUT:
-                # A command that writes more than is read has to wait; `close` ends that.
+                # A command that writes faster than its output is read has to wait until `close`.
                 while len(self._stdout) > _MOST_WAITING and not self._socket.closed:
                     self._changed.wait(1.0)
                 self._stdout += piece
@@ -119,7 +119,7 @@ def start(cluster: Cluster, where: tuple[str, str, str], command: list[str], std
 
 
 def exit_status(status: bytes) -> tuple[int | None, Said | None]:
-    """The last message: the command's exit status, or why there is none."""
+    """Parses the last message: the command's exit status, or the reason if there is none."""
     try:
         words: Any = foreign_json.read(status)
         if words.get("status") == "Success":

@@ -104,7 +104,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB: not a kubeconfig", _REMEDY)
     try:
         read = yaml.safe_load(content)
-    except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
+    except Exception as error:  # a value that does not fit its tag (`!!bool maybe`) raises various errors
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", _REMEDY) from error
     if not isinstance(read, dict) or not all(isinstance(read.get(name) or [], list) for name in _LISTS):
         raise UsageError(f"{file} is not a kubeconfig", _REMEDY)

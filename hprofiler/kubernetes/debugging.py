@@ -18,7 +18,7 @@ from hprofiler.kubernetes.commands import start
 from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, in_short
 
 END = "HPROFILER_END"
-"""Variable with the file that has the pid of the process to end."""
+"""The variable with the path of a file, which has the pid of the process to end."""
 _END_FILE = "/tmp/.hprofiler-end"
 LAST = f'read -r p <"${END}" && kill "$p"'
 """The command that ends a debug container from within."""
@@ -27,7 +27,7 @@ _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 # Without sleep it waits for input that never comes. In a pod's command, $$ is one $.
 _WAIT = "echo $$$$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
-# What pod security may require, and the same user, because a JVM refuses others.
+# Settings that pod security may require, and the same user, because JVMs refuse others.
 _SECURITY = (
     "runAsUser",
     "runAsGroup",

@@ -50,7 +50,7 @@ class PluginLogin(httpx.Auth):
                 ) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """For httpx: sends the token, and once more a new one if it is refused."""
+        """For httpx: sends the token, and a new one once if it is refused."""
         token = self._token()
         if token is None:
             yield request
@@ -66,7 +66,7 @@ class PluginLogin(httpx.Auth):
         return token if isinstance(token, str) else None
 
     def _renewed(self, refused: str) -> str | None:
-        """Another token than the refused one. One thread fetches it, or fails, for all."""
+        """A token other than the refused one. One thread fetches it for all."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure

@@ -1,4 +1,4 @@
-"""What the user named → hosts: `resolve(options) -> Located`.
+"""Resolves a target to hosts: `resolve(options) -> Located`.
 
 A resolver is one module, and one line in `RESOLVERS`. A new kind of target also has a member in
 `TargetOptions`.

@@ -47,9 +47,9 @@ def this_machine() -> Located:
 
 
 def parse_host_map(text: str) -> dict[str, HostEntry]:
-    """What SSH calls the cluster's hosts: `a=b,c=[user@]d[:port]`, or a file with a pair a line.
+    """The SSH names of the cluster's hosts: `a=b,c=[user@]d[:port]`, or a file with a pair a line.
 
-    Names of hosts have no case: the map's are in lower case.
+    Host names ignore case: the map's are in lower case.
     """
     if "=" in text:
         pairs = [("--host-map", word) for word in text.split(",") if word.strip()]
@@ -67,7 +67,7 @@ def parse_host_map(text: str) -> dict[str, HostEntry]:
 
 
 def mapped(host_map: Mapping[str, HostEntry], *names: str) -> HostEntry | None:
-    """What SSH calls a host of the cluster, found by its long or short names."""
+    """The SSH name of a host of the cluster, found by its long or short names."""
     words = (word.lower() for name in names for word in (name, name.partition(".")[0]))
     return next((host_map[word] for word in words if word in host_map), None)
 

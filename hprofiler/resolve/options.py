@@ -37,10 +37,10 @@ class YarnOptions:
 
 @dataclass(frozen=True)
 class KubernetesOptions:
-    """Which pods of which cluster, and the way in.
+    """Which pods of which cluster, and how to reach them.
 
-    `namespace` None is the context's own. `containers` are the names of those that are meant (none: all),
-    `fields` a field selector. `via` is `exec` (also where it is None) or `ssh`. `limit` as with YARN.
+    `namespace` None is the context's own. `containers` are names of containers (none: all), `fields` is a
+    field selector. `via` is `exec` (the default for None) or `ssh`. `limit` as with YARN.
     """
 
     access: Access = field(default_factory=Access)
@@ -87,7 +87,7 @@ class Located:
 
 
 def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:
-    """Outcomes of containers (host, name) that started during the recording; of many the first ones."""
+    """Outcomes of containers (host, name) that started during the recording, one for all further ones."""
     told = [(host, f"{name} started during the recording and is not in it") for host, name in containers]
     if more := told[_STARTED_TOLD:]:
         reason = f"{len(more)} more containers started during the recording and are not in it"

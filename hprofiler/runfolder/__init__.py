@@ -5,6 +5,7 @@
     DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
     DIR/hosts/HOST/EVENT.*                  one host
     DIR/hosts/HOST/PID/EVENT.pb.gz          one process; threads are labels
+    DIR/hosts/HOST/PID/EVENT.time           the same with the times of its samples, as the agent sent it
     DIR/hosts/HOST/PID/recording.jfr        the engine's own file, with --keep-raw
 
 Names on disk are made from names of hosts and events, which are not trusted: they cannot leave the folder.
@@ -130,6 +131,9 @@ class RunFolder:
 
     def profile_path(self, host: str, pid: int, event: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
+
+    def times_path(self, host: str, pid: int, event: str) -> Path:
+        return self.profile_path(host, pid, event).with_name(f"{safe_name(event)}.time")
 
     def raw_path(self, host: str, pid: int, name: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / safe_name(name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, Times
 from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording
 from hprofiler.model.measures import measure_of
@@ -23,28 +24,34 @@ _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
 class _Size(NamedTuple):
     """Limits of a decoded profile.
 
-    `cells` are nodes times values; there are at most as many names as nodes. `bytes` limits the uncompressed
-    file and all names.
+    `cells` are nodes times values; there are at most as many names as nodes. `rows` are those of its times.
+    `bytes` limits the uncompressed file and all names.
     """
 
     cells: int
+    rows: int
     bytes: int
 
 
 # A few kilobytes can hold millions of nodes or long names, so large profiles are decoded one at a time.
-_USUAL = _Size(1 << 19, 8 << 20)
+_USUAL = _Size(1 << 19, 1 << 18, 8 << 20)
 # The largest that an agent makes (MOST_OF_EVENT, MOST_NAMES).
-_MOST = _Size(1 << 23, 128 << 20)
+_MOST = _Size(1 << 23, 1 << 22, 128 << 20)
 # Sum over a host's profiles: a day of four hundred processors in nanoseconds. Sums over all hosts have 63
 # bits.
 _MOST_OF_HOST = 1 << 55
 _MOST_OF_THREADS = 1 << 58
+# Seconds by which times may be off. Clocks were compared once, and may be set during a recording.
+_SLACK = 60.0
 _AGAIN = "record again, for a shorter time or with fewer events if the profile is too large"
 _OF_THREADS = frozenset({"wall", "offcpu", "delay"})
 
 
 class FolderSink:
-    """Writes to the run folder: profiles as gzipped pprof with the thread as a label."""
+    """Writes to the run folder: profiles as gzipped pprof with the thread as a label.
+
+    A profile with times is also kept as it arrived, because pprof has none.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -52,6 +59,7 @@ class FolderSink:
         self._large = threading.Lock()
         self._counting = threading.Lock()
         self._sums: dict[tuple[str, str], int] = {}
+        self._began = time.time()
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         """`collect.ProfileSink.profile`. Raises ProfileError for a profile with other values."""
@@ -83,14 +91,24 @@ class FolderSink:
     def _converted(
         self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
     ) -> dict[str, int]:
-        """Writes the compact profile as pprof; returns its totals."""
+        """Writes the compact profile as pprof, and keeps it if it has times; returns its totals."""
         profile = _read(arrived, recording, most)
         totals = {name: profile.total(name) for name, _ in profile.values}
         process = recording.process
         labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
         with self._counted(host, recording, totals):
             profile.with_labels(labels).write(path, "pprof", thread_label=True)
+            if profile.times and self._is_of_this_run(profile.times):
+                try:
+                    arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
+                except OSError:
+                    path.unlink(missing_ok=True)
+                    raise
         return totals
+
+    def _is_of_this_run(self, times: Times) -> bool:
+        """One host's impossible times would stretch those of all others."""
+        return self._began - _SLACK <= times.start / 1e6 and times.end / 1e6 <= time.time() + _SLACK
 
     @contextmanager
     def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:

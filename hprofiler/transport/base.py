@@ -1,4 +1,4 @@
-"""What a transport is: a way to run commands on one host and to talk to them in bytes."""
+"""The interface of transports, which run commands on one host and exchange bytes with them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LAST_SECONDS = 5.0
 
 
 CONTAINER_TOOLS = ("cat", "chmod", "head", "rm", "uname", "wc")
-"""Programs that a container's image needs beside `sh`, so that the agent can be sent there and run."""
+"""Programs that a container's image needs besides `sh` for sending and running the agent."""
 OTHER_WAYS_IN = "use --debug-container IMAGE, or SSH to the node with --via ssh"
-"""What to do about an image that lacks them."""
+"""The remedy for an image that lacks them."""
 
 
 class NoShell(HostError):
@@ -42,13 +42,13 @@ class Channel(Protocol):
         """Up to `size` bytes of its stdout; b"" when it has ended."""
 
     def end_input(self) -> None:
-        """Close its stdin, where the transport can."""
+        """Close its stdin, if the transport can."""
 
     def stderr_tail(self) -> str:
         """The last 4 KiB of its stderr. Waits for the rest of it, briefly, once stdout has ended."""
 
     def exit_status(self, timeout: float) -> int | None:
-        """Its exit status, or minus the number of the signal that ended it; `SOME_SIGNAL`: not known which.
+        """Its exit status, or minus the number of the signal that ended it (`SOME_SIGNAL` if unknown).
 
         None if it has not ended after `timeout` seconds, or if the connection was lost.
         """
@@ -71,7 +71,7 @@ class Completed(NamedTuple):
 class Transport(ABC):
     """One host's connection. `become` is None or `sudo`: how the agent becomes root there.
 
-    Where a transport `leaves_nothing` the agent is not kept for the next run. `inside` is the id of the
+    If a transport `leaves_nothing`, the agent is not kept for the next run. `inside` is the id of the
     container in which commands run, None on a host. `told`, if set, is called with ("connect", destination)
     and ("command", command line) before each is done.
     """
@@ -98,7 +98,7 @@ class Transport(ABC):
         if self.told:
             try:
                 destination = self.destination()
-            except HostError:  # the options name no usable way
+            except HostError:  # the options are not usable
                 self._tell("connect", self.host.address)
                 raise
             self._tell("connect", destination)
@@ -126,16 +126,16 @@ class Transport(ABC):
         return run_to_end(self.open(command), stdin, timeout)
 
     def last(self, command: str) -> None:
-        """Run a short command that reads nothing and removes what was put there; ignore failures.
+        """Run a short cleanup command that reads nothing; ignore failures.
 
-        It may be called after `close`, where each command has a connection of its own.
+        It may be called after `close` if each command has its own connection.
         """
         self._tell("command", command)
         with contextlib.suppress(HostError):
             wait_a_little(self._start(command))
 
     def close(self) -> None:
-        """Close the connection and wake whoever waits for it. May be called twice, from any thread."""
+        """Close the connection and wake all waiting threads. May be called twice, from any thread."""
         with self._lock:
             self._closed.set()
             channels, self._channels = self._channels, []
@@ -148,7 +148,7 @@ class Transport(ABC):
 
 
 class StderrTail:
-    """Reads a stream to its end on a thread of its own, so that it never fills up; keeps the last 4 KiB."""
+    """Reads a stream to its end on its own thread, so that it never fills up; keeps the last 4 KiB."""
 
     def __init__(self, read: Callable[[int], bytes], ended: Callable[[], object] = lambda: None) -> None:
         """`read(size)` gives b"" or raises OSError at the end; then `ended` is called."""
@@ -168,7 +168,7 @@ class StderrTail:
         self._ended()
 
     def text(self, wait: float = 0.0) -> str:
-        """What is kept; waits up to `wait` seconds for the stream's end."""
+        """The kept text; waits up to `wait` seconds for the stream's end."""
         self._thread.join(wait)
         return bytes(self._kept).decode("utf-8", "replace").strip()
 

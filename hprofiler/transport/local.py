@@ -1,4 +1,4 @@
-"""This machine: the same commands as over SSH, in a process group of their own."""
+"""This machine: the same commands as over SSH, each in its own process group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocalTransport(Transport):
 
 
 class _LocalChannel:
-    """stdin and stdout are one socket pair: unlike pipes it can be shut down under a reading thread."""
+    """stdin and stdout are one socket pair: unlike a pipe it can be shut down while a thread reads."""
 
     def __init__(self, transport: LocalTransport, command: str) -> None:
         self._transport = transport

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 30.0
 _LOST = "the connection to the container was lost"
-# As runc and crun say it.
+# The messages of runc and crun.
 _NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
 _NOISE = re.compile(r"(Internal error occurred: )+")
 _LOOK = f"for t in {' '.join(CONTAINER_TOOLS)}; do command -v $t >/dev/null || exit 1; done"
@@ -62,7 +62,7 @@ class ExecTransport(Transport):
         )
 
     def _connect(self) -> None:
-        """Each command has a connection of its own; only a debug container has to be there before."""
+        """Each command opens its own connection; only a debug container must be added first."""
         if self._debugging is None:
             return
         try:
@@ -73,7 +73,7 @@ class ExecTransport(Transport):
             self._add_debug_container(self._debugging)
 
     def _add_debug_container(self, debugging: Debugging) -> None:
-        """From now on commands run in a debug container, which sees the processes of the other."""
+        """Make commands run in a debug container, which sees the processes of the other."""
         from hprofiler.kubernetes.debugging import add_debug_container
 
         self._tell("container", f"a debug container of {debugging.image} beside {'/'.join(self._where)}")
@@ -105,7 +105,7 @@ class ExecTransport(Transport):
         super().close()
         with self._lock:
             unused, self._unused = self._unused, False
-        if unused:  # a debug container in which no agent was started, which would end it
+        if unused:  # no agent was started there, which would end it
             from hprofiler.kubernetes.debugging import LAST
 
             threading.Thread(target=self.last, args=(LAST,), name="hprofiler-last").start()

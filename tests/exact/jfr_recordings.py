@@ -1,7 +1,7 @@
 """Makes JFR recordings with async-profiler and the JDK, and reads them with async-profiler's own converter.
 
-The converter was last published with 4.2. It cannot read the wall-clock samples of 4.4, which have a field
-more than it knows of, so that recordings with all events are made with the library of 4.2 too.
+The converter was last published with 4.2. It cannot read the wall-clock samples of 4.4, which have a new
+field, so recordings with all events are also made with the library of 4.2.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def library(version: str) -> Path:
 
 
 def classes(burner: str = "JfrBurner") -> Path:
-    """The folder with a compiled burner; one for each state of its source."""
+    """The folder with a compiled burner, one for each version of its source."""
     source = SOURCES / f"{burner}.java"
     target = cache.folder("burners") / f"{burner}-{_sha256(source)[:16]}"
     if not target.exists():
@@ -80,7 +80,7 @@ def command(
     options: str = "",
     flags: Sequence[str] = (),
 ) -> list[str]:
-    """Runs a burner in a JVM that records itself: with this version of the agent, or as its `flags` say."""
+    """The command of a burner in a JVM that records itself, by this version of the agent or by `flags`."""
     words = [jdks.java(jdk), *flags]
     if agent:
         words.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
@@ -101,7 +101,7 @@ def finish(jvm: subprocess.Popen[bytes]) -> None:
 
 
 def converted(recording: Path, *flags: str) -> dict[str, int]:
-    """The stacks that the converter makes of a recording, annotated, with their values."""
+    """The converter's annotated stacks of a recording, with their values."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "stacks"
         converter = [jdks.java(25), "-Dfile.encoding=UTF-8", "-jar", str(artifact(CONVERTER))]

@@ -1,4 +1,4 @@
-"""The tools whose results ours must equal, and where they come from: made or fetched once, into the cache."""
+"""The reference tools for our results. They are built or fetched once, into the cache."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def speedscope_schema() -> dict[str, Any]:
 
 
 def needs(program: str) -> str:
-    """The program's path; without it the test is skipped, or fails in CI, and says why."""
+    """The program's path. Without it the test is skipped with a reason, or fails in CI."""
     found = shutil.which(program)
     if found is None:
         lacking(f"{program} is not on this machine")

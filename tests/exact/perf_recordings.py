@@ -1,4 +1,4 @@
-"""Recordings of perf, made in the test that reads them, and the tools they are compared with."""
+"""Makes perf recordings for tests, and reads them with perf for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
 GXX = ["g++", "-O1", "-fno-omit-frame-pointer"]
 RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
 DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
-# Seconds for a second of CPU time, on a machine that has much else to do.
+# Seconds for a second of CPU time on a busy machine.
 LONGEST = 240
 
 
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
 
 
 def record(out: Path, options: Sequence[str], command: Sequence[str], piped: bool = False) -> Path:
-    """Records a command with call chains; through a pipe perf writes another kind of file."""
+    """Records a command with call chains. If `piped`, perf writes its format for pipes."""
     perf = [needs("perf"), "record", "-q", "-g", *options, "-o", "-" if piped else str(out), "--", *command]
     with out.open("wb") if piped else nullcontext(subprocess.DEVNULL) as stdout:
         subprocess.run(perf, check=True, stdout=stdout, timeout=LONGEST)
@@ -69,13 +69,13 @@ def record_java(
 
 
 def remove_perf_maps(samples: Sequence[Sample]) -> None:
-    """What the JVM left for perf."""
+    """Remove the perf maps that JVMs left behind."""
     for pid in {sample.pid for sample in samples}:
         Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
 
 
 def perf_script(recording: Path) -> str:
-    """What perf prints of a recording, without the inlined functions of debug information."""
+    """perf's text of a recording, without inlined functions from debug information."""
     script = subprocess.run(
         [needs("perf"), "script", "--no-inline", "-i", str(recording), "-F", FIELDS],
         check=True,
@@ -87,12 +87,12 @@ def perf_script(recording: Path) -> str:
 
 
 def without_names_of_stubs(script: str) -> str:
-    """perf before 6.3 may name stubs wrongly: it names them in the order of their relocations."""
+    """perf before 6.3 may name stubs wrongly, in the order of their relocations."""
     return re.sub(r"(?m)^(\s+[0-9a-f]+) \S*@plt \(", r"\1 @plt (", script)
 
 
 def periods(recording: Path) -> list[tuple[str, int]]:
-    """The event and the period of each sample; perf prints no period where an event has a fixed one."""
+    """The event and the period of each sample; perf prints no period if it is fixed."""
     command = [needs("perf"), "script", "-i", str(recording), "-F", "period,event", "-G"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     lines = (line.split() for line in run.stdout.splitlines() if line.strip())
@@ -100,7 +100,7 @@ def periods(recording: Path) -> list[tuple[str, int]]:
 
 
 def our_script(recording: Path) -> str:
-    """What we find in it; printed by a program of ours that is built when it is first needed."""
+    """Our reading of it, printed by an example program that is built on first use."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_samples"]
     run = subprocess.run(
         [*command, "--", str(recording)],
@@ -116,7 +116,7 @@ def our_script(recording: Path) -> str:
 def live(
     recording: Path, event: str, columns: str, pid: int | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """What the streaming reader makes of it: stacks with the last value, and the numbers told beside."""
+    """The streaming reader's result: stacks with the last value, and the printed statistics."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
     arguments = [str(recording), event, columns, *([str(pid)] if pid else [])]
     run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Flame graphs as SVG, ours and other tools', taken apart into what they show."""
+"""Parses flame graphs in SVG, ours and other tools', for comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rgb = tuple[int, int, int]
 
 
 class Bar(NamedTuple):
-    """One frame: where it stands as parts of the root's width, exactly and as it is drawn."""
+    """One frame: its position in fractions of the root's width, exactly and as drawn."""
 
     name: str
     level: int
@@ -42,7 +42,7 @@ class Picture(NamedTuple):
     text: str
 
     def placed(self) -> list[tuple[tuple[str, ...], Bar]]:
-        """Every frame with the names from the root to it, found by what it stands on."""
+        """Every frame with the names from the root, found by the frame below it."""
         placed: list[tuple[tuple[str, ...], Bar]] = []
         levels: dict[int, list[tuple[tuple[str, ...], Bar]]] = defaultdict(list)
         for bar in self.bars:
@@ -57,7 +57,7 @@ class Picture(NamedTuple):
         return placed
 
     def paths(self) -> dict[tuple[str, ...], int]:
-        """Counts by path, whatever pieces a frame is drawn in."""
+        """Counts by path, adding up the pieces of a frame."""
         counts: dict[tuple[str, ...], int] = defaultdict(int)
         for path, bar in self.placed():
             counts[path] += bar.amount
@@ -71,12 +71,12 @@ class Picture(NamedTuple):
         return dict(counts)
 
     def fills(self) -> dict[str, Rgb]:
-        """The colour of each name but the root's, which each tool has its own for."""
+        """The colour of each name except the root's, which differs between tools."""
         return {bar.name: bar.fill for bar in self.bars if bar.level}
 
 
 def parse(svg: bytes) -> Picture:
-    """Takes a picture apart, whoever made it."""
+    """Parses a picture of any tool."""
     root = ElementTree.fromstring(svg)
     frames = []
     for group in root.iter(f"{SVG}g"):
@@ -121,7 +121,7 @@ def _bar(
 
 
 def _exact(group: ElementTree.Element, rect: ElementTree.Element) -> tuple[int, int] | None:
-    """Start and length in samples, where they are told: ours at the group, inferno's at the rectangle."""
+    """Start and length in samples, if given: ours are at the group, inferno's at the rectangle."""
     for element, start, length in [(group, "data-x", "data-w"), (rect, f"{INFERNO}x", f"{INFERNO}w")]:
         if start in element.attrib:
             return int(element.attrib[start]), int(element.attrib[length])
@@ -140,7 +140,7 @@ def _color(text: str) -> Rgb:
 
 
 def by_inferno(folded: bytes, *options: str) -> Picture:
-    """What inferno-flamegraph draws, with every frame."""
+    """The picture from inferno-flamegraph, with every frame."""
     command = [str(inferno("inferno-flamegraph")), "--minwidth", "0", *options]
     done = subprocess.run(command, input=folded, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
@@ -148,7 +148,7 @@ def by_inferno(folded: bytes, *options: str) -> Picture:
 
 
 def by_flamegraph_pl(folded: bytes, *options: str, cwd: Path | None = None) -> Picture:
-    """What flamegraph.pl draws, the edition that Debian has."""
+    """The picture from flamegraph.pl, in Debian's version."""
     if not FLAMEGRAPH_PL.exists():
         pytest.skip("flamegraph.pl is not on this machine (package libdevel-nytprof-perl)")
     command = [needs("perl"), str(FLAMEGRAPH_PL), *options]
@@ -181,10 +181,10 @@ SCRIPT = ["/srv/app/server.js", "/srv/node_modules.js", "Perl_runops_standard"]
 
 
 def made_up(seed: int, stacks: int = 300, tiers: str = "", count: int = 2000) -> bytes:
-    """Folded text as profilers write it: names of all shapes, recursion, equal beginnings.
+    """Random folded text like that of profilers: all forms of names, recursion, equal beginnings.
 
-    `tiers`: the annotations that Java names may have; kernel frames have theirs always. Only leaves have
-    samples of their own, which the tools place left of the callees and we right of them.
+    `tiers`: the annotations that Java names may have; kernel frames have theirs always. Only leaves have self
+    samples, which the tools place left of the callees and we right of them.
     """
     chance = random.Random(seed)
     java = [f"{package}/C{number}.m{number % 7}" for package in PACKAGES for number in range(12)]

@@ -1,12 +1,12 @@
 """JFR recordings, stack for stack as async-profiler's own converter reads them.
 
-What is different on purpose, and therefore not compared:
-- Samples without a stack are under `[unknown]`; the converter leaves them out, and totals with them, or shows
-  their class alone.
-- A thread's number is the kernel's; of a JDK's recording the converter shows the recording's own.
-- A sample of a JDK (mostly 11) may refer to a stack of the chunk before, which only the converter finds.
-- Tiers of a method stay apart (see `tiers`).
-- The JDK's allocation samples are left out where each TLAB was recorded too: they are the same allocations.
+Intended differences, which are not compared:
+- Samples without a stack are under `[unknown]`; the converter leaves them out, also of totals, or shows
+  only their class.
+- A thread's number is the kernel's; for a JDK's recording the converter shows the recording's own number.
+- A sample of a JDK (mostly 11) may refer to a stack of the previous chunk, which only the converter finds.
+- Tiers of a method are not merged (see `tiers`).
+- The JDK's allocation samples are left out if each TLAB, the same allocation, was recorded too.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CPU_TIME = "jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms"
 
 
 def jdk_flags(jdk: int, output: Path, settings: str = "") -> list[str]:
-    """Flags of a JVM that records itself; a chunk ends where another recording does."""
+    """Flags of a JVM that records itself. The end of another recording ends a chunk."""
     recording = f"{RECORD},filename={output}" + (f",{settings}" if settings else "")
     nothing = "none" if jdk > 11 else "profile"
     other = f"-XX:StartFlightRecording:duration=2s,settings={nothing},filename={output}.other"
@@ -116,7 +116,7 @@ def without_numbers(stacks: dict[str, int]) -> dict[str, int]:
 
 
 def without_strays(theirs: dict[str, int], mine: dict[str, int], profile: Profile) -> dict[str, int]:
-    """Their stacks as ours, if all they have more is fewer samples than have no stack here."""
+    """Ours if theirs have only a few extra samples, at most our number without a stack; else theirs."""
     more = {stack: value - mine.get(stack, 0) for stack, value in theirs.items()}
     few = 0 < len([value for value in more.values() if value]) <= unknown_samples(profile)
     return mine if few and min(more.values()) >= 0 and set(mine) <= set(theirs) else theirs
@@ -129,7 +129,7 @@ def unknown_samples(profile: Profile) -> int:
 
 
 def has_method(stack: str) -> bool:
-    """Whether a stack that ends in a class has anything else, beside its thread."""
+    """Whether a stack that ends in a class has frames besides its thread."""
     return len([frame for frame in stack.split(";") if not re.match(r"\[.*tid=\d+\]$|\[[^;]*\]$", frame)]) > 1
 
 
@@ -138,7 +138,7 @@ def ours(profile: Profile, value: str) -> dict[str, int]:
 
 
 def sampled(profile: Profile) -> dict[str, int]:
-    """All samples of running threads, which the converter adds up when it is not told what is wanted."""
+    """All samples of running threads, which the converter adds up by default."""
     kinds = [kind for kind in ("samples", "execution_samples", "native_samples") if has(profile, kind)]
     found: Counter[str] = Counter()
     for kind in kinds:
@@ -173,7 +173,7 @@ def test_every_stack_is_as_the_converter_has_it(
 
 
 def test_wall_clock_samples_of_the_newest_version(recordings: dict[str, Path]) -> None:
-    """By the JDK's own tool: the converter cannot read them."""
+    """Compares with the JDK's own tool, because the converter cannot read them."""
     tool = Path(jdks.java(25)).with_name("jfr")
     command = [str(tool), "print", "--json", "--events", "profiler.WallClockSample", str(recordings["wall"])]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -196,7 +196,7 @@ def test_wall_clock_samples_of_the_newest_version(recordings: dict[str, Path]) -
 
 
 def test_cpu_time_samples_are_the_cpu_samples(recordings: dict[str, Path]) -> None:
-    """Where the JDK has them, its samples of Java code are values of their own."""
+    """If the JDK has CPU-time samples, its samples of Java code are separate values."""
     recording = recordings["cpu-time"]
     profile = Profile.open(recording)
     assert ours(profile, "samples") == jfr.converted(recording, "--cpu-time")

@@ -1,4 +1,4 @@
-"""What samples of waiting threads, locks and allocations come to, against programs that know the truth."""
+"""Samples of waiting threads, locks and allocations, against programs with known behaviour."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ THE_JVMS_OWN = {
     "[VM Thread]": {"[idle pool thread]", "[sleep]"},
     "[C2 CompilerThre]": {"[idle pool thread]", "[lock]"},
 }
-"""On a busy machine they may wait for others longer than for work."""
+"""On a busy machine they may wait longer for other things than for work."""
 
 
 def record(jdk: int, burner: str, recording: Path, options: str, *arguments: str) -> str:
-    """Runs a burner to its end with async-profiler 4.4; returns what it prints last."""
+    """Runs a burner to its end with async-profiler 4.4; returns its last output."""
     command = jfr.command(jdk, recording, burner, agent="4.4", options=options)
     run = subprocess.run([*command, *arguments], check=True, capture_output=True, text=True, timeout=120)
     return run.stdout.strip().splitlines()[-1]
@@ -92,7 +92,7 @@ def test_lock_delay_is_what_threads_waited(jdk: int, interval: str, hold: str, t
 def allocations(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, tuple[int, int]]]:
-    """A recording, and by method how many bytes and objects it allocated."""
+    """A recording, and the allocated bytes and objects by method."""
     recording = tmp_path_factory.mktemp("jfr") / f"alloc-{request.param}.jfr"
     line = record(request.param, "AllocationBurner", recording, "event=alloc,alloc=128k,live", "3000")
     words = line.split()
@@ -114,7 +114,7 @@ def test_allocations_are_estimated(allocations: tuple[Path, dict[str, tuple[int,
             continue
         part = profile.focus(rf"^AllocationBurner\.{name}$")
         found += part.total("alloc_space")
-        # Up to JDK 21 the JVM's sampler takes small objects where a larger one's turn was.
+        # Up to JDK 21 the JVM's sampler may take a small object instead of a larger one.
         near = 0.15 if jdk_of(recording) == 25 else 0.35
         assert part.total("alloc_space") == pytest.approx(space, rel=near), name
         assert part.total("alloc_objects") == pytest.approx(objects, rel=near), name

@@ -1,4 +1,4 @@
-"""perf.data read by us equals what `perf script` prints of the same file, sample for sample."""
+"""Our reading of perf.data equals the output of `perf script` for the same file, sample for sample."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(name: str, folder: Path) -> Path:
 
 
 class Case:
-    """A recording and what perf says of it."""
+    """A recording and perf's output for it."""
 
     def __init__(self, recording: Path) -> None:
         self.recording = recording
@@ -64,7 +64,7 @@ def test_each_sample_is_perf_scripts(case):
 
 
 def test_modules_are_those_that_perf_prints(case):
-    # In perf's text a symbol in brackets is passed over, and stubs have no names.
+    # In perf's text symbols in brackets are ignored, and stubs have no names.
     ours, perfs = (
         {name: module for name, module in profile.modules().items() if not re.match(r"\(|.*@plt$", name)}
         for profile in (
@@ -96,7 +96,7 @@ def test_the_unknown_is_counted_as_perf_prints_it(case):
 
 
 OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events", "-m", "8M"]
-"""With room for all events of a busy machine that gives perf no time to write."""
+"""With buffers for all events if a busy machine gives perf no time to write."""
 
 
 def test_waits_are_as_long_as_the_program_says(tmp_path):

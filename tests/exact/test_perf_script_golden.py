@@ -1,4 +1,4 @@
-"""What stackcollapse-perf.pl documents, case by case: a text, options, and the lines it folds to."""
+"""The cases that stackcollapse-perf.pl documents: a text, options, and the folded lines."""
 
 from __future__ import annotations
 

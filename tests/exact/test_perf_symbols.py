@@ -1,4 +1,4 @@
-"""Whose files the symbols of a recording come from: the process's own, and of maps only those of its user."""
+"""Symbols of a recording come from the process's own files, and maps only from its user."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FUNCTION = "__attribute__((noinline)) void {name}(void) {{ for (volatile int i =
 
 
 def burner(folder: Path, name: str) -> Path:
-    """A program that spends its time in a function of this name."""
+    """A program that spends its time in a function with this name."""
     source = folder / f"{name}.c"
     source.write_text(FUNCTION.format(name=name) + SOURCE.format(name=name))
     program = folder / name
-    # Without a build id the files can only be told by their inodes.
+    # Without a build id the files differ only in their inodes.
     subprocess.run([*GCC, "-Wl,--build-id=none", "-o", str(program), str(source)], check=True)
     return program
 
 
 @pytest.fixture
 def contained(tmp_path) -> Iterator[tuple[int, Path]]:
-    """A process whose program is at the same path as one of the host's, and the path."""
+    """A process whose program has the same path as one of the host, and the path."""
     theirs, ours = burner(tmp_path, "theirs"), burner(tmp_path, "ours")
     shared = tmp_path / "program"
     shutil.copy2(ours, shared)

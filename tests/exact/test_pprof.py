@@ -1,4 +1,4 @@
-"""Our pprof files open in `go tool pprof` with every stack, value and label; what it writes comes back."""
+"""Our pprof files open in `go tool pprof` with every stack, value and label; we read its files back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def go_pprof(file: Path, *options: str) -> str:
-    """What `go tool pprof` says; it must not go looking for programs and symbols."""
+    """The output of `go tool pprof`, which must not search for programs and symbols."""
     command = [peers.needs("go"), "tool", "pprof", "-symbolize=none", *options, str(file)]
     environment = {**os.environ, "PPROF_TMPDIR": str(file.parent), "GOFLAGS": "-mod=mod"}
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
@@ -53,7 +53,7 @@ def test_what_go_writes_comes_back(file: Path) -> None:
 
 
 def test_threads_are_tags(tmp_path: Path) -> None:
-    """Of the thread frames at the root; `-tagroot` makes them frames again."""
+    """Thread frames at the root become tags; `-tagroot` makes them frames again."""
     path = tmp_path / "threads.pb.gz"
     text = b"[pool-N-thread-N];run;a 3\n[main];run;a 4\nrun;b 1\n"
     Profile.from_bytes(text).write(str(path), thread_label=True)

@@ -1,4 +1,4 @@
-"""What is written for speedscope validates against its published schema, and comes back equal."""
+"""Our speedscope files conform to the published schema, and read back equal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pictures equal those of flamegraph.pl (Debian's libdevel-nytprof-perl) and of inferno-flamegraph.
 
-flamegraph.pl rounds places to a tenth of a pixel, and writes `()` for `<>` in names. inferno draws a frame in
-pieces where a longer name sorts in between, which ours never does; so counts are compared by path.
+flamegraph.pl rounds positions to a tenth of a pixel, and writes `()` for `<>` in names. inferno splits a
+frame if a longer name sorts in between, which ours never does, so counts are compared by path.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_changes_equal_inferno(negate: bool) -> None:
     mine, theirs = ours(folded, negate=negate), by_inferno(folded, *(["--negate"] if negate else []))
     theirs = Picture([bar for bar in theirs.bars if bar.amount], theirs.text)
     assert mine.paths() == theirs.paths()
-    # inferno shows the change of a stack's last frame alone: the same where no frame stands above.
+    # inferno shows the change of a stack's last frame only, which equals ours if it has no callees.
     callers = {path[:-1] for path in theirs.paths()}
     changes = {path: bar.delta for path, bar in theirs.placed() if path not in callers}
     assert len(changes) > 50

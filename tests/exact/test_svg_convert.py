@@ -1,4 +1,4 @@
-"""The picture's options of `hprofiler convert` mean what flamegraph.pl's mean; each is run as a command."""
+"""The picture options of `hprofiler convert` work like flamegraph.pl's; both run as commands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Stacks with one tier for each frame, as async-profiler's converter shows them.
 
-The converter makes one frame of a method's tiers and annotates it with one of them: inlined from a third of
-the frame's total on, else C1 or interpreted from half on, else compiled. The profile keeps the tiers apart.
+The converter merges a method's tiers into one frame and annotates it with one of them: inlined from a third
+of the frame's total, else C1 or interpreted from half, else compiled. The profile does not merge them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Node:
 
 
 def shown(stacks: Mapping[str, int]) -> dict[str, int]:
-    """The same stacks with tiers put together."""
+    """The same stacks with merged tiers."""
     root = _Node()
     for stack, value in stacks.items():
         node = root

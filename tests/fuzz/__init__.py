@@ -1,1 +1,1 @@
-"""Fuzzing of whatever reads foreign bytes: `python -m tests.fuzz SECONDS [TARGET…]` is `make test-fuzz`."""
+"""Fuzzing of all readers of untrusted bytes: `python -m tests.fuzz SECONDS [TARGET…]` is `make test-fuzz`."""

@@ -1,6 +1,6 @@
 """`python -m tests.fuzz SECONDS [TARGET…]`: runs each target for that much CPU time, one per processor.
 
-Inputs grow in the cache. What breaks a target is in build/fuzz, and the exit code is 1: fix it, and add
+Inputs grow in the cache. Failing inputs are in build/fuzz, and the exit code is 1: fix it, and add
 the input to the target's file in `corpus/` as one more line.
 """
 

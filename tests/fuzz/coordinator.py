@@ -1,6 +1,6 @@
-"""The coordinator's readers of foreign bytes, each as a fuzz target.
+"""The coordinator's readers of untrusted bytes, each as a fuzz target.
 
-A target reads its input; an error of ours is fine, any other exception is a finding, as is what takes long.
+A target reads its input. Our own errors are fine; any other exception is a finding, and so is a timeout.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.fuzz.reports import outcomes, run_file
 from tests.fuzz.yarn_servers import yarn
 
 BETWEEN = b"\xff\xff"
-"""What two commands of one host say."""
+"""Separates the outputs of commands in the input."""
 _LONGEST_REFUSAL = 1000
 _LONGEST_ADDRESS = 30_000
 _SOME_KEY = b"\0" * 32
@@ -41,7 +41,7 @@ _NAMES = ("host", "[host]:2222")
 
 
 class _Said:
-    """A channel whose other side has said it all."""
+    """A channel whose other side has sent everything and ended."""
 
     def __init__(self, data: bytes) -> None:
         self._left = data
@@ -70,7 +70,7 @@ class _Said:
 
 
 def agent_events(data: bytes) -> None:
-    """What an agent sends: lines, and behind a profile's its bytes."""
+    """Fuzzes an agent's messages: lines, and the bytes of profiles."""
     try:
         for _ in read_events(data):
             pass
@@ -91,14 +91,14 @@ def read_events(data: bytes) -> Iterator[object]:
 
 
 class _Blob(NamedTuple):
-    """What stands for the agent's binary; no reader looks into it."""
+    """A placeholder for the agent's binary, which is never read."""
 
     path: Path = Path(__file__)
     sha256: str = "0" * 64
 
 
 class _Shell:
-    """A host that answers each command with what it has to say next, and `ran` them."""
+    """A host that answers each command with the next output; `ran` has the commands."""
 
     become = None
 
@@ -115,7 +115,7 @@ class _Shell:
 
 
 def agent_start(data: bytes) -> None:
-    """What a host's shell and the scripts say that start the agent, and what is done with their words."""
+    """Fuzzes the output of a host's shell and of the scripts that start the agent, and its use."""
     binaries = bootstrap.AgentBinaries({"x86_64": _Blob()})
     for launch in (bootstrap.launch, visiting.launch):
         shell = _Shell(data)
@@ -132,7 +132,7 @@ def _check_launched(launched: bootstrap.Launched) -> None:
 
 
 def _check_quoted(word: str) -> None:
-    """A shell takes it for one word, and that is what the host said."""
+    """A shell must parse it as one word, with the host's text."""
     with contextlib.suppress(bootstrap.HostError):
         assert re.sub(r"\\(.)", r"\1", bootstrap._quoted(word)[1:-1]) == word
         assert not re.search(r"(?<!\\)(?:\\\\)*[$`]", bootstrap._quoted(word))
@@ -145,7 +145,7 @@ def selector_file(data: bytes) -> None:
 
 
 def kubernetes(data: bytes) -> None:
-    """What an API server lists, and says of a command."""
+    """Fuzzes an API server's lists, and its status of a command."""
     exit_status(data)
     answer = _json(data)
     items = objects(answer, "items")
@@ -156,7 +156,7 @@ def kubernetes(data: bytes) -> None:
 
 
 def kubeconfig(data: bytes) -> None:
-    """Its programs are not run, and the files that it names not read, before they are needed."""
+    """Its programs must not run, and files that it names not be read, before they are needed."""
     found = of_file(data, lambda path: kube_configured(str(path), None, {}))
     assert isinstance(found.cluster, dict) and isinstance(found.user, dict)
 
@@ -169,7 +169,7 @@ def hadoop_site(data: bytes) -> None:
 
 
 def hosts(data: bytes) -> None:
-    """A list of hosts, as an option or in a file, and a map of their names."""
+    """Fuzzes a list of hosts, as an option and as a file, and a map of their names."""
     text = data.decode("utf-8", "replace")
     ours(lambda: _check_hosts(text))
     ours(lambda: parse_host_map(f"a={text}"))
@@ -184,7 +184,7 @@ def _check_hosts(text: str) -> None:
 
 
 def known_hosts(data: bytes) -> None:
-    """The keys of hosts, and those that are revoked."""
+    """Fuzzes known and revoked host keys."""
 
     def check(path: Path) -> None:
         before = [KnownHosts().check([path], name, _SOME_KEY)[0] for name in _NAMES]
@@ -226,5 +226,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def run(target: str, data: bytes) -> None:
-    """Does what a target does with an input."""
+    """Run a target with an input."""
     ours(lambda: TARGETS[target](data))

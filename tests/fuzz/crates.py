@@ -1,4 +1,4 @@
-"""The Rust targets: two crates of their own, built with the coverage that libFuzzer needs.
+"""The Rust targets: two separate crates, built with the coverage that libFuzzer needs.
 
 The instrumentation is LLVM's own and works with a stable compiler.
 """
@@ -24,7 +24,7 @@ _COVERAGE = (
 
 @dataclass(frozen=True)
 class Crate:
-    """A crate of fuzz targets; `corpus` has what is kept of them."""
+    """A crate of fuzz targets; `corpus` has their kept inputs."""
 
     path: Path
 
@@ -55,7 +55,7 @@ CRATES: tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "
 
 
 def programs(cache: Path) -> dict[str, Path]:
-    """The program of each target, built if need be."""
+    """The program of each target, built if needed."""
     found = {}
     for crate in CRATES:
         folder = crate.build(cache)

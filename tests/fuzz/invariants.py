@@ -1,4 +1,4 @@
-"""What holds whatever a target is given: what people see can be shown, and nothing outside is opened."""
+"""Invariants of all targets: shown texts are printable, and no outside file is opened."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 
 LONGEST = 4096
-"""Of one thing that a host says of itself, in characters."""
+"""The longest text from a host, in characters."""
 _LONGEST_ERROR = 8 * LONGEST
 _READ_ONLY = (str(Path(__file__).resolve().parents[2]), sys.prefix, sys.base_prefix, os.devnull)
 _ELSEWHERE = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect")
 
 
 def check_texts(parsed: object, longest: int = LONGEST) -> None:
-    """No text in it moves a terminal's cursor, cannot be written, or has no end."""
+    """All texts in it are printable, encodable, and bounded."""
     for text in _texts(parsed):
         check_text(text, longest)
 
@@ -50,7 +50,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def ours(work: Callable[[], object]) -> None:
-    """An error of the house is fine; of a host's it has nothing that a terminal would obey."""
+    """Our own errors are fine, but a HostError must have no control characters."""
     try:
         work()
     except HprofilerError as error:
@@ -60,7 +60,7 @@ def ours(work: Callable[[], object]) -> None:
 
 
 def of_file(data: bytes, read: Callable[[Path], Any], name: str = "file") -> Any:
-    """What `read` makes of a file in a folder of its own, out of which it does not get."""
+    """The result of `read` for a file in a new folder, to which it is confined."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(data)
@@ -69,7 +69,7 @@ def of_file(data: bytes, read: Callable[[Path], Any], name: str = "file") -> Any
 
 
 class _Confinement:
-    """Audit hooks cannot be taken away: there is one, which looks only where there is a folder."""
+    """Audit hooks cannot be removed, so there is one, which is active only while `folder` is set."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -97,7 +97,7 @@ _confinement = _Confinement()
 
 @contextlib.contextmanager
 def _confined(folder: Path) -> Iterator[None]:
-    """Within it no file outside of the folder is opened, no program is run and nobody is asked."""
+    """While it lasts no file outside of the folder is opened, and no program or request is started."""
     _confinement.folder = folder
     try:
         yield

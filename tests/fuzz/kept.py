@@ -1,4 +1,4 @@
-"""What is kept of a target's inputs: one file in a `corpus` folder, an input a line.
+"""The kept inputs of a target: one file in a `corpus` folder, an input a line.
 
 `NAME.txt` has text with the escapes of a byte string, `NAME.hex` bytes in hexadecimal digits.
 """

@@ -1,4 +1,4 @@
-"""What is shown of a run: on the terminal, and in the report that is made of run.json."""
+"""Fuzzes the display of a run: on the terminal, and in the report from run.json."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CAUSES = [
     Outcome("h", Status.FAILED, "record", "the node is lost"),
 ]
 _MOST_WORDS = 4 * LONGEST
-"""Of one line of the ledger: what several have said of it."""
+"""The longest line of the ledger, which joins texts from several hosts."""
 _MOST_PROFILES = 3
 _STACKS = "main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n"
 
 
 def outcomes(data: bytes) -> None:
-    """What an agent says became of processes, on its way to the terminal and to the page."""
+    """Fuzzes an agent's outcomes on their way to the terminal and the page."""
     ledger = Ledger("h", ("cpu",))
     ledger.found(_PROCESSES)
     known = {None, *(process.pid for process in _PROCESSES)}
@@ -66,7 +66,7 @@ def _check_told(result: HostResult) -> None:
 
 
 def run_file(data: bytes) -> None:
-    """A run.json, the profiles that it speaks of, and the report of both."""
+    """Fuzzes a run.json, the profiles that it lists, and the report of both."""
     of_file(data, lambda path: _check_run(path.parent), "run.json")
 
 
@@ -88,7 +88,7 @@ def _check_run(folder: Path) -> None:
 
 
 def _check_report(folder: Path) -> None:
-    """What hosts say is text in the page's description, never markup."""
+    """Texts from hosts are text in the page's description, never markup."""
     report = make_report(folder)
     check_text(report.coverage, 1 << 20)
     found = re.search(r'id="hprofiler-page">(.*?)</script>', report.page.read_text())

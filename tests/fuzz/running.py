@@ -1,4 +1,4 @@
-"""Running a fuzz target until it has had so much CPU time: other work on the machine makes it no shorter."""
+"""Runs a fuzz target for a given CPU time, so that other work on the machine does not shorten it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _RUNS = re.compile(r"^(?:stat::number_of_executed_units|runs): *(\d+)", re.MULTILINE)
 _ENOUGH = 0.98
-"""Of the CPU time: the last seconds are not worth another start."""
+"""The fraction of the CPU time that is enough: the last seconds are not worth another start."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Result:
-    """`failed` has the end of the log where something was found."""
+    """`failed` has the end of the log if something was found."""
 
     target: str
     seconds: float
@@ -37,7 +37,7 @@ class Result:
 
 
 def fuzz(target: Target, seconds: float, logs: Path) -> Result:
-    """Run it until it had `seconds` of CPU time, or something is found."""
+    """Run it for `seconds` of CPU time, or until something is found."""
     used, runs, log = 0.0, 0, logs / f"{target.name}.log"
     while used < seconds * _ENOUGH:
         with log.open("wb") as file:
@@ -60,7 +60,7 @@ def fuzz(target: Target, seconds: float, logs: Path) -> Result:
 
 
 def _words(log: str) -> str:
-    """What is worth reading of a log: panics, exceptions and libFuzzer's verdict."""
+    """The useful lines of a log: panics, exceptions and libFuzzer's verdict."""
     telling = ("panicked", "Error", "ERROR", "assertion", "Test unit written", "deadly")
     lines = [line for line in log.splitlines() if any(word in line for word in telling)]
     return "\n".join(lines[-8:])

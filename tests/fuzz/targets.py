@@ -13,21 +13,21 @@ from tests.fuzz.crates import CHECKOUT, CRATES, programs
 from tests.fuzz.running import Target
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-"""What is kept of the coordinator's and the viewer's targets."""
+"""Kept inputs of the coordinator's and the viewer's targets."""
 SMALL_HEAP = "--max-old-space-size=128"
-"""What node has for the viewer, in MiB: an input that wants more ends it."""
+"""node's heap for the viewer, in MiB: an input that needs more ends it."""
 _ATHERIS = "atheris>=2.3,<4"
 _LIMITS = ("-timeout=60", "-rss_limit_mb=1024", "-print_final_stats=1")
 
 
 def corpora() -> dict[str, Path]:
-    """Where what is kept of each target lies."""
+    """The folder with the kept inputs of each target."""
     found = {target: crate.corpus for crate in CRATES for target in crate.targets}
     return {**found, **dict.fromkeys(coordinator.TARGETS, CORPUS), "block": CORPUS}
 
 
 def all_targets(cache: Path, found: Path) -> list[Target]:
-    """The targets, ready to run; inputs grow in `cache`, what breaks a target is put into `found`."""
+    """The targets, ready to run; inputs grow in `cache`, failing inputs are put into `found`."""
     targets = []
     for name, program in programs(cache).items():
         targets.append(_guided(name, [str(program)], {}, cache, found))
@@ -55,7 +55,7 @@ def _guided(name: str, program: list[str], environment: dict[str, str], cache: P
 
 
 def _atheris(cache: Path) -> Path | None:
-    """libFuzzer for Python, which is fetched once; None, with a word, where there is none for this Python."""
+    """libFuzzer for Python, fetched once. Prints a note and returns None if this Python has none."""
     library = cache / f"atheris-{sys.version_info[0]}.{sys.version_info[1]}"
     if not library.is_dir():
         new = library.with_suffix(".new")
@@ -69,7 +69,7 @@ def _atheris(cache: Path) -> Path | None:
 
 
 def _block(cache: Path, found: Path) -> Target:
-    """node takes the viewer's files for modules beside a package.json that says so."""
+    """node treats the viewer's files as modules only beside a package.json with that type."""
     viewer = cache / "fuzz-viewer"
     shutil.rmtree(viewer, ignore_errors=True)
     copy_viewer(viewer)

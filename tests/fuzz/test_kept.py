@@ -1,4 +1,4 @@
-"""What fuzzing kept of the coordinator's and the viewer's readers is read again; Rust's tests do so too."""
+"""Runs the kept fuzzing inputs of the coordinator and the viewer; Rust's tests run theirs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fuzz.targets import CORPUS, SMALL_HEAP, copy_viewer
 from tests.needed import lacking
 
 MOST_MEMORY = 2 << 30
-"""Of a process's addresses, beyond what the tests before took."""
+"""The limit of a process's address space, beyond what earlier tests used."""
 # The number of a name that becomes -1 in an array of 32 bits.
 WRAPPED = b"HPV4\1\0\1a\1\xff\xff\xff\xff\x0f\0\2\1\0\2\1\0\0"
 

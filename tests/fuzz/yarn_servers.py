@@ -1,4 +1,4 @@
-"""A ResourceManager, its nodes and a Spark driver, as those who ask them by HTTP see them."""
+"""A fake ResourceManager, its nodes and a Spark driver, for fuzzing the HTTP clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.fuzz.invariants import check_text, check_texts, ours
 
 APPLICATION = "application_1700000000000_0042"
 BETWEEN = b"\0"
-"""Two answers."""
+"""Separates answers in the input."""
 _QUESTIONS = ("apps", "appattempts", "containers", "nodes", "executors", "stages")
 _STATUS = re.compile(rb"([1-5][0-9]{2}) ?([\x20-\x7e]*)\n")
 _HEADERS = ("Location", "Refresh", "WWW-Authenticate", "Content-Encoding")
@@ -29,9 +29,9 @@ _MOST_ASKED = 50
 
 
 class _Servers(requests.adapters.BaseAdapter):
-    """All servers there are. Each question has its answer, and where they are too few some have the same.
+    """All servers. Each kind of request has its answer; if there are too few, some share one.
 
-    An answer is a body, before which a line may have a status and what its headers say: all of them.
+    An answer is a body. A line before it may have a status and the value of all headers.
     """
 
     def __init__(self, answers: list[bytes]) -> None:
@@ -64,7 +64,7 @@ def _answer(data: bytes) -> tuple[int, Mapping[str, str], bytes]:
 
 
 def yarn(data: bytes) -> None:
-    """What they answer, and where they send one to."""
+    """Fuzzes their answers and redirects."""
     asking = rest.Rest()
     for scheme in ("http://", "https://"):
         asking._session.mount(scheme, _Servers(data.split(BETWEEN)))
@@ -77,7 +77,7 @@ def yarn(data: bytes) -> None:
 
 
 def _told(ask: Any, *words: object) -> Any:
-    """The answer; an error has nothing that a terminal would obey."""
+    """The answer; checks that an error has no control characters."""
     try:
         return ask(*words)
     except rest.YarnError as error:

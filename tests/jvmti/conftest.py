@@ -1,4 +1,4 @@
-"""Fixtures of the map's tests: a JDK of each version, programs that end with the test, room for maps."""
+"""Fixtures of the map's tests: a JDK of each version, programs that end with the test, folders for maps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def java(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def java17() -> str:
-    """One launcher, where the version does not matter."""
+    """One launcher, for tests that do not depend on the version."""
     return _launcher(17)
 
 

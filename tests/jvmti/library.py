@@ -21,14 +21,14 @@ BUILDS = {
     "musl": ("x86_64", ["musl-gcc"], []),
     "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
 }
-"""Of stand-ins for a JVM: architecture, compiler, and what runs them."""
+"""Of stand-ins for a JVM: architecture, compiler, and the emulator, if any."""
 PERFMAP, THREADNAMES = "perfmap", "threadnames"
 FILES = {PERFMAP: "libhprofilerPerfmap.so", THREADNAMES: "libhprofilerThreadnames.so"}
 
 
 @functools.cache
 def path(architecture: str = "x86_64", name: str = PERFMAP) -> Path:
-    """A library for an architecture. The same bytes have the same path: a JVM may have it loaded."""
+    """A library for an architecture. Equal bytes keep their path, because a JVM may have it loaded."""
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "library"
         subprocess.run(["sh", str(SOURCES / "build.sh"), name, architecture, str(built)], check=True)
@@ -42,9 +42,9 @@ def path(architecture: str = "x86_64", name: str = PERFMAP) -> Path:
 
 
 def load(pid: int, options: str, library: Path | None = None) -> int:
-    """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned.
+    """Attach the library (or a copy of it) to a JVM; returns the result of Agent_OnAttach.
 
-    AssertionError when it was not called.
+    Raises AssertionError if it was not called.
     """
     reply = attach.execute(pid, "load", str(library or path()), "true", options)
     status, _, said = reply.partition("\n")
@@ -54,7 +54,7 @@ def load(pid: int, options: str, library: Path | None = None) -> int:
 
 @functools.cache
 def java_classes() -> Path:
-    """The compiled programs of this room, for JDK 8 and later."""
+    """The compiled programs of this folder, for JDK 8 and later."""
     sources = sorted((ROOM / "programs").glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     target = cache.folder("jvmti") / f"classes-{digest}"

@@ -61,7 +61,7 @@ class Map:
 
 
 def read(path: Path, machine: int = 62) -> Map:
-    """The map in a file. AssertionError, with what is wrong, for everything that FORMAT.md does not allow."""
+    """The map in a file. Raises AssertionError with a reason for everything that FORMAT.md does not allow."""
     content = path.read_bytes()
     assert content[:8] == b"HPROFMAP", content[:80]
     assert struct.unpack_from("<II", content, 8) == (1, machine)

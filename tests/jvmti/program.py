@@ -1,4 +1,4 @@
-"""JVMs that run one of this folder's programs, and what they hold, seen from outside."""
+"""JVMs that run one of this folder's programs, and their resources, seen from outside."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Holdings:
 
 
 class JavaProgram(Program):
-    """It ends with its stdin; `prefix` is a command that becomes the JVM, say as another user."""
+    """Ends with its stdin. `prefix` is a command that executes the JVM, for example as another user."""
 
     def __init__(
         self,
@@ -55,6 +55,6 @@ class JavaProgram(Program):
         self.pid = self.outer.pid
 
     def finish(self) -> int:
-        """End it; its exit status."""
+        """End it; returns its exit status."""
         self.process.communicate(timeout=60)
         return self.process.returncode

@@ -1,11 +1,10 @@
 /*
- * Stands in for a JVM where a real one cannot run or cannot be made to fail: under musl, for arm64, and for
- * what JVMTI may answer once in a million attaches. Loads the agent and calls it as a JVM does.
+ * Stands in for a JVM where a real one cannot run or fail: under musl, for arm64, and for very rare answers of JVMTI.
+ * Loads the agent and calls it as a JVM does.
  *
  *     stand_in_jvm LIBRARY OPTIONS SCENARIO
  *
- * Prints what Agent_OnAttach returned, on lines of their own if it was called twice, and last how many things
- * that it got were not given back.
+ * Prints the results of Agent_OnAttach, one a line, and last the number of objects that it did not free.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,7 +27,7 @@ enum { MOST_FRAMES = 1024, PLACES_OF_A_FULL_RECORD = 400000 };
 static const char *scenario;
 static jvmtiEventCallbacks callbacks;
 static pthread_mutex_t monitor;
-static int allocated; /* what the agent has not given back */
+static int allocated; /* objects that the agent has not freed */
 static jvmtiEnv environment;
 static JNIEnv jni;
 static pthread_t late;
@@ -192,7 +191,7 @@ static void tell_a_little(void)
     callbacks.CompiledMethodLoad(&environment, method(1001), 50, (void *)0x20000, 0, NULL, NULL);
 }
 
-/* Code with one place in the last of `depth` methods that were inlined into one another. */
+/* Code with one place in the innermost of `depth` nested inlined methods. */
 static void load_deep(int depth)
 {
     jmethodID *methods = calloc((size_t)depth, sizeof *methods);
@@ -205,7 +204,7 @@ static void load_deep(int depth)
     free(methods);
 }
 
-/* Code with `places` stacks of eight methods that have nothing in common. */
+/* Code with `places` stacks of eight methods, all different. */
 static void load_much(int places)
 {
     PCStackInfo *infos = calloc((size_t)places, sizeof *infos);
@@ -249,7 +248,7 @@ static void *in_late_thread(void *nothing)
     return nothing;
 }
 
-/* Returns when the other thread's event has come in; it is written only when events have been switched off. */
+/* Returns when the other thread's event has arrived. It is written only after events were switched off. */
 static void tell_late(void)
 {
     pthread_create(&late, NULL, in_late_thread, NULL);

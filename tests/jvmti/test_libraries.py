@@ -1,4 +1,4 @@
-"""What the built libraries need from the machine they are loaded on: nothing but a kernel."""
+"""The built libraries need nothing but a kernel from the machine they are loaded on."""
 
 from __future__ import annotations
 

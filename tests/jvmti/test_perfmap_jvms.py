@@ -1,4 +1,4 @@
-"""Maps of real JVMs, JDK 8 to 25: what they say is true, and a map that fails leaves the JVM as it was."""
+"""Maps of real JVMs, JDK 8 to 25, are correct, and a failed map leaves the JVM unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOBODY = 65534
 
 @pytest.mark.parametrize("compiler", [[], [FIRST]], ids=["C2", "C1"])
 def test_samples_fall_on_the_methods_that_burn(java, compiler, start, take, tmp_path):
-    """perf's addresses, looked up in the map, give the shares that the program is known for."""
+    """perf's addresses, looked up in the map, give the program's known shares."""
     program = start(java, "Inlined", [*INLINING, *DEBUG, *compiler])
     wait_until_compiled(program, take)
     sampled: list[int] = []
@@ -73,7 +73,7 @@ def test_stubs_have_their_names(java, start, take):
 
 
 def test_names_are_those_of_async_profiler(java, start, take, tmp_path):
-    """Whatever it calls compiled is in the map under the same name, classes of lambdas too."""
+    """All its compiled methods are in the map under the same names, also those of lambda classes."""
     program = start(
         java, "Lambdas", ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*.applyAsLong"]
     )
@@ -81,7 +81,7 @@ def test_names_are_those_of_async_profiler(java, start, take, tmp_path):
     collapsed = tmp_path / "collapsed"
     profiler = str(resources.async_profiler_libraries()["x86_64"].path)
     attach.execute(program.pid, "load", profiler, "true", "start,event=ctimer,interval=1ms")
-    sample(program.pid, tmp_path / "perf.data")  # as good a pause as any
+    sample(program.pid, tmp_path / "perf.data")  # serves as a pause
     stop = f"stop,collapsed,ann,file={collapsed}"
     attach.execute(program.pid, "load", profiler, "true", stop)
     frames = {
@@ -105,7 +105,7 @@ ROOM = ["-Xmx256m", "-XX:CICompilerCount=2", "-XX:TieredStopAtLevel=1", "-XX:Res
 
 @pytest.mark.nightly
 def test_fifty_maps_while_classes_come_and_go(java, start, take):
-    """Every map is whole, and the JVM holds no more than before."""
+    """Every map is complete, and the JVM holds no more resources than before."""
     program = start(java, "Storm", ROOM)
 
     def loaded():

@@ -1,4 +1,4 @@
-"""The library under a stand-in JVM: on glibc, on musl and as arm64 code, and whatever JVMTI may answer."""
+"""The library under a stand-in JVM: on glibc, on musl and as arm64 code, with rare JVMTI answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StandIn:
         self.machine = library.MACHINES[self.architecture]
 
     def run(self, path, scenario: str = "") -> list[int]:
-        """What Agent_OnAttach returned each time, and how many things were not given back."""
+        """The results of Agent_OnAttach, and the number of leaked objects."""
         command = [*self.runner, self.program, library.path(self.architecture), path, scenario]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -116,7 +116,7 @@ def test_events_of_many_threads_at_once(here, tmp_path):
 
 
 def test_an_event_that_is_on_its_way_is_waited_for(here, tmp_path):
-    """It came in before events were switched off, so it is in the map; those behind it are not."""
+    """It arrives before events are switched off, so it is in the map. Later ones are not."""
     found = here.map(tmp_path / "map", "late event")
     assert [code.start for code in found.codes] == [0x1000, 0x10000]
 

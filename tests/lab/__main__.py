@@ -1,4 +1,4 @@
-"""Keeps the lab's hosts, or a cluster on them, up between tests, for people to try things on.
+"""Runs the lab's hosts, or a cluster on them, for manual tests.
 
     python -m tests.lab hosts|yarn|k8s up | down | status | coord CMD... | enter HOST CMD...
     python -m tests.lab yarn spark cpu 600 3           a Spark job of three executors, busy for ten minutes

@@ -1,6 +1,6 @@
-"""The tests' own HotSpot attach: asks a JVM what the profiler inside it is doing.
+"""The tests' own HotSpot attach, which queries the profiler in a JVM.
 
-Independent of the product on purpose: it is the witness that nothing was left running.
+It is independent of the product, because it checks that nothing was left running.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CALLS = {
 
 
 def execute(pid: int, command: str, *arguments: str) -> str:
-    """Send an attach command to the JVM `pid` (as counted here; any uid and namespace); its whole reply."""
+    """Send an attach command to a JVM (a pid of this namespace, any uid); returns the reply."""
     status = procs.status(pid)
     inner, uid, gid = int(status["NStgid"][-1]), int(status["Uid"][1]), int(status["Gid"][1])
     door = Path(f"/proc/{pid}/root/tmp/.java_pid{inner}")
@@ -45,14 +45,14 @@ def execute(pid: int, command: str, *arguments: str) -> str:
 
 
 def profiler_libraries(pid: int) -> list[str]:
-    """Paths under which async-profiler is mapped in a JVM, also where the file is deleted by now."""
+    """Paths of async-profiler libraries mapped in a JVM, even if the file is deleted."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     found = re.findall(r"(/\S*[Aa]syncProfiler\S*\.so\S*|/\S*/\.hprofiler\S*)", maps)
     return sorted(set(found))
 
 
 def profiling_status(pid: int, library: str) -> str:
-    """What the async-profiler loaded from `library` says: "Profiling is running for…" or "…not active"."""
+    """The status of async-profiler loaded from `library`: "Profiling is running for…" or "…not active"."""
     folder = f"/proc/{pid}/root/tmp"
     descriptor, name = tempfile.mkstemp(prefix="lab-status-", dir=folder)
     os.close(descriptor)
@@ -85,7 +85,7 @@ def _ask_for_a_door(pid: int, inner: int, uid: int, gid: int, door: Path) -> Non
 
 
 def _connect_as(connection: socket.socket, door: Path, uid: int, gid: int) -> None:
-    """The JVM looks at the ids the peer had when it connected."""
+    """The JVM checks the ids that the peer had when it connected."""
     if (uid, gid) == (os.geteuid(), os.getegid()):
         connection.connect(str(door))
         return
@@ -97,7 +97,7 @@ def _connect_as(connection: socket.socket, door: Path, uid: int, gid: int) -> No
 
 
 def _become(uid: int, gid: int) -> None:
-    """Other effective ids for this thread alone: by libc's own functions all threads would change."""
+    """Change the effective ids of this thread only; libc's functions would change all threads."""
     steps = [("setresgid", gid), ("setresuid", uid)]
     for name, number in steps if uid else reversed(steps):
         call = _CALLS[name][platform.machine()]

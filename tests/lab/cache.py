@@ -1,4 +1,4 @@
-"""Where the lab keeps what it fetched or built: outside the checkout, shared by all runs."""
+"""The lab's cache of fetched and built software: outside the checkout, shared by all runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class Unavailable(Exception):
-    """Software of the lab cannot be had here; the message says why."""
+    """Software of the lab is not available here; the message says why."""
 
 
 def folder(name: str) -> Path:
@@ -27,9 +27,9 @@ def folder(name: str) -> Path:
 
 
 def made(base: Path, name: str, key: bytes, make: Callable[[Path], None]) -> Path:
-    """The folder of `base` for this name and key, filled by `make`: once, and whole or not at all.
+    """The folder of `base` for this name and key. `make` fills it once, completely or not at all.
 
-    Raises Unavailable where `make` fails with an error of the system's or of a command.
+    Raises Unavailable if `make` fails with an OSError or a failed command.
     """
     folder = base / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
     with (base / ".lock").open("w") as lock:

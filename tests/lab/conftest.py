@@ -22,9 +22,9 @@ from tests.lab.witness import Witness
 from tests.needed import lacking
 
 JOB = "application_1700000000000_0001"
-"""A word on the command line of each JVM of the steady job, as YARN would put it there."""
+"""An argument of each JVM of the steady job, like YARN's."""
 LOADS = {"host1": ("alpha", 0.8), "host2": ("beta", 0.3), "host3": ("gamma", 0.12)}
-"""Role and load of the steady job's JVM on each host: unlike enough to tell a sum from a mean."""
+"""Role and load of the steady job's JVM on each host: different enough to distinguish a sum from a mean."""
 
 PERF = "/usr/local/bin/perf"
 
@@ -90,7 +90,7 @@ def burn() -> Iterator[Burn]:
 def native() -> Iterator[StartNative]:
     """Starts the native burner on a host under a program's name, `native(host, "impalad", user="yarn")`.
 
-    The host gets a perf, unless `perf=False`: it has none by itself.
+    The host gets perf unless `perf=False`; it has none by default.
     """
     made = []
     installed = []
@@ -118,13 +118,13 @@ def native() -> Iterator[StartNative]:
 
 @pytest.fixture
 def witness(lab: Lab, job: dict[str, Burner]) -> Witness:
-    """How the hosts look before the test, with the steady job on them."""
+    """The state of the hosts before the test, with the steady job on them."""
     return Witness(lab.hosts.values())
 
 
 @pytest.fixture(scope="session")
 def main_run(coordinator: Coordinator, job: dict[str, Burner]) -> Result:
-    """The main job, as root on the three hosts, long enough for shares to be judged."""
+    """The main job, as root on the three hosts, long enough for checking shares."""
     return coordinator.run("-f", "300", "-t", "10", "-j", JOB, "-h", ALL, "--user", "root")
 
 

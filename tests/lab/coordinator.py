@@ -1,4 +1,4 @@
-"""Runs the real `hprofiler` command in the coordinator's network and reads what it left."""
+"""Runs the real `hprofiler` command in the coordinator's network and reads its results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "hprofiler"]
 
 
 class Result:
-    """How a command ended: exit code, what it wrote, and the run folder if it made one."""
+    """The result of a command: exit code, output, and the run folder, if any."""
 
     def __init__(self, code: int, out: str, err: str, folder: Path | None) -> None:
         self.code = code
@@ -43,7 +43,7 @@ class Result:
         return found
 
     def outcomes(self, name: str, status: str) -> list[dict[str, Any]]:
-        """The host's ledger lines of a status."""
+        """The host's ledger lines with this status."""
         return [outcome for outcome in self.host(name)["outcomes"] if outcome["status"] == status]
 
     def line(self, name: str, pid: int) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Result:
         return sorted(recording["process"]["pid"] for recording in self.host(name)["recordings"])
 
     def stacks(self, where: str) -> Stacks:
-        """The folded file at `where` in the run folder, say "cluster/cpu" or "hosts/host1/cpu"."""
+        """The folded file at `where` in the run folder, such as "cluster/cpu" or "hosts/host1/cpu"."""
         return Stacks(self._folder / f"{where}.folded")
 
     @property
@@ -69,7 +69,7 @@ class Result:
 
 
 class Running:
-    """An `hprofiler` under way; its words are read as they come."""
+    """A running `hprofiler`; its output is read as it is written."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path | None) -> None:
         self.process = process
@@ -85,14 +85,14 @@ class Running:
             reader.start()
 
     def wait_to_hear(self, pattern: str, times: int = 1, timeout: float = 60) -> None:
-        """Wait until so many lines of stderr match."""
+        """Wait until `times` lines of stderr match."""
 
         assert self.hears(pattern, times, timeout), (
             f"did not say {pattern!r} {times} times:\n{''.join(self._err)}"
         )
 
     def hears(self, pattern: str, times: int = 1, timeout: float = 60) -> bool:
-        """Whether so many lines of stderr match, before it has nothing more to say."""
+        """Wait until `times` lines of stderr match; false if it ends before."""
 
         def heard() -> bool:
             return sum(bool(re.search(pattern, line)) for line in self._err) >= times
@@ -102,7 +102,7 @@ class Running:
             return heard()
 
     def wait_until_recording(self, hosts: int = 3) -> None:
-        """Wait until so many hosts have begun to sample."""
+        """Wait until `hosts` hosts have begun to sample."""
         self.wait_to_hear(r"^\S+: recording", hosts)
 
     def signal(self, number: signal.Signals) -> None:
@@ -130,7 +130,7 @@ class Running:
 
 
 class Coordinator:
-    """Where a user of the lab sits: its network, a home with the lab's key, an empty working folder."""
+    """The environment of a lab user: the network, a home with the lab's key, an empty working folder."""
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self.lab = lab
@@ -147,7 +147,7 @@ class Coordinator:
     ) -> Running:
         """Start `hprofiler ARGUMENTS` as `uid`; the main job gets a fresh -o unless one is given.
 
-        `folder` is the working folder, a new one where none is given.
+        `folder` is the working folder, by default a new one.
         """
         words, output = list(arguments), None
         if words[0].startswith("-") or words[0] == "run":
@@ -177,7 +177,7 @@ class Coordinator:
         return self.start(*arguments, uid=uid, environment=environment, folder=folder).result(timeout)
 
     def new_folder(self, uid: int = 0) -> Path:
-        """An empty folder of the user's."""
+        """A new folder of this user."""
         self._runs += 1
         folder = self.folder / str(self._runs)
         folder.mkdir()

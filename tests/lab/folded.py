@@ -1,4 +1,4 @@
-"""Reads folded stacks the tests' own way: shares of methods and order of callers."""
+"""The tests' own reader of folded stacks: shares of methods and order of callers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stacks:
         return sum(count for _, count in self.stacks)
 
     def under(self, method: str) -> Stacks:
-        """Those with the method anywhere."""
+        """The stacks with the method anywhere."""
         found = Stacks()
         found.stacks = [(frames, count) for frames, count in self.stacks if method in frames]
         return found
@@ -42,9 +42,9 @@ class Stacks:
         return 100 * self.count(method) / self.total
 
     def tolerance(self) -> float:
-        """Points by which a share may be off: two, and 4.5 standard deviations of so many samples.
+        """The allowed error of a share in percentage points: two, and 4.5 standard deviations.
 
-        Of few samples that is everything, so that there have to be some.
+        With few samples that allows everything, so check their number too.
         """
         assert self.total >= LEAST_SAMPLES, f"{self.total} samples are too few to judge shares by"
         return float(2.0 + 450 * (0.7 * 0.3 / self.total) ** 0.5)

@@ -4,7 +4,7 @@
 # says "ready" when sshd listens; after that it only reaps orphans until it is killed.
 set -euo pipefail
 
-# The new root: a writable overlay over the machine's own root, all of it in memory.
+# The new root: a writable overlay over the machine's own root, in memory.
 hostname "$LAB_NAME"
 root=$LAB_FOLDER/root
 mount -t tmpfs -o mode=755 lab "$root"
@@ -14,7 +14,7 @@ new=$root/new
 
 fresh() { mkdir -p "$new$2"; mount -t tmpfs -o "mode=$1" lab "$new$2"; }
 
-# What belongs to a machine and must not be shared with the one below.
+# Folders that must not be shared with the machine.
 mount -t proc proc "$new/proc"
 mount -t sysfs -o ro sysfs "$new/sys"
 fresh 755 /dev
@@ -38,7 +38,7 @@ fresh 755 /data
 fresh 755 /home
 fresh 755 /root
 
-# A host has a JVM and sshd and nothing else: no checkout, no interpreter, no profiling tool.
+# A host has only a JVM and sshd: no checkout, no interpreter, no profiling tool.
 IFS=:
 for folder in $LAB_HIDE; do fresh 755 "$folder"; done
 for folder in $LAB_SHOW; do
@@ -47,13 +47,13 @@ for folder in $LAB_SHOW; do
   mount -o remount,bind,ro "$new$folder"
 done
 unset IFS
-if [ -n "$LAB_SHARED" ]; then # what a cluster file system would be
+if [ -n "$LAB_SHARED" ]; then # stands for a cluster file system
   mkdir -p "$new/shared"
   mount --bind "$LAB_SHARED" "$new/shared"
 fi
 rm -f "$new"/usr/bin/{python3*,perf,jcmd,jstack,jmap,jps,asprof,gcc,cc} "$new"/usr/local/bin/python*
 
-# Users: root, yarn (owns the JVMs), prof (nobody in particular, with sudo where there is one).
+# Users: root, yarn (owns the JVMs), prof (an ordinary user, with sudo if installed).
 account() { # NAME UID HOME
   sed -i "/^$1:/d" "$new"/etc/{passwd,shadow,group}
   echo "$1:x:$2:$2::$3:/bin/bash" >>"$new/etc/passwd"

@@ -1,8 +1,8 @@
 """The lab: several machines on one kernel, to profile over real ssh.
 
 Each host has its own network, pid, mount, UTS and IPC namespaces, a copy-on-write root, /tmp, /data
-and sshd. Nothing is made outside the lab's folder and the namespaces; killing a host's PID 1 makes
-the kernel take the rest away.
+and sshd. Everything is inside the lab's folder and the namespaces; killing a host's PID 1 makes the kernel
+remove the rest.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import IO, Any
 from tests.lab import cache, keys, procs
 
 WRITABLE_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/data")
-"""Where anything left behind by the product would lie: only the users' own and everybody's folders."""
+"""The folders in which the product could leave files: those of users, and world-writable ones."""
 TOOLS = ("unshare", "nsenter", "setpriv", "pivot_root", "ip", "sshd", "ssh-keygen")
 BOOT_SECONDS = 30
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class LabError(Exception):
-    """A host did not come up, or was asked for what it cannot do."""
+    """A host did not start, or a request to it failed."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a host shall be. `network` is "own", or the name of the host whose network it lives in."""
+    """The specification of a host. `network` is "own", or the name of the host whose network it shares."""
 
     name: str
     address: str
@@ -42,13 +42,13 @@ class Plan:
 
 
 def default_plans(count: int = 3) -> list[Plan]:
-    """The coordinator's machine, which carries the bridge, and host1…hostN."""
+    """The coordinator's machine, which has the bridge, and host1…hostN."""
     hosts = [Plan(f"host{n}", f"10.77.0.{10 + n}") for n in range(1, count + 1)]
     return [Plan("coord", "10.77.0.10"), *hosts]
 
 
 def why_not() -> str:
-    """The reason no lab can be had here; empty when one can."""
+    """Why a lab is not available here; empty if it is."""
     if os.geteuid() != 0:
         return "the lab needs root (namespaces, mounts)"
     missing = [tool for tool in TOOLS if not shutil.which(tool, path=SEARCH_PATH)]
@@ -56,7 +56,7 @@ def why_not() -> str:
 
 
 class Host:
-    """One machine of the lab that is up."""
+    """A running machine of the lab."""
 
     def __init__(self, plan: Plan, init: procs.Identity) -> None:
         self.plan = plan
@@ -73,7 +73,7 @@ class Host:
         return [*enter, *clean, *become, *argv]
 
     def run(self, argv: Sequence[str], user: str = "root", check: bool = True, timeout: float = 60) -> str:
-        """Run to the end inside; what it wrote on stdout."""
+        """Run to the end inside; returns its stdout."""
         command = self.command(argv, user)
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
@@ -91,26 +91,26 @@ class Host:
         return list(procs.inside(self.namespace))
 
     def path(self, inner: str) -> Path:
-        """A path of this host as it is reached from out here."""
+        """The path outside of a path on this host."""
         return Path(f"/proc/{self.init.pid}/root") / inner.lstrip("/")
 
     def temporary_files(self) -> set[str]:
-        """Every path (as the host names it) below the folders where something might be left."""
+        """Every path, as on the host, below the folders in which files could be left."""
         found: set[str] = set()
         for folder in WRITABLE_FOLDERS:
             base = str(self.path(folder))
             device = os.stat(base).st_dev
             for parent, folders, files in os.walk(base):
                 found.update(f"{folder}{parent[len(base) :]}/{name}" for name in folders + files)
-                # what is shown there from this machine is not the host's, and changes by itself
+                # skip mounts from this machine, which change independently
                 folders[:] = [name for name in folders if _device(f"{parent}/{name}") == device]
         return found
 
 
 class Lab:
-    """The hosts of one folder. `tied` hosts die with the process that made them, however it ends.
+    """The hosts of one folder. `tied` hosts always end with the process that started them.
 
-    They see the folders of `show` where they are here, read-only; `shared` is `/shared` for all to write.
+    They see the folders of `show` at the same paths, read-only; `shared` is `/shared`, writable for all.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Lab:
 
     @property
     def coord(self) -> Host:
-        """The machine on which the coordinator's network lives: the first one planned."""
+        """The machine with the coordinator's network, which is the first plan."""
         return self.hosts[self.plans[0].name]
 
     def up(self) -> Lab:
@@ -158,7 +158,7 @@ class Lab:
         return self
 
     def down(self) -> None:
-        """Kill every host's PID 1, and with it all that runs there; does nothing for a host that is gone."""
+        """Kill every host's PID 1, and with it all its processes; ignores hosts that are gone."""
         for host in reversed(list(self.hosts.values())):
             host.init.kill()
         for launcher in self._launchers:
@@ -176,16 +176,16 @@ class Lab:
         return [*network, *names, *become, *argv]
 
     def curl(self, url: str, *options: str) -> str:
-        """The answer to a request from the coordinator's network; empty where there is none."""
+        """The answer to a request from the coordinator's network; empty if there is none."""
         command = self.coordinator(["curl", "-sSL", "-m", "30", *options, url])
         return subprocess.run(command, capture_output=True, text=True).stdout
 
     def home(self, uid: int = 0) -> Path:
-        """A fresh home for a user at the coordinator, who can reach every host as any of its users."""
+        """A new home for a user at the coordinator, who can log in to every host as any of its users."""
         return keys.make_home(self.folder / f"home-{uid}", self.keys, uid)
 
     def plug(self, name: str, connected: bool) -> None:
-        """Put the host's network cable in, or pull it out at the coordinator's end."""
+        """Connect or disconnect the host's network at the coordinator's end."""
         self._ip(self.coord, "link", "set", f"v-{name}", "up" if connected else "down")
 
     def _write_keys(self) -> None:
@@ -255,7 +255,7 @@ class Lab:
         }
 
     def _expect(self, plan: Plan, launcher: subprocess.Popen[bytes], word: str) -> None:
-        """Read the word PID 1 says next."""
+        """Read the next word from PID 1."""
         pipe, end = _pipe(launcher.stdout).fileno(), time.monotonic() + BOOT_SECONDS
         said = b""
         while not said.endswith(b"\n") and select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -274,7 +274,7 @@ class Lab:
         return init
 
     def _wire(self, host: Host) -> None:
-        """Give a host its address: the first carries the bridge, the others hang on it by a veth pair."""
+        """Give a host its address. The first has the bridge, the others connect to it by a veth pair."""
         if host.plan.network != "own":
             return
         if host is self.coord:

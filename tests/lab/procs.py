@@ -1,4 +1,4 @@
-"""Processes as /proc tells them: identity that survives pid reuse, namespaces, waiting."""
+"""Processes from /proc: identity that survives pid reuse, namespaces, waiting."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE = 60.0
-"""Seconds after which what is waited for does not come any more, on a busy machine either."""
+"""Seconds after which a wait fails, enough for a busy machine."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """A process for good: `start_time` (clock ticks since boot) tells it from a later one of the same pid."""
+    """A process. `start_time` (clock ticks since boot) distinguishes it from later ones with the same pid."""
 
     pid: int
     start_time: int
 
     @classmethod
     def of(cls, pid: int) -> Identity | None:
-        """None when there is no such process, or only its zombie."""
+        """None if there is no such process, or only its zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
@@ -39,7 +39,7 @@ class Identity:
         return Identity.of(self.pid) == self
 
     def suspend(self) -> None:
-        """Stop it (SIGSTOP) and wait until it stands still."""
+        """Stop it (SIGSTOP) and wait until it is stopped."""
         self.kill(signal.SIGSTOP)
         wait_for(f"process {self.pid} standing still", lambda: status(self.pid)["State"][0] in "Tt")
 
@@ -61,7 +61,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Seen:
-    """A process of a lab host: its pid out here, its pid in there, who owns it and what it runs."""
+    """A process of a lab host: its pid outside and inside, its user and its command line."""
 
     pid: int
     inner_pid: int
@@ -70,7 +70,7 @@ class Seen:
 
 
 def inside(namespace: str) -> Iterator[Seen]:
-    """Every process of a pid namespace (`pid:[…]`, as the link /proc/PID/ns/pid reads)."""
+    """Every process of a pid namespace (`pid:[…]`, as in /proc/PID/ns/pid)."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if namespace_of(int(entry.name)) != namespace:
@@ -84,7 +84,7 @@ def inside(namespace: str) -> Iterator[Seen]:
 
 
 def family(pid: int) -> list[int]:
-    """The process and all that it started."""
+    """The process and its descendants."""
     return [pid, *(member for child in children(pid) for member in family(child))]
 
 
@@ -105,7 +105,7 @@ def page_faults(pid: int) -> int:
 
 
 def context_switches(pid: int) -> int:
-    """How often the threads that a process has now were switched from, of their own will or not."""
+    """The voluntary and involuntary context switches of a process's current threads."""
     found = 0
     for thread in threads(pid):
         with suppress(OSError):  # it ended while we looked
@@ -115,7 +115,7 @@ def context_switches(pid: int) -> int:
 
 
 def namespace_of(pid: int, kind: str = "pid") -> str:
-    """The namespace a process lives in, as `pid:[4026531836]`. OSError when the process is gone."""
+    """The namespace of a process, as `pid:[4026531836]`. OSError when the process is gone."""
     return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
 
 
@@ -126,7 +126,7 @@ def status(pid: int) -> dict[str, list[str]]:
 
 
 def children(pid: int) -> list[int]:
-    """Pids of what a process started, whichever of its threads did; none when it is gone."""
+    """Pids of a process's children, of all its threads; none when it is gone."""
     found: list[int] = []
     for thread in threads(pid):
         with suppress(OSError):  # the thread ended while we looked
@@ -143,7 +143,7 @@ def threads(pid: int) -> list[int]:
 
 
 def name(pid: int) -> str:
-    """What the kernel calls the process (its main thread); empty when it is gone."""
+    """The name of the process's main thread; empty when it is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
     except OSError:
@@ -151,9 +151,9 @@ def name(pid: int) -> str:
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout: float = PATIENCE) -> T:
-    """The probe's first value that is true; TimeoutError naming `what` and the last value otherwise.
+    """The probe's first true value. TimeoutError names `what` and the last value.
 
-    For what announces nothing.
+    For events without a notification.
     """
     end = time.monotonic() + timeout
     while True:

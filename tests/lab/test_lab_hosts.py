@@ -1,4 +1,4 @@
-"""A job over SSH on three hosts: shares, paths, cluster pictures, outcomes, users, what runs leave."""
+"""A job over SSH on three hosts: shares, paths, cluster pictures, outcomes, users, leftovers."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def test_sample_counts_follow_cpu_time(main_run: Result) -> None:
         recording = main_run.host(name)["recordings"][0]
         samples = recording["samples"]
         whole = recording["cpu_seconds"] * 300
-        # what the kernel does for a JVM is not sampled where only user code may be
+        # kernel code is not sampled if only user code may be
         least = 0.7 * whole if recording["source"] == "cpu-clock,alluser" else 0.98 * whole
         assert least - 2 <= samples["expected"] <= 1.02 * whole + 2
         assert samples["taken"] == main_run.stacks(f"hosts/{name}/cpu").total
-        # a JVM of an ordinary user may be held to the kernel's timer rate, 250 a second on most
+        # the kernel's timer rate, mostly 250 a second, may limit an ordinary user's JVM
         assert 0.5 * samples["expected"] < samples["taken"] < 1.15 * samples["expected"]
 
 
 def test_the_cluster_sum_and_mean(main_run: Result) -> None:
-    """The sum counts every sample once, the mean gives every host the same weight."""
+    """The sum counts every sample once; the mean gives every host the same weight."""
     stacks = [main_run.stacks(f"hosts/{name}/cpu") for name in LOADS]
     total, mean = main_run.stacks("cluster/cpu"), main_run.stacks("cluster/cpu-mean")
     assert stacks[0].total != stacks[2].total, "hosts too much alike to tell a sum from a mean"
@@ -124,7 +124,7 @@ def test_a_pipe_runs_as_the_user_who_connected(
     assert result.pids("host1") == ([job["host1"].pid] if code == 0 else [])
 
 
-# What runs leave, and hosts that do not answer
+# Leftovers of runs, and hosts that do not answer
 
 
 def test_the_second_run_pushes_nothing_and_leaves_nothing(
@@ -145,7 +145,7 @@ def test_the_second_run_pushes_nothing_and_leaves_nothing(
 
 @pytest.fixture
 def unplugged(lab: Lab) -> Iterator[str]:
-    """A host whose cable is out."""
+    """A host without network."""
     lab.plug("host3", False)
     yield "host3"
     lab.plug("host3", True)

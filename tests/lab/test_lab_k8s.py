@@ -1,4 +1,4 @@
-"""Pods of a real Kubernetes: their JVMs by exec and by SSH, what stands in the way, what is left behind."""
+"""Pods of a real Kubernetes: their JVMs by exec and by SSH, obstacles, leftovers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.lab.k8s.software import software
 from tests.lab.procs import cpu_seconds, wait_for
 from tests.needed import lacking
 
-pytestmark = pytest.mark.timeout(2400)  # the first time Kubernetes is built
+pytestmark = pytest.mark.timeout(2400)  # the first run builds Kubernetes
 
 SHAPES = "k8s:fleet=shapes"
 ROOT = ["--user", "root"]
@@ -93,13 +93,13 @@ def hprofiler(start: Starting) -> Profiling:
 
 @pytest.fixture(scope="module")
 def allowed(kube: KubeCluster) -> Path:
-    """The kubeconfig of an account that may do what the documentation says, and nothing else."""
+    """The kubeconfig of an account with only the documented rights."""
     return kube.account("allowed", [TO_LIST, TO_EXEC, *FURTHER])
 
 
 @pytest.fixture(scope="module")
 def shapes(kube: KubeCluster) -> Iterator[Shapes]:
-    """A pod of each shape on host1, one on host2, and some that do not run. In the end nothing is left."""
+    """A pod of each kind on host1, one on host2, and some that do not run. Checks that nothing is left."""
     running, idle = pods.shapes("host1", "host2", {"fleet": "shapes"})
     kube.create(*running.values(), *idle)
     kube.wait_until_running(*running)
@@ -136,7 +136,7 @@ class Contents:
         self._files = {one: set(self._walk(one)) for one in self._containers}
 
     def check(self) -> None:
-        """Nothing is there that was not before."""
+        """Checks that there is nothing new."""
         wait_for("the processes of before", lambda: self._all_processes() == self._processes, 60)
         for one in self._containers:
             new = {path for path in self._walk(one) if not self.OF_THE_JVM.fullmatch(path)} - self._files[one]
@@ -162,7 +162,7 @@ def recorded(result: Result) -> dict[str, dict[str, Any]]:
 
 
 def outcomes(result: Result) -> dict[str, str]:
-    """What was said of each host, by its name."""
+    """The outcomes of each host, by name."""
     said: dict[str, str] = {}
     for line in (line for host in result.run["hosts"] for line in host["outcomes"]):
         text = f"{line['status']}: {line['reason']}; {line['remedy']}\n"
@@ -171,7 +171,7 @@ def outcomes(result: Result) -> dict[str, str]:
 
 
 def stacks_of(result: Result, container: str) -> Stacks:
-    """Of one process's own profile, which carries the process's labels."""
+    """The stacks of one process's profile, which has the process's labels."""
     assert result.folder is not None
     process = recorded(result)[container]
     path = RunFolder.open(result.folder).profile_path(process["host"], process["pid"], "cpu")
@@ -182,7 +182,7 @@ def stacks_of(result: Result, container: str) -> Stacks:
 
 
 def check_shares(stacks: Stacks, role: str) -> None:
-    """Seventy, twenty and ten percent of what the burner did."""
+    """Seventy, twenty and ten percent of the burner's work."""
     counts = [stacks.count(method) for method in (HOT[role], "Burner.warm", "Burner.cool")]
     total = sum(counts)
     assert total > 10, counts
@@ -191,23 +191,23 @@ def check_shares(stacks: Stacks, role: str) -> None:
 
 
 def first_process(kube: KubeCluster, name: str) -> int:
-    """Of a pod's container main, as this machine knows it."""
+    """The pid on this machine of a pod's container main."""
     (found,) = (seen.pid for seen in kube.processes(name, "main") if seen.inner_pid == 1)
     return found
 
 
 def burn_a_while(kube: KubeCluster, name: str) -> None:
-    """Wait until something of a pod is recorded."""
+    """Wait until part of a pod's work is recorded."""
     java = first_process(kube, name)
     begun = cpu_seconds(java)
     wait_for("CPU time", lambda: cpu_seconds(java) > begun + 0.3, 120)
 
 
-# One pod, as an account that may do what the documentation says
+# One pod, with the documented rights
 
 
 def test_a_pod_by_exec(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
-    """Its shares and labels; and nothing stays in its container."""
+    """Its shares and labels are right, and nothing stays in its container."""
     kube.create(pods.pod("alone", pods.container(pods.burner("alpha", 0.8)), labels={"app": "alone"}))
     kube.wait_until_running("alone")
     contents = Contents(kube, "alone")
@@ -221,7 +221,7 @@ def test_a_pod_by_exec(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -
     kube.remove("alone")
 
 
-# Pods of every shape
+# Pods of every kind
 
 
 @pytest.mark.nightly
@@ -232,7 +232,7 @@ def test_every_shape_by_exec(by_exec: Result) -> None:
     said = outcomes(by_exec)
     assert "no sh" in said["shell-less"] and "--debug-container" in said["shell-less"]
     assert "failed" in said["sealed"] and "writable" in said["sealed"]
-    # it waits, or was just tried again and ended before it could be entered
+    # it waits, or was restarted and ended before it could be entered
     assert re.search("exit code 3|^failed: ", said["crashing"], re.MULTILINE), said["crashing"]
     assert "Unschedulable" in said["pending"] and "ErrImageNeverPull" in said["bare"]
     assert by_exec.code == 3, str(by_exec)
@@ -240,7 +240,7 @@ def test_every_shape_by_exec(by_exec: Result) -> None:
 
 @pytest.mark.nightly
 def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
-    """From the node those too that cannot be entered, if there is a place for the library."""
+    """Over the node also pods that exec cannot enter, if there is a folder for the library."""
     expected = {f"{name}/main" for name in shapes if name != "sealed"} | {"two/side"}
     assert set(recorded(by_ssh)) == expected, str(by_ssh)
     assert "writable folder" in outcomes(by_ssh)["host1"]
@@ -253,7 +253,7 @@ def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
 
 @pytest.mark.nightly
 def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
-    """Its own pods, and not one that has the same labels."""
+    """Only its own pods, not others with the same labels."""
     one = pods.pod("stray", pods.container(pods.burner("beta", 0.2)), labels={"app": "spread"})
     kube.create(one, pods.deployment("spread", 2, one))
 
@@ -272,7 +272,7 @@ def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) ->
 
 @pytest.mark.nightly
 def test_a_debug_container(kube: KubeCluster, hprofiler: Profiling, allowed: Path, shapes: Shapes) -> None:
-    """An image without a shell, in a strict cluster, is profiled from beside it."""
+    """A container without a shell is profiled from a debug container, in a strict cluster."""
     words = ["-t", "3", "-j", "k8s:pod/strict", "--debug-container", images.JVM]
     result = hprofiler(*words, kubeconfig=allowed)
     assert result.code == 0, str(result)
@@ -317,7 +317,7 @@ def test_an_account_that_may_only_list(kube: KubeCluster, hprofiler: Profiling, 
 def test_the_account_of_the_pod_that_hprofiler_runs_in(
     kube: KubeCluster, coordinator: Coordinator, allowed: Path, shapes: Shapes
 ) -> None:
-    """It has no kubeconfig, but the files and variables that each pod has."""
+    """It has no kubeconfig, only the files and variables of every pod."""
     place, folder = "/run/secrets/kubernetes.io/serviceaccount", coordinator.new_folder()
     token = yaml.safe_load(allowed.read_text())["users"][0]["user"]["token"]
     for name, content in (("token", token), ("namespace", "default"), ("ca.crt", kube.authority.decode())):
@@ -338,7 +338,7 @@ def test_the_account_of_the_pod_that_hprofiler_runs_in(
 
 @pytest.mark.nightly
 def test_no_request_but_list_and_exec(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
-    """The first two lines of the documented role are enough, and all that is used."""
+    """The first two lines of the documented role are enough."""
     result = hprofiler("-t", "2", "-j", SHAPES, kubeconfig=kube.account("profiler", [TO_LIST, TO_EXEC]))
     assert "plain/main" in recorded(result), str(result)
     account = "system:serviceaccount:default:profiler"
@@ -350,7 +350,7 @@ def test_no_request_but_list_and_exec(kube: KubeCluster, hprofiler: Profiling, s
     assert refused <= {"crashing"}, "it is tried again now and then, and has ended when it is entered"
 
 
-# What changes meanwhile
+# Changes during a recording
 
 
 @pytest.mark.nightly
@@ -393,7 +393,7 @@ def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starti
 
 
 def cut_connections(pid: int, port: int) -> int:
-    """Shut down every TCP connection of a process to a port, as a network that breaks does; how many."""
+    """Shut down every TCP connection of a process to a port, like a broken network; returns their number."""
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].rpartition(":")[2], 16) == port}
     handle, cut = os.pidfd_open(pid), 0
@@ -411,7 +411,7 @@ def cut_connections(pid: int, port: int) -> int:
 
 @pytest.mark.nightly
 def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(kube: KubeCluster, start: Starting) -> None:
-    """It ends by SIGTERM, and the engine with it writes what it has."""
+    """It ends by SIGTERM, and the engine writes what it has sampled."""
     one = pods.container(pods.burner("gamma", 0.5))
     kube.create(pods.pod("brief", one, node="host1", terminationGracePeriodSeconds=60))
     kube.wait_until_running("brief")

@@ -1,7 +1,7 @@
-"""README.md's recipes in `sh` blocks, run as they stand there, in order, against executors in the lab.
+"""README.md's recipes in `sh` blocks, run unchanged and in order against executors in the lab.
 
-YARN's, in a `bash` block, is in test_lab_yarn.py, that for pods in test_lab_k8s.py, the one for CI here; a
-page that is shown in a browser, or served, is in unit/test_serving.py.
+The recipe for YARN, in a `bash` block, is tested in test_lab_yarn.py, that for pods in test_lab_k8s.py, the
+one for CI here. Pages in a browser, or served, are tested in unit/test_serving.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def expanded(recipe: str, folder: Path) -> list[str]:
 
 
 def written(recipe: str) -> tuple[str, ...]:
-    """What a recipe promises to leave in the working folder."""
+    """The files that a recipe writes to the working folder."""
     output = re.search(r" -o (\S+)", recipe)
     if not output:
         return ()

@@ -1,4 +1,4 @@
-"""Applications of a real YARN: their JVMs and no others, on their hosts and no others; what goes wrong."""
+"""Applications of a real YARN: exactly their JVMs on exactly their hosts; failures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def yarn(workshop: Path) -> Iterator[YarnCluster]:
-    """A ResourceManager and three NodeManagers on hosts of their own."""
+    """A ResourceManager and three NodeManagers, each on its own host."""
     reason = hosts.why_not()
     if reason:
         lacking(reason)
@@ -102,7 +102,7 @@ def test_the_methods_of_a_job_and_their_shares(main_run: Result) -> None:
 def test_the_processes_of_a_job_and_their_labels(
     yarn: YarnCluster, job: Application, main_run: Result
 ) -> None:
-    """Those that the nodes' own process tables show, and no others."""
+    """Exactly those in the nodes' process tables."""
     assert main_run.folder is not None
     found = processes(main_run)
     assert {(process["host"], process["pid"]) for process in found} == {
@@ -126,7 +126,7 @@ def test_the_processes_of_a_job_and_their_labels(
 
 
 def test_trimmed_to_the_jobs_own_frames(coordinator: Coordinator, main_run: Result) -> None:
-    """The roots are those of whatever runs on YARN."""
+    """Without trimming, the roots are those of any JVM on YARN."""
     assert main_run.folder is not None
     trimmed = coordinator.new_folder() / "run"
     shutil.copytree(main_run.folder, trimmed)
@@ -145,7 +145,7 @@ def test_nothing_is_left_on_the_nodes(yarn: YarnCluster, main_run: Result) -> No
 
 
 def test_readmes_recipes(coordinator: Coordinator, job: Application) -> None:
-    """Those of its `bash` blocks, as they stand there but for the names of this cluster."""
+    """Those of its `bash` blocks, unchanged except for the names of this cluster."""
     text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```bash\n([^`]*rm:8088[^`]*)^```", text, re.M)
     folder = coordinator.new_folder()
@@ -171,7 +171,7 @@ def test_running_applications(coordinator: Coordinator, job: Application, target
 def test_an_executor_that_is_killed_and_its_successor(
     yarn: YarnCluster, coordinator: Coordinator, job: Application
 ) -> None:
-    """The driver asks for another executor, which is not in the recording."""
+    """The driver requests another executor, which is not in the recording."""
     found = processes(coordinator.run("ps", "-j", job.id, "--match", "spark-executor", *CLUSTER, "--json"))
     victim, new = found[0], str(1 + max(int(one["labels"]["executor"]) for one in found))
     recording = coordinator.start("-t", "45", "-j", job.id, *CLUSTER)
@@ -188,14 +188,14 @@ def test_an_executor_that_is_killed_and_its_successor(
     assert line["label"] == victim["label"] and "ended during the recording" in line["reason"], line
     reasons = [outcome["reason"] for host in result.run["hosts"] for outcome in host["outcomes"]]
     (started,) = [one for one in reasons if "started during the recording and is not in it" in one]
-    # its JVM may not be far enough yet for the driver to know it as an executor
+    # the executor may not have registered with the driver yet
     assert re.match(rf"(executor {new}|container_\w+) on host", started), reasons
     assert result.run["coverage"]["processes"]["found"] == 4
 
 
 @pytest.mark.nightly
 def test_an_application_that_ends_during_the_recording(coordinator: Coordinator, job: Application) -> None:
-    """Its executors' last profiles are whole; each process has an outcome that says how it ended."""
+    """Its executors' last profiles are complete; each process has an outcome that says how it ended."""
     recording = coordinator.start("-t", "120", "-j", job.id, *CLUSTER)
     recording.wait_until_recording(2)
     job.finish()

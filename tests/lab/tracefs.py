@@ -1,4 +1,4 @@
-"""The kernel's tracepoints, which it shows where a file system of their own is mounted."""
+"""The kernel's tracepoints, which are visible only if tracefs is mounted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 FOLDER = "/sys/kernel/tracing"
 UNMOUNT = f'umount -lq {FOLDER}; umount -lq /sys/kernel/debug; exec "$@"'
 WITHOUT = ("unshare", "--mount", "sh", "-c", UNMOUNT, "sh")
-"""The words before a command that sees none."""
+"""A command prefix that hides them."""
 
 
 @contextlib.contextmanager
 def mounted() -> Iterator[None]:
-    """systemd does that as a machine starts; where nothing has, it is done meanwhile."""
+    """Mount tracefs during the block, if systemd has not done it at boot."""
     if Path(FOLDER, "events").exists():
         yield
         return

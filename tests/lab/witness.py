@@ -1,4 +1,4 @@
-"""Sees to it that nothing is left on the hosts: processes, files, sockets, profilers that run."""
+"""Checks that nothing is left on the hosts: processes, files, sockets, running profilers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.lab.hosts import Host
 PRIVATE_FOLDER = re.compile(
     r"(/(tmp|var/tmp|dev/shm)/\.hprofiler-\d+|/home/\w+/\.cache(/hprofiler)?)(/(agent-)?[0-9a-f]{64})?"
 )
-"""What may stay between runs, as agents/PROTOCOL.md has it."""
+"""What may stay between runs, according to agents/PROTOCOL.md."""
 OF_THE_JVM = re.compile(r"/tmp/(\.java_pid\d+|hsperfdata_\w+(/\d+)?)")
-"""What a JVM puts into /tmp by itself, or when it is attached to, and takes away when it ends."""
+"""Files that a JVM makes in /tmp, by itself or for an attach, and removes when it ends."""
 _LISTENS = "0A"
 
 
 class Witness:
-    """Remembers how hosts looked before, and finds what is new since."""
+    """Remembers the state of hosts, and finds what is new since then."""
 
     def __init__(self, hosts: Iterable[Host]) -> None:
         self.hosts = list(hosts)
@@ -33,12 +33,12 @@ class Witness:
             self._sockets[host.name] = sockets(host)
 
     def leftovers(self) -> list[str]:
-        """New processes, files and sockets now, each with its host; empty when the hosts are clean."""
+        """New processes, files and sockets, each with its host; empty if the hosts are clean."""
         looks = (self._new_processes, self._new_files, self._new_sockets)
         return [left for host in self.hosts for look in looks for left in look(host)]
 
     def wait_until_clean(self, timeout: float = procs.PATIENCE) -> None:
-        """Wait until nothing new is left; TimeoutError lists what is."""
+        """Wait until nothing new is left; TimeoutError lists the leftovers."""
         try:
             procs.wait_for("clean hosts", lambda: not self.leftovers(), timeout)
         except TimeoutError as late:
@@ -59,7 +59,7 @@ class Witness:
 
 
 def sockets(host: Host) -> set[str]:
-    """Names at which something can be reached: TCP ports that are listened at, abstract unix sockets.
+    """Listening TCP ports and abstract unix sockets.
 
     Unix sockets with a path are files.
     """
@@ -79,7 +79,7 @@ def _may_stay(path: str) -> bool:
 
 
 def active_profilers(burners: Iterable[Burner]) -> list[str]:
-    """What the profilers inside the JVMs say of themselves, of those that are not inactive."""
+    """The status of profilers in JVMs that are not inactive."""
     answers = [
         (burner, attach.profiling_status(burner.outer.pid, library))
         for burner in burners

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from hprofiler.model import Host, Process, Recording, Samples
 from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.sink import FolderSink
 from tests.lab.chaos import bombs
+from tests.timed_profile import BUCKET, Row, timed_profile
 from tests.viewer.made_profile import made_profile
 
 HOST = Host("node/1", "localhost")
@@ -49,6 +51,38 @@ def test_a_profile_becomes_pprof_with_its_labels(folder, sent):
     wanted = {"host": "node/1", "pid": "7", "process": "executor 3", "executor": "3"}
     assert wanted.items() <= profile.labels.items()
     assert len(files(folder)) == 2, "nothing but it and run.json is left"
+
+
+def timed(start: float) -> bytes:
+    amounts = [("alloc_objects", "count"), ("alloc_space", "bytes")]
+    rows = [Row(["[main]", "run"], 0, 1, (1, 512), amount=512), Row(["[main]"], 50, 2, (2, 9), amount=9)]
+    return timed_profile(rows, start=int(start * 1e6), values=amounts)
+
+
+def test_a_profile_with_times_is_also_kept_as_it_arrived(folder):
+    sent = timed(time.time())
+    FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    stored = folder.times_path("node/1", 7, "alloc")
+    assert stored == folder.profile_path("node/1", 7, "alloc").with_name("alloc.time")
+    assert stored.read_bytes() == sent
+    assert len(files(folder)) == 3, "nothing but both and run.json is left"
+    times = Profile.open(stored).times
+    assert (times.samples, times.end - times.start) == (3, 51 * BUCKET)
+    assert Profile.open(folder.profile_path("node/1", 7, "alloc")).times is None
+
+
+@pytest.mark.parametrize("start", [-86400, 86400])
+def test_times_of_another_day_are_not_kept(folder, start):
+    FolderSink(folder).profile(HOST, RECORDING, pieces(timed(time.time() + start)))
+    assert not folder.times_path("node/1", 7, "alloc").exists()
+    assert Profile.open(folder.profile_path("node/1", 7, "alloc")).total("alloc_space") == 521
+
+
+def test_without_room_for_the_times_nothing_is_kept(folder):
+    folder.times_path("node/1", 7, "alloc").mkdir(parents=True)
+    with pytest.raises(HostError, match="cannot write"):
+        FolderSink(folder).profile(HOST, RECORDING, pieces(timed(time.time())))
+    assert files(folder) == ["run.json"]
 
 
 @pytest.mark.parametrize(

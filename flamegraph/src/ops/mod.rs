@@ -8,7 +8,6 @@ mod invert;
 mod many;
 mod mean;
 pub(crate) mod prune;
-mod range;
 pub(crate) mod rebuild;
 mod select;
 pub(crate) mod split;
@@ -27,6 +26,8 @@ pub(crate) mod frame_rules;
 mod outliers;
 #[cfg(feature = "formats")]
 mod pattern;
+#[cfg(feature = "formats")]
+mod range;
 #[cfg(feature = "recordings")]
 pub(crate) mod waits;
 

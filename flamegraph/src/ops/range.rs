@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+#[cfg(feature = "formats")]
 use crate::ops::pattern::Pattern;
 use crate::ops::rebuild::Rebuild;
 use crate::ops::split::Split;
-use crate::profile::{Error, Node, Order, Profile, Result, Row, Slice, Step, Times};
+#[cfg(feature = "formats")]
+use crate::profile::Slice;
+use crate::profile::{Error, Node, Order, Profile, Result, Row, Step, Times};
 
 impl Profile {
     /// The samples of a half-open range of time, in microseconds since 1970. Buckets count where they begin. The values
@@ -35,6 +38,7 @@ impl Profile {
     /// which any of `within` is found, and none in which any of `without` is. `ranges` are half-open ranges of buckets,
     /// in order and apart, each with a number in `slices`, counted from 1. A sample that has a slice keeps it, unless
     /// only the new one is certain. An error without times.
+    #[cfg(feature = "formats")]
     pub fn assigned(
         &self,
         within: &[Pattern],

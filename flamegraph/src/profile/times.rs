@@ -118,6 +118,7 @@ impl Times {
 
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
     /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn assigned(
         &self,
         nodes: &[bool],

@@ -48,7 +48,7 @@ def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
 
 
 def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
-    """Which kinds of JVM would have a canary, or could."""
+    """Print which kinds of JVM would have a canary, or could."""
     from hprofiler.collect import kinds
 
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
@@ -90,14 +90,14 @@ def _lines(host: HostChecked) -> list[_Line]:
             alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
     lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
     lines += [_Line(finding, ()) for finding in host.findings]
-    told = 0 if host.processes else 1  # the line of an idle host has the first
+    told = 0 if host.processes else 1  # the line of an idle host shows the first finding
     for one in host.ignored[told:IGNORED_SHOWN]:
         lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
     return lines
 
 
 def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
-    """Verdict and findings of a process, in words that equal processes share."""
+    """Verdict and findings of a process. Equal processes get equal texts."""
     yield Finding(
         _SEVERITY[verdict.status],
         "run",
@@ -111,7 +111,7 @@ def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
 
 
 def _told(verdict: CheckedProcess) -> str:
-    """Engine and sources of a process, and the reason if not as asked."""
+    """Engine and sources of a process, and the reason if they differ from the options."""
     if verdict.status is Status.FAILED:
         return verdict.reason
     sources = ", ".join(

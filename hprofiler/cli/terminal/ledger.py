@@ -1,4 +1,4 @@
-"""What the terminal prints of the ledger: outcomes with the same codes are one line."""
+"""Prints the ledger on the terminal, one line for outcomes with the same codes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def print_problems(what: str, problems: Sequence[Outcome]) -> None:
 
 
 def print_failures(failed: Sequence[Outcome], page: str) -> None:
-    """What was not recorded. The page has all of it; without one all is printed."""
+    """Print what was not recorded, all of it if there is no page."""
     groups = _grouped(failed)
     if groups:
         print("not recorded:", file=sys.stderr)
@@ -85,7 +85,7 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
 
 
 def _grouped(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
-    """Those with the same codes together; each with a vague code by itself."""
+    """Groups by equal codes. An outcome with a vague code is a group of its own."""
     groups: dict[object, list[Outcome]] = {}
     for number, outcome in enumerate(outcomes):
         codes = tuple(note.code for note in outcome.every_note)
@@ -94,7 +94,7 @@ def _grouped(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
 
 
 def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
-    """By name, or how many, for an example where the reasons differ."""
+    """The names of the outcomes, or their number, with an example if the reasons differ."""
     names = [outcome.where for outcome in outcomes]
     more = len(names) - _NAMED
     if len(names) > 1 and len({one.reason for one in outcomes}) > 1:

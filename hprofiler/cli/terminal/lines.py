@@ -18,7 +18,7 @@ _FEWEST = 20
 
 
 def say(head: str, text: str, out: TextIO) -> None:
-    """Print a line, which on a terminal breaks at spaces, and goes on below the end of its head."""
+    """Print a line. On a terminal it wraps at spaces, indented by the width of its head."""
     columns = columns_of(out)
     if columns is not None:
         from rich.cells import cell_len

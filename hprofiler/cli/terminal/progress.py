@@ -75,7 +75,7 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
 
 @contextmanager
 def counters() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows on a terminal how many of how many are done; a counter of a name begins with 0 done."""
+    """Shows counters `done` of `of` by name on a terminal; calling with 0 done adds one."""
     if not sys.stderr.isatty():
         yield lambda name, done, of: None
         return
@@ -173,7 +173,7 @@ class LiveDisplay:
 
 
 def reconnect_notice(progress: HostProgress, lost: set[str]) -> str:
-    """What to print of a host whose connection is lost, or made again; `lost` are the hosts so far."""
+    """The line about a host that lost its connection, or reconnected; `lost` are the lost hosts so far."""
     if progress.stage == "lost":
         lost.add(progress.host)
         return f"{progress.host}: {progress.detail}; reconnecting for up to {progress.seconds:.0f} s"

@@ -44,7 +44,7 @@ def makes_room(leave: Callable[[], None], go_on: Callable[[], None]) -> Iterator
 def passphrase(prompt: str) -> str | None:
     """Ask on the terminal without echo, one question at a time; may be called from any thread.
 
-    None if nobody can answer. Ctrl-C ends the question and is raised again as a signal; no other question
+    None if no user can answer. Ctrl-C ends the question and is raised again as a signal; no other question
     follows.
     """
     if not is_terminal(sys.stdin):

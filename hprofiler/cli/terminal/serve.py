@@ -25,7 +25,7 @@ _SILENCE = 30.0
 
 
 def open_in_browser(address: str) -> bool:
-    """Show an address in the user's browser; False if there is none.
+    """Open an address in the user's browser; False if there is none.
 
     Text browsers do not count: they would cover the output of the command.
     """
@@ -114,7 +114,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 shutil.copyfileobj(file, self.wfile)
 
     def end_headers(self) -> None:
-        """Neither the page nor its address goes to caches or other sites."""
+        """Keep the page out of caches, and its address from other sites."""
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")

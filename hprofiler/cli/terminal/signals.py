@@ -20,7 +20,7 @@ class Told(KeyboardInterrupt):
 
 
 def at_once() -> None:
-    """From now on each of them ends the program at once; nothing needs cleanup yet.
+    """Make each of them end the program at once; nothing needs cleanup yet.
 
     Ignored signals (`nohup`) stay ignored. An exception could be swallowed by Python during the imports.
     """
@@ -46,7 +46,7 @@ def _tell(number: int, frame: FrameType | None) -> None:
 
 
 def number_of(error: BaseException) -> int | None:
-    """The signal that caused an exception, directly or not; None if there was none.
+    """The signal that caused an exception, directly or indirectly, or None.
 
     Native code may replace an exception without naming its cause.
     """

@@ -1,6 +1,6 @@
 """Robust standard streams.
 
-They may be closed (cron, daemons), have a poor encoding, a reader that leaves (`| head`), a full disk, or a
+They may be closed (cron, daemons), have a poor encoding, a reader that exits (`| head`), a full disk, or a
 terminal that hangs up.
 """
 
@@ -42,7 +42,7 @@ def prepare() -> None:
 
 
 def unwritten() -> OSError | None:
-    """Why stdout failed; None if it did not, or if its reader left."""
+    """Why stdout failed; None if it did not, or if its reader exited."""
     if sys.stdout is None:
         return None
     failure: OSError | None = None

@@ -50,7 +50,7 @@ def application(manager: ResourceManager, identity: str) -> Application:
     try:
         app = member(manager.get(f"/apps/{identity}"), "app")
     except NotFound as error:
-        if identity not in error.said:  # words of the ResourceManager; other YARN servers answer differently
+        if identity not in error.said:  # the ResourceManager's text; other YARN servers' differs
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{error.reason}: no ResourceManager answers there", remedy) from error
         reason = f"the ResourceManager {manager.base} does not know {identity}"

@@ -27,8 +27,8 @@ class Container:
 def containers(manager: ResourceManager, application: str) -> tuple[list[Container], list[str]]:
     """The running containers of the running attempt, and notes.
 
-    This takes two requests to the ResourceManager. If it is too old to know, every node with containers is
-    asked.
+    This takes two requests to the ResourceManager. If it is too old for them, every node with containers is
+    queried.
     """
     try:
         attempts = objects(manager.get(f"/apps/{application}/appattempts"), "appAttempts", "appAttempt")

@@ -116,7 +116,7 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
             "app_attempt": attempt_of(container.id),
             "node": container.node,
             **facts.labels.get(container.id, {}),
-            # These tell its processes from processes that only claim to belong to it.
+            # These distinguish its processes from those that only claim to belong to it.
             RUN_FOR: app.user,
             **({MANAGER_PORT: str(container.port)} if container.port else {}),
         }

@@ -36,7 +36,7 @@ _REACHABLE = "check that it is up and can be reached from here"
 
 
 class YarnError(HprofilerError):
-    """YARN did not give the requested answer (exit code 4)."""
+    """YARN did not answer as requested (exit code 4)."""
 
 
 class NotFound(YarnError):
@@ -258,7 +258,7 @@ def _is_standby(body: bytes) -> bool:
 
 
 def _named_active(answer: requests.Response, body: bytes) -> str | None:
-    """The active one, from a header of a standby: `Refresh: 3; url=http://rm2:8088/…`."""
+    """The active ResourceManager, from a header of a standby: `Refresh: 3; url=http://rm2:8088/…`."""
     refresh = _REFRESH.match(answer.headers.get("Refresh", "")) if _is_standby(body) else None
     return refresh.group(1) if refresh else None
 

@@ -30,7 +30,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """Labels of each container by its id; `notes` say what the driver did not tell."""
+    """Labels of each container by its id; `notes` say what the driver did not report."""
 
     labels: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()

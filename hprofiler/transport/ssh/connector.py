@@ -1,4 +1,4 @@
-"""Connections of one run: what they share is read once."""
+"""Connections of one run. Files that they share are read once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SshConnector:
     """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts."""
 
     def __init__(self, options: SshOptions, ask_passphrase: AskPassphrase | None = None) -> None:
-        """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
+        """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for missing files."""
         for file in (options.identity, options.config_path):
             if file is not None and not is_file(at_home(file)):
                 raise UsageError(f"there is no file {file}", "check --identity and --ssh-config")
@@ -47,7 +47,7 @@ class SshConnector:
         return SshTransport(host, self)
 
     def destination(self, host: Host) -> str:
-        """`user@host:port`, and through which other hosts."""
+        """`user@host:port`, and the jump hosts on the way."""
         *jumps, end = self._hops(self._routes.find(host))
         if jumps:
             return f"{end.login} through {', '.join(jump.login for jump in jumps)}"
@@ -57,7 +57,7 @@ class SshConnector:
         return self._link(self._hops(self._routes.find(host)), attempt)
 
     def _hops(self, route: Route) -> Hops:
-        """The route, and before it those of its jump hosts in the order of connecting. Raises HostError."""
+        """The routes of its jump hosts in the order of connecting, then the route. Raises HostError."""
         hops = [route]
         while hops[0].jumps:
             if len(hops) > _MOST_JUMPS:

@@ -1,4 +1,4 @@
-"""From an open socket to a login: key exchange, host key, authentication."""
+"""Logs in over an open socket: key exchange, host key, authentication."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RefusedBanner(Exception):
 def shake_hands(
     link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float, attempt: Attempt
 ) -> None:
-    """Key exchange within `seconds`, with a known kind of host key if any. RefusedBanner, HostError."""
+    """Key exchange within `seconds`, by a known kind of host key if any. Raises RefusedBanner, HostError."""
     import paramiko
 
     link.banner_timeout = link.handshake_timeout = seconds
@@ -107,7 +107,7 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
 def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float, attempt: Attempt) -> None:
     """Offer each credential until the host accepts one, within `seconds`; time at prompts does not count.
 
-    Raises HostError that names everything that was tried.
+    Raises HostError with everything that was tried.
     """
     import paramiko
 

@@ -24,7 +24,7 @@ _CLOSED_AFTER = 0.2
 
 @dataclass
 class _Jump:
-    """The connection to one jump host. Who holds the lock connects; the others wait for the lock."""
+    """The connection to one jump host. The thread with the lock connects; the others wait for the lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     link: paramiko.Transport | None = None
@@ -33,17 +33,17 @@ class _Jump:
 
 
 class Jumps:
-    """The connections to the jump hosts of a run; from any thread."""
+    """The connections to the jump hosts of a run. Thread-safe."""
 
     def __init__(self, connect: Connect) -> None:
-        """`connect` makes a connection, without a time limit; it ends when its attempt is closed."""
+        """`connect` makes a connection, without a time limit; closing its attempt ends it."""
         self._connect = connect
         self._jumps: dict[Hops, _Jump] = {}
         self._attempts: list[Attempt] = []
         self._lock = threading.Lock()
 
     def link(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
-        """The connection to the last of `hops`, for the host behind it whose attempt this is.
+        """The connection to the last of `hops`. `attempt` is that of the host behind it.
 
         A failure counts for every host that was waiting already, so that many hosts behind a dead jump host
         fail at once. Hosts that come later try again.

@@ -28,7 +28,7 @@ class Credential(NamedTuple):
 
 
 class KeyRing:
-    """The keys of a run; from any thread."""
+    """The keys of a run. Thread-safe."""
 
     def __init__(self, ask_passphrase: AskPassphrase | None) -> None:
         """`ask_passphrase(prompt)` returns the passphrase, or None if the user gives none."""
@@ -39,7 +39,7 @@ class KeyRing:
         self._agent: list[Credential] | None = None
 
     def credentials(self, route: Route) -> Iterator[Credential]:
-        """What to offer to a host, in ssh's order; a key file is opened only when its turn comes."""
+        """The credentials to offer to a host, in ssh's order. A key file is opened only when it is needed."""
         agent = {credential.key.asbytes(): credential for credential in self._agent_keys() if credential.key}
         for path in route.identities:
             held = agent.pop(_public_key(path), None)
@@ -60,7 +60,7 @@ class KeyRing:
     def _file_key(self, path: Path) -> Credential:
         with self._lock:
             lock = self._file_locks.setdefault(path, threading.Lock())
-        with lock:  # one host asks for the passphrase, for all
+        with lock:  # only one host asks for the passphrase
             if path not in self._files:
                 self._files[path] = self._load(path)
             return self._files[path]
@@ -92,7 +92,7 @@ class KeyRing:
 
 
 def _open_key(path: Path, passphrase: str | None) -> paramiko.PKey:
-    """The key of whatever type. Raises PasswordRequiredException, SSHException, ValueError and OSError."""
+    """Opens a key of any type. Raises PasswordRequiredException, SSHException, ValueError and OSError."""
     import paramiko
 
     failure: Exception = paramiko.SSHException("no key")
@@ -121,7 +121,7 @@ def _ask_agent() -> list[Credential]:
         keys = paramiko.Agent().get_keys()
     except (paramiko.SSHException, OSError):
         return []
-    one_at_a_time = threading.Lock()  # all hosts talk to the agent over one socket
+    one_at_a_time = threading.Lock()  # all hosts share the agent's socket
     return [
         Credential(f"agent key {key.comment or key.get_name()}", _locked(key, one_at_a_time)) for key in keys
     ]
@@ -139,7 +139,7 @@ def _locked(key: paramiko.AgentKey, lock: threading.Lock) -> paramiko.AgentKey:
 
 
 def _public_key(path: Path) -> bytes:
-    """The public half beside a private key; b"" where there is none."""
+    """The public key beside a private one; b"" if there is none."""
     try:
         words = path.with_name(path.name + ".pub").read_text(encoding="utf-8", errors="replace").split()
         return base64.b64decode(words[1])

@@ -20,7 +20,7 @@ _REVOKED_REMEDY = "correct the file that RevokedHostKeys names in ssh_config"
 
 
 class Verdict(Enum):
-    """What the files say of a host's key."""
+    """The status of a host's key in the files."""
 
     KNOWN = "known"
     UNKNOWN = "unknown"
@@ -49,7 +49,7 @@ class KnownHosts:
         self._revoked: dict[Path, frozenset[bytes]] = {}
 
     def check(self, files: Sequence[Path], name: str, key: bytes) -> tuple[Verdict, str]:
-        """What is known of `key` as the key of `name` (`host` or `[host]:port`), and where (`file:line`)."""
+        """The status of `key` as the key of `name` (`host` or `[host]:port`), and its place (`file:line`)."""
         with self._lock:
             for entry in self._entries(files):
                 if entry.marker == "@revoked" and entry.key == key and _matches(entry, name):
@@ -61,7 +61,7 @@ class KnownHosts:
         return (Verdict.CHANGED, known[0].place) if known else (Verdict.UNKNOWN, "")
 
     def revoked(self, files: Sequence[Path], key: bytes) -> Path | None:
-        """The one of these files, RevokedHostKeys of ssh_config, that has the key."""
+        """The first of these files (RevokedHostKeys of ssh_config) that has the key."""
         with self._lock:
             for file in files:
                 if file not in self._revoked:
@@ -104,7 +104,7 @@ class KnownHosts:
                 text = file.read_text(encoding="utf-8", errors="replace")
             except (FileNotFoundError, NotADirectoryError):
                 text = ""
-            except OSError as error:  # it may know another key, or have revoked this one
+            except OSError as error:  # the file may have another key, or revoke this one
                 reason = f"cannot read the known host keys in {file}: {error.strerror}"
                 raise HostError(
                     "connect", reason, "make it readable, or name others in ssh_config"
@@ -178,7 +178,7 @@ def _append(file: Path, line: str) -> None:
 def read_revoked(file: Path) -> frozenset[bytes]:
     """The keys of a RevokedHostKeys file, one public key a line.
 
-    Raises HostError where not all of them can be read: like ssh, we then trust no host.
+    Raises HostError if a key cannot be read: like ssh, we then trust no host.
     """
     try:
         data = file.read_bytes()

@@ -21,10 +21,10 @@ from hprofiler.model import Host
 _SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 _KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _SYSTEM_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
-# ssh prints its default keys where ssh_config names none. All releases have at least four.
+# ssh prints its default keys if ssh_config names none. All releases have at least four.
 _DEFAULT_KEY = re.compile(r"~/\.ssh/id_\w+")
 _MOST_NAMED = 3
-# A line of known_hosts takes other names for several, for a pattern, or for no name at all.
+# In known_hosts other names would mean several names, a pattern, or no name.
 _KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
 _JUMP = re.compile(
     r"(?:ssh://)?(?:(?P<user>.*)@)?"
@@ -33,15 +33,15 @@ _JUMP = re.compile(
 _CONFIG_REMEDY = "correct the ssh_config file, or name another one with --ssh-config"
 
 Settings = Mapping[str, "list[str]"]
-"""The values of each keyword of ssh_config, in small letters."""
+"""The values of each keyword of ssh_config, in lower case."""
 
 
 @dataclass(frozen=True)
 class SshOptions:
-    """The command line's options for SSH. None means: what ssh_config says, else OpenSSH's default.
+    """The command line's options for SSH. None means the value in ssh_config, else OpenSSH's default.
 
     `identity` is a private key's file. `config_path` replaces the user's and the system's ssh_config;
-    `known_hosts` the user's known_hosts. `timeout` is seconds to connect in, and for a silent peer.
+    `known_hosts` the user's known_hosts. `timeout` is in seconds, for connecting and for a silent peer.
     `become` is None or `sudo`.
     """
 
@@ -85,7 +85,7 @@ class Route:
 
 
 class RouteFinder:
-    """Asks `ssh -G` what ssh_config says of a host; from any thread."""
+    """Asks `ssh -G` for the configuration of a host. Thread-safe."""
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
@@ -93,15 +93,15 @@ class RouteFinder:
         self._account = _account() if shutil.which("ssh") else None
         own = usual("~/.ssh/config")
         if self._account and own and not self._config and Path(self._account.pw_dir) != own.parent.parent:
-            self._config = own if is_file(own) else None  # ssh knows nothing of $HOME
+            self._config = own if is_file(own) else None  # ssh ignores $HOME
 
     def find(self, host: Host) -> Route:
-        """The route to a host that the user asked for. Raises HostError."""
+        """The route to a host that the user named. Raises HostError."""
         options = self._options
         return self._route(host.address, host.user or options.user, host.port or options.port, None)
 
     def find_jump(self, spec: str, jumps: tuple[str, ...] | None) -> Route:
-        """The route to a jump host `[user@]host[:port]`; its own ProxyJump counts where `jumps` is None."""
+        """The route to a jump host `[user@]host[:port]`; its own ProxyJump counts if `jumps` is None."""
         parts = _JUMP.fullmatch(spec)
         if parts is None or (parts["port"] and not _port(parts["port"])):
             raise HostError("connect", f"ProxyJump {spec!r} is not [user@]host[:port]", _CONFIG_REMEDY)
@@ -183,10 +183,10 @@ class RouteFinder:
         return settings
 
     def _read(self, address: str) -> Settings:
-        """What paramiko reads where there is no `ssh`."""
+        """Reads the configuration with paramiko if there is no `ssh`."""
         import paramiko
 
-        _own_name()  # paramiko asks for it as well
+        _own_name()  # paramiko needs it too
         named = self._options.config_path
         paths = [named] if named else [usual("~/.ssh/config"), _SYSTEM_CONFIG]
         try:
@@ -218,7 +218,7 @@ def _expand(text: str, tokens: Mapping[str, str]) -> str:
 
 
 def _port(text: str) -> int:
-    """The port that a text is; 0 for none (`²` is a digit to Python, and not a number)."""
+    """The port in a text, or 0 if it is not one (`²` is a digit for Python, but not a number)."""
     number = int(text) if re.fullmatch("[0-9]{1,5}", text) else 0
     return number if number < 65536 else 0
 

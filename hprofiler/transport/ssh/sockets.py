@@ -25,7 +25,7 @@ _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
 class Attempt:
-    """A connection, or an attempt to connect, that any thread can end.
+    """A connection, or an attempt to connect. Any thread can end it.
 
     `close` calls the functions given to `on_close`, last first. A function given later is called at once.
     """
@@ -64,7 +64,7 @@ def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
         raise failures.socket_failure(known, route, seconds) from error
     for number, address in enumerate([*addresses, *addresses]):
         left = deadline - time.monotonic()
-        # The kernel asks for a neighbour for three seconds only, in which a link may have been down.
+        # The kernel gives up resolving a neighbour after three seconds, while a link may be down.
         if left <= 0 or (number >= len(addresses) and failure.errno != errno.EHOSTUNREACH):
             break
         try:

@@ -53,7 +53,7 @@ class SshTransport(Transport):
         return _SshChannel(self, channel)
 
     def close(self) -> None:
-        """Without a word to each channel, which a connection that hangs would delay."""
+        """Does not close channels one by one, because a hanging connection would delay that."""
         self._attempt.close()
 
 
@@ -96,7 +96,7 @@ class _SshChannel:
         self._channel.status_event.wait(timeout)
         if self._channel.exit_status >= 0:
             return int(self._channel.exit_status)
-        # The server has closed it without a status: so it is when a signal ended the command.
+        # The server closes the channel without a status if a signal ended the command.
         ended = self._channel.closed and not self._let_go and not self._lost()
         return SOME_SIGNAL if ended else None
 

@@ -2,8 +2,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Allocates arrays of three sizes for as many milliseconds as the first argument says, and keeps some. Prints for
- * each method, and for what is kept, how many bytes and objects.
+ * Allocates arrays of three sizes for as many milliseconds as the first argument says, and keeps some. Prints bytes and
+ * objects for each method, and for the kept ones.
  */
 public class AllocationBurner {
     static final int HEADER = 16;

@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Does, for as long as it is told (milliseconds), everything a recording has events for: burns CPU time below stacks of
- * many shapes, allocates inside and outside of TLABs, keeps some of it, fights for monitors and locks, sleeps and
+ * Does everything that a recording has events for, for a given number of milliseconds: burns CPU time below stacks of
+ * many shapes, allocates inside and outside of TLABs, keeps some of it, contends for monitors and locks, sleeps and
  * parks, and takes native memory. Names of threads, classes and methods are not all ASCII.
  */
 public final class JfrBurner {

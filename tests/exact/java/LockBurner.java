@@ -4,7 +4,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Three threads take turns with a monitor, three with a lock, holding each for as many microseconds as the second
- * argument says, for as many milliseconds as the first does. Prints how many nanoseconds each was waited for.
+ * argument says, for as many milliseconds as the first does. Prints the nanoseconds of waiting for each.
  */
 public class LockBurner {
     static final Object MONITOR = new Object();
@@ -54,7 +54,7 @@ public class LockBurner {
         hold(hold);
     }
 
-    /** Sleeps: who waits does so because of the lock, not for a processor. */
+    /** Sleeps, so that the others wait for the lock, not for a processor. */
     static void hold(long nanoseconds) {
         java.util.concurrent.locks.LockSupport.parkNanos(nanoseconds);
     }

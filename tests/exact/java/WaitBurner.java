@@ -22,7 +22,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Threads that wait, each in one way, for as many milliseconds as the first argument says. A name tells the way. */
+/** Threads that wait, each in one way that its name describes, for as many milliseconds as the first argument says. */
 public class WaitBurner {
     interface Work {
         void run() throws Exception;

@@ -1,4 +1,4 @@
-/* Threads that wait for known times: how many nanoseconds, and for what, is written to a file at the end. */
+/* Threads that wait for known times. The nanoseconds of each kind of wait are written to a file at the end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ int main(int count, char **arguments) {
     pthread_t threads[5];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || count != 2) return 1;
     for (int i = 0; i < 5; i++) pthread_create(&threads[i], NULL, work[i], NULL);
-    /* Not pthread_join: its wait would look like one for a lock. */
+    /* Not pthread_join, whose wait would look like one for a lock. */
     for (int i = 0; i < 5; i++)
         while (pthread_tryjoin_np(threads[i], NULL) != 0) nap(10000000);
     FILE *told = fopen(arguments[1], "w");

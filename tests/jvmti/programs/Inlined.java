@@ -1,6 +1,6 @@
 /**
- * A hot method into which others are inlined, by the JVM's options: two thirds and more of its time is spent
- * in left (through middle), the rest in right. Says "ready" when it is compiled; ends with its stdin.
+ * A hot method into which others are inlined, by the JVM's options. At least two thirds of its time is in left (through
+ * middle), the rest in right. Says "ready" when it is compiled; ends with its stdin.
  */
 public final class Inlined {
     private static final int TO_COMPILE = 3000;

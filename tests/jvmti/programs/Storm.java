@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
 
 /**
- * Classes are loaded, compiled and thrown away all the time, by two threads. A line on stdin is answered with
- * the number of classes so far; the end of stdin ends it.
+ * Two threads load, compile and discard classes all the time. Answers a line on stdin with the number of classes so
+ * far; ends with its stdin.
  */
 public final class Storm {
     private static final int TO_COMPILE = 2000;
@@ -13,7 +13,7 @@ public final class Storm {
     private static final AtomicLong LOADED = new AtomicLong();
     private static volatile long sink;
 
-    /** Loaded anew again and again. */
+    /** Loaded again and again. */
     public static final class Leaf implements LongUnaryOperator {
         private static long step(long x) {
             return x * 31 + 7;

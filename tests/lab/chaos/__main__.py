@@ -29,7 +29,7 @@ Drawn = Callable[[Ground], Sequence[Fault]]
 
 
 def alone(seed: int, name: str) -> Drawn:
-    """A fault by itself, at a moment that is sure to come."""
+    """A single fault, at a moment that every run reaches."""
 
     def draw(ground: Ground) -> Sequence[Fault]:
         chance = random.Random(f"{seed} {name}")
@@ -42,7 +42,7 @@ def alone(seed: int, name: str) -> Drawn:
 
 
 def at_random(seed: int, number: int, only: Sequence[str]) -> Drawn:
-    """The faults of the trial of this number: one, or two different ones. Always the same."""
+    """The faults of the trial with this number: one, or two different ones. Deterministic."""
 
     def draw(ground: Ground) -> Sequence[Fault]:
         chance = random.Random(f"{seed} {number}")
@@ -60,13 +60,13 @@ def at_random(seed: int, number: int, only: Sequence[str]) -> Drawn:
 
 
 def interrupted(seed: int, stage: str) -> Drawn:
-    """Ctrl-C in this part of a run, at another moment each time that it is asked for."""
+    """Ctrl-C in this stage of a run, at a different moment for each call."""
     chance = random.Random(f"{seed} {stage}")
     return lambda ground: (Fault(f"Ctrl-C when {stage}", STAGES[stage], ground, chance),)
 
 
 def trials(options: argparse.Namespace) -> Iterator[tuple[int, Drawn]]:
-    """Each trial's number, and what makes its faults."""
+    """Each trial's number, and the function that draws its faults."""
     if options.interrupts:
         yield from enumerate((interrupted(options.seed, stage) for stage in STAGES), 1)
     elif options.each:
@@ -89,7 +89,7 @@ def main(words: Sequence[str]) -> int:
     if reason := hosts.why_not():
         print(reason, file=sys.stderr)
         return 2
-    for number in (signal.SIGTERM, signal.SIGHUP):  # end, and remove what was made
+    for number in (signal.SIGTERM, signal.SIGHUP):  # end, and clean up
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     verdicts: dict[int, Verdict] = {}
     with contextlib.ExitStack() as stack:
@@ -111,7 +111,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _take(ground: Ground, draw: Drawn, tries: int) -> Verdict:
-    """How a trial went; with several tries one in which the faults' moments came."""
+    """The verdict of a trial, repeated up to `tries` times until all faults struck."""
     for _ in range(tries):
         verdict = take(ground, draw(ground))
         if verdict.happened or not verdict.passed:

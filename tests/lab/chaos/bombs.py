@@ -1,4 +1,4 @@
-"""Compact profiles (flamegraph/FORMAT.md) that nobody's agent would send: few bytes that ask for much."""
+"""Malicious compact profiles (flamegraph/FORMAT.md): few bytes that need much memory or time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compact(
     selves: Sequence[Iterable[int]],
     labels: dict[str, str] = {},  # noqa: B006 (nobody changes it)
 ) -> bytes:
-    """A profile of CPU time. `names` in byte order; the others are the tree's columns."""
+    """A profile of CPU time. `names` are in byte order; the other arguments are the tree's columns."""
     return packed(
         _values()
         + number(len(labels))
@@ -34,7 +34,7 @@ def packed(body: bytes) -> bytes:
 
 
 def flat(names: Sequence[str], value: int = 1) -> bytes:
-    """Every name a stack of its own, with so many samples and nanoseconds."""
+    """One stack for each name, with `value` samples and nanoseconds."""
     found = sorted({name.encode("utf-8", "surrogatepass") for name in names})
     count = len(found)
     frames = [index << 3 | JIT for index in range(count)]
@@ -43,14 +43,14 @@ def flat(names: Sequence[str], value: int = 1) -> bytes:
 
 
 def deep(depth: int) -> bytes:
-    """One stack of one method that calls itself so often."""
+    """One stack of a method that calls itself `depth` times."""
     selves = b"\0" * depth + b"\1"
     columns = (b"\1" * depth + b"\0", b"\0\0" + b"\1" * (depth - 2), bytes((JIT, JIT)), selves, selves)
     return packed(_values() + number(0) + _names([b"a.B.c"]) + b"".join(map(piece, columns)))
 
 
 def zeros(size: int) -> bytes:
-    """So many bytes of nothing, compressed."""
+    """`size` zero bytes, compressed."""
     packer, pieces = zlib.compressobj(9), [MAGIC]
     for left in range(size, 0, -_CHUNK):
         pieces.append(packer.compress(bytes(min(_CHUNK, left))))
@@ -58,7 +58,7 @@ def zeros(size: int) -> bytes:
 
 
 def modules(names: int, count: int) -> bytes:
-    """So many names without a letter, on one node, and so many modules of one name."""
+    """`names` empty names on one node, and `count` modules with one name."""
     tree = (b"\1\0", b"\0", b"\0", b"\0\1", b"\0\1")
     parts = map(piece, (bytes(names), bytes(names), b"", *tree))
     behind = number(count) + text("a") * count + piece(bytes(names)) * 2
@@ -66,7 +66,7 @@ def modules(names: int, count: int) -> bytes:
 
 
 def long_names(count: int, length: int) -> bytes:
-    """So many names as long that begin alike, each as frames of every kind."""
+    """`count` names of this length with a common beginning, each in frames of every kind."""
     begin, rest = b"x" * (length - 6), b"".join(b"%06d" % name for name in range(count))
     shared = number(0) + number(len(begin)) * (count - 1)
     frames = [name << 3 | kind for name in range(count) for kind in range(7)]
@@ -78,7 +78,7 @@ def long_names(count: int, length: int) -> bytes:
 
 
 def claims(names: int) -> bytes:
-    """A profile that says how many names follow, and ends."""
+    """A profile that announces names, and ends."""
     return packed(_values() + number(0) + number(names) + piece(b"") * 3)
 
 

@@ -1,5 +1,5 @@
 /* Loaded before libc: the program's wall clock is off by CLOCK_OFF seconds, from CLOCK_OFF_AFTER seconds after its
- * first look at it. Clocks that only count on are left alone, as they are when somebody sets a machine's clock. */
+ * first look at it. Monotonic clocks are unchanged, as when a machine's clock is set. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-"""A fault of the table in faults.py as it strikes in one trial: its host, its moment, and what it excuses."""
+"""One occurrence of a fault of faults.py in a trial: its host, its moment, and what it excuses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tests.lab.chaos.ground import Ground
 
 LEASE = 30.0
-"""Seconds after which a host without a connection has let go of everything."""
+"""Seconds after which a host without a connection has removed everything."""
 DURATION = 2.0
-"""Seconds of a recording, where a fault does not ask for more."""
+"""Seconds of a recording, unless a fault needs more."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Moment:
 
     @property
     def sure(self) -> bool:
-        """Whether no run is over before."""
+        """Whether every run lasts until then."""
         return self.pattern != ": done" and not (self.times == 1 and self.delay > DURATION)
 
     def __str__(self) -> str:
@@ -79,12 +79,12 @@ def while_recording(chance: random.Random) -> Moment:
 
 @dataclass(frozen=True)
 class Excuse:
-    """What a fault may cost. Without one the data of every host is complete, and the exit status is 0."""
+    """The damage that a fault may do. Without one all data are complete, and the exit status is 0."""
 
     hosts: frozenset[str] = frozenset()
     """Hosts whose data may be missing or short, if an outcome says so."""
     codes: frozenset[int] = frozenset()
-    """Exit statuses that are right besides the one that follows from the outcomes."""
+    """Allowed exit statuses besides the one that follows from the outcomes."""
     kept: frozenset[str] = frozenset()
     """Those of the hosts whose data may be short but not missing."""
     everything: bool = False
@@ -111,7 +111,7 @@ class Excuse:
 
 @dataclass
 class Circumstances:
-    """What a trial's command gets besides the usual."""
+    """The options and environment of a trial's command."""
 
     duration: float = DURATION
     timeout: float = 20.0
@@ -126,11 +126,11 @@ class Kind:
     breaks: Callable[[Fault], Iterator[None]]
     """Breaks something, yields, and repairs it."""
     costs: str = ""
-    """Words: `data` of the host, which is `kept`, or kept if it was `recorded`; its JVM `ended` or stood
-    `still`; data of `all` hosts; the `run`. The empty text: nothing."""
+    """Words for the damage: `data` of the host, if not `kept`, or `recorded` before; its JVM `ended` or stood
+    `still`; data of `all` hosts; the `run`. Empty: none."""
     when: When = any_moment
     lasts: tuple[float, float] | None = None
-    """From so many to so many seconds; None: until the run is over."""
+    """The range of its duration in seconds; None: until the run is over."""
     weight: float = 1.0
     """How often it is drawn, compared with the others."""
     alone: bool = False
@@ -139,13 +139,13 @@ class Kind:
     settle: Callable[[Fault], None] | None = None
     """Changes the hosts before the trial looks at them."""
     arrange: Callable[[Fault, Circumstances], None] | None = None
-    """Changes what the command is given."""
+    """Changes the command's options and environment."""
     complaints: Callable[[Fault], list[str]] | None = None
-    """What else is wrong after the run."""
+    """Further complaints after the run."""
 
 
 class Fault:
-    """One fault in one trial. Everything random comes from the trial's own `chance`."""
+    """One fault in one trial. All randomness comes from the trial's `chance`."""
 
     def __init__(self, name: str, kind: Kind, ground: Ground, chance: random.Random) -> None:
         self.name = name
@@ -158,7 +158,7 @@ class Fault:
         self.struck = False
         self.running: Running | None = None
         self.detail = ""
-        """For the report: how strong it is."""
+        """For the report: its strength."""
         self._repair = ExitStack()
 
     @property
@@ -175,11 +175,11 @@ class Fault:
         self._repair.enter_context(contextmanager(self.kind.breaks)(self))
 
     def mend(self) -> None:
-        """Repair it, unless that was done."""
+        """Repair it, unless that was done before."""
         self._repair.close()
 
     def excuse(self) -> Excuse:
-        """What it may have cost, asked when the run is over."""
+        """The damage that it may have done; called after the run."""
         words = self.kind.costs.split()
         here, nowhere = frozenset({self.host_name}), frozenset[str]()
         was_recorded = self.moment is not None and self.moment.times == len(self.ground.names)

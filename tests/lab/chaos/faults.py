@@ -63,7 +63,7 @@ def ended_jvm(fault: Fault) -> Iterator[None]:
 
 
 def coordinator_gets(number: signal.Signals, times: int = 1) -> Breaks:
-    """A signal to the coordinator, and once more when the fault has lasted."""
+    """A signal to the coordinator, sent again at the end of the fault if `times` is 2."""
 
     def breaks(fault: Fault) -> Iterator[None]:
         assert fault.running
@@ -88,7 +88,7 @@ def second_coordinator(fault: Fault) -> Iterator[None]:
 
 
 def is_in_one_of_two(fault: Fault) -> list[str]:
-    """Each JVM is in one of the two runs, and the second says why it has not recorded one."""
+    """Each JVM is in one of the two runs, and the second run reports why it has no recording."""
     if not fault.running:
         return []
     first, second = fault.running.result(), fault.second.result()  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def stopped_jvm(fault: Fault) -> Iterator[None]:
 
 
 def frozen(jvm_too: bool) -> Breaks:
-    """Stops what serves the run on a host, or all of it: the JVM last, so that no agent sees it stand."""
+    """Stops the run's processes on a host, or all: the JVM last, so that no agent sees it stopped."""
 
     def victims(fault: Fault, still: list[procs.Identity]) -> list[procs.Identity]:
         first = matching(fault.host, SESSION) + matching(fault.host, AGENT)
@@ -147,7 +147,7 @@ STALLING = ("-XX:-UseCountedLoopSafepoints", f"-Dstalling={STALLED}")
 
 
 def long_safepoints(fault: Fault) -> Iterator[None]:
-    """Whatever needs all threads to stop, as attaching does, takes seconds."""
+    """Safepoints, which attaching needs too, take seconds."""
     fault.host.path(STALLED).touch()
     yield
     fault.host.path(STALLED).unlink(missing_ok=True)
@@ -176,13 +176,13 @@ def unplugged(fault: Fault) -> Iterator[None]:
     fault.ground.lab.plug(fault.host_name, False)
     yield
     fault.ground.lab.plug(fault.host_name, True)
-    if fault.lasts is None:  # sshd waits on a connection that nobody has any more
+    if fault.lasts is None:  # sshd still waits on the broken connection
         for session in matching(fault.host, SESSION):
             session.kill()
 
 
 def lossy(fault: Fault) -> Iterator[None]:
-    """Packets are lost in both directions, by the kernel's packet filter: not every kernel has netem.
+    """Loses packets in both directions with the kernel's packet filter, because not every kernel has netem.
 
     Its four instructions: load a random number; below the limit drop, else pass.
     """
@@ -216,7 +216,7 @@ HOUR = 3600
 
 
 def clock_off(fault: Fault, circumstances: Circumstances) -> None:
-    """The coordinator's wall clock is an hour off from the start, or is set by an hour later.
+    """The coordinator's wall clock is an hour off from the start, or jumps by an hour later.
 
     All hosts share one machine's clock, so a preloaded library changes the coordinator's.
     """
@@ -232,7 +232,7 @@ def clock_off(fault: Fault, circumstances: Circumstances) -> None:
 
 
 def nothing(fault: Fault) -> Iterator[None]:
-    """The environment does it."""
+    """Does nothing: the environment is the fault."""
     yield
 
 
@@ -243,7 +243,7 @@ _TRIES = 10
 
 
 def folders_of(fault: Fault) -> list[str]:
-    """/tmp, or all that anybody may write to; not where the JVM's own user keeps things."""
+    """/tmp, or all world-writable folders, but not those of the JVM's user."""
     everywhere = [folder for folder in WRITABLE_FOLDERS if folder not in ("/home", "/data")]
     chosen = ["/tmp"] if fault.chance.random() < 0.5 else everywhere
     fault.detail = " ".join(chosen)
@@ -251,10 +251,10 @@ def folders_of(fault: Fault) -> list[str]:
 
 
 def scarce(option: Callable[[os.statvfs_result, int], str]) -> Breaks:
-    """Folders with next to no room, by an option of the mount. `room` is in kB."""
+    """Leaves little room in folders by a mount option. `room` is in kB."""
 
     def make_scarce(fault: Fault, folder: str, room: int) -> None:
-        for tries_left in reversed(range(_TRIES)):  # what is in it may grow after it was looked at
+        for tries_left in reversed(range(_TRIES)):  # the contents may grow after statvfs
             with contextlib.suppress(*([LabError] if tries_left else [])):
                 used = os.statvfs(fault.host.path(folder))
                 fault.host.run(["mount", "-o", f"remount,{option(used, room)}", folder])
@@ -282,7 +282,7 @@ def no_inodes(used: os.statvfs_result, room: int) -> str:
 
 
 def read_only(fault: Fault) -> Iterator[None]:
-    """Nothing can be written, and nothing that is there deleted."""
+    """Nothing can be written or deleted."""
     folders = folders_of(fault)
     for folder in folders:
         fault.host.run(["mount", "--bind", folder, folder])
@@ -305,7 +305,7 @@ def listeners(fault: Fault) -> list[int]:
 
 
 def limited(limit: int, least: int, most: int, count: Callable[[], int] = lambda: 0) -> Breaks:
-    """By a limit of the process, above what `count` says is there already."""
+    """Sets a process limit, `count()` plus a random amount."""
 
     def breaks(fault: Fault) -> Iterator[None]:
         amount, usual = fault.chance.randint(least, most), {}
@@ -315,14 +315,14 @@ def limited(limit: int, least: int, most: int, count: Callable[[], int] = lambda
             resource.prlimit(pid, limit, (count() + amount, usual[pid][1]))
         yield
         for pid, before_it in usual.items():
-            with contextlib.suppress(ProcessLookupError):  # another fault started sshd anew
+            with contextlib.suppress(ProcessLookupError):  # another fault restarted sshd
                 resource.prlimit(pid, limit, before_it)
 
     return breaks
 
 
 def tasks_of_user() -> int:
-    """Processes and threads of the user on this machine, all of which the kernel counts."""
+    """The user's processes and threads on this machine, all of which count for the kernel."""
     found = 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
@@ -332,16 +332,16 @@ def tasks_of_user() -> int:
 
 
 def as_user(fault: Fault, circumstances: Circumstances) -> None:
-    """Root is above a limit of processes."""
+    """Connect as a user, because limits of processes do not apply to root."""
     circumstances.options += ["--user", USER]
 
 
 def in_group(controller: str, file: str, least: int, most: int) -> Breaks:
-    """By a control group (v1)."""
+    """Sets a limit of a control group (v1)."""
 
     def breaks(fault: Fault) -> Iterator[None]:
         home = Path("/sys/fs/cgroup") / controller
-        if not home.is_dir():  # control groups of v2: the limits of processes have to do
+        if not home.is_dir():  # control groups v2: only process limits are tested
             fault.struck = False
             yield
             return
@@ -394,7 +394,7 @@ STAGES: dict[str, Kind] = {
     "the report begins": _stage(": done", 0.0, 0.08, 3),
     "the report ends": _stage(": done", 0.08, 0.2, 3),
 }
-"""Ten parts of a run, which are all of it."""
+"""Ten stages that cover a whole run."""
 
 
 def _impatient(fault: Fault, circumstances: Circumstances) -> None:
@@ -406,7 +406,7 @@ def _for_a_minute(fault: Fault, circumstances: Circumstances) -> None:
 
 
 def _ended(number: signal.Signals) -> Kind:
-    # hosts keep what they recorded for a lease, which is waited for
+    # hosts keep their recordings for a lease, so the trial waits for its end
     codes = (-number, 128 + number)
     breaks = coordinator_gets(number)
     return Kind(breaks, "run", weight=0.5, codes=codes, complaints=works_again)
@@ -440,9 +440,9 @@ ALL: dict[str, Kind] = {
     "clock off by an hour": Kind(nothing, "", before, arrange=clock_off),
     "disk full": Kind(scarce(full_disk), "data", early_or_later),
     "no inodes": Kind(scarce(no_inodes), "data", early_or_later),
-    # what is open would stay in the folder below, and could not be cleaned
+    # open files would stay in the folder below the mount, where cleanup cannot reach them
     "read-only": Kind(read_only, "data", before),
-    # a session has what sshd had when it was started
+    # a session inherits sshd's limits at its start
     "few files": Kind(limited(resource.RLIMIT_NOFILE, 6, 40), "data", before),
     "little memory": Kind(limited(resource.RLIMIT_AS, 20 << 20, 120 << 20), "data", before),
     "few processes": Kind(

@@ -1,4 +1,4 @@
-"""Where trials take place: three hosts with a burner each, which stay up from one trial to the next."""
+"""The hosts for trials: three with a burner each, which stay up between trials."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LOAD = 0.3
 ROLES = {"host1": "alpha", "host2": "beta", "host3": "gamma"}
 FREQUENCY = 500
 CONTROL = "coord"
-"""Where a burner runs that no run ever looks at: what it gets, the others could have had."""
+"""The host of a burner that is never profiled: the others could get as much CPU time."""
 CONTROL_LOAD = 0.1
 _QUIET = 3e8
 TIED = ["setpriv", "--pdeathsig", "KILL"]
-"""Ends what enters a host with this program. A host ends by itself; an nsenter that stands still does not."""
+"""Ends processes that enter a host when this program ends. A stopped nsenter would not end with the host."""
 
 
 class Ground:
@@ -35,11 +35,11 @@ class Ground:
         self.names = list(ROLES)
         self.burners: dict[str, Burner] = {}
         self.usual_pace: dict[str, float] = {}
-        """Rounds of each burner's hot method in a second of its CPU time, when nothing else goes on."""
+        """Rounds of each burner's hot method per second of its CPU time, when idle otherwise."""
         self._special: set[str] = set()
         self.control = Burner(wrap=lambda argv: [*TIED, *lab.coord.command(argv, "yarn")], load=CONTROL_LOAD)
         self.mend()
-        first = self.run()  # from now on the agent is there
+        first = self.run()  # this installs the agent
         if first.code:
             raise RuntimeError(f"a run with nothing in its way: {first}")
 
@@ -47,9 +47,9 @@ class Ground:
         return self.lab.hosts[name]
 
     def mend(self) -> None:
-        """Everything as it was: a burner runs on each host, and no session of before is left."""
+        """Restore everything: a burner runs on each host, and no earlier session is left."""
         for name in self.names:
-            # one of the places for the agent's private folder, and the lab shows its classes below it
+            # may hold the agent's private folder, and the lab shows its classes below it
             self.host(name).path(str(cache.folder("burners").parent.parent)).chmod(0o755)
             burner = self.burners.get(name)
             if burner is None or not burner.outer.alive() or name in self._special:
@@ -58,7 +58,7 @@ class Ground:
         self.witness = Witness(self.lab.hosts.values())
 
     def replace(self, name: str, main: str, *options: str) -> None:
-        """Until the ground is mended the host's JVM has this main class, and these options."""
+        """Run the host's JVM with this main class and these options until the ground is mended."""
         self._special.add(name)
         self._start(name, main, *options)
         self.witness = Witness(self.lab.hosts.values())
@@ -84,11 +84,11 @@ class Ground:
         return self.coordinator.start(*words, **options)  # type: ignore[arg-type]
 
     def run(self) -> Result:
-        """The main job on all hosts to its end, with nothing in its way."""
+        """Run the main job on all hosts to its end, without faults."""
         return self.start(1.0, 20.0).result()
 
     def pace_now(self, name: str, nanos: float = 1e8) -> float:
-        """Rounds of the burner's hot method in so much CPU time from now. TimeoutError: it has ended."""
+        """The current rounds of the hot method per second of CPU time. TimeoutError: it has ended."""
         return pace(self.burners[name].burn(nanos))
 
     def counters(self) -> dict[str, Counters]:
@@ -97,12 +97,12 @@ class Ground:
         return {name: burner.counters() for name, burner in {**living, CONTROL: self.control}.items()}
 
     def left(self) -> list[str]:
-        """What is left on the hosts: processes, files, sockets, profilers that run."""
+        """Leftovers on the hosts: processes, files, sockets, running profilers."""
         living = [burner for burner in self.burners.values() if burner.outer.alive()]
         return self.witness.leftovers() or active_profilers(living)
 
     def wait_until_clean(self, seconds: float) -> list[str]:
-        """Wait so long for nothing to be left; what is."""
+        """Wait for up to `seconds` until nothing is left; returns the leftovers."""
         try:
             procs.wait_for("clean hosts", lambda: not self.left(), seconds)
         except TimeoutError:
@@ -115,13 +115,13 @@ class Ground:
 
 
 def pace(burnt: Counters) -> float:
-    """Rounds of the hot method in a second of its CPU time."""
+    """Rounds of the hot method per second of its CPU time."""
     return burnt.rounds / max(1, burnt.hot) * 1e9
 
 
 @contextlib.contextmanager
 def made() -> Iterator[Ground]:
-    """A ground for the block."""
+    """A ground during the block."""
     workshop = Path(tempfile.mkdtemp(prefix="hprofiler-chaos-"))
     workshop.chmod(0o755)
     folder = workshop / "runs"

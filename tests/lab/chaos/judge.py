@@ -1,4 +1,4 @@
-"""What must be true of a run whatever went wrong; docs/internals/chaos.md defines "lost" and "wrong"."""
+"""Checks what every run must guarantee despite faults; docs/internals/chaos.md defines "lost" and "wrong"."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.lab.coordinator import Result
 from tests.lab.folded import LEAST_SAMPLES, Stacks
 
 HARMED = 0.25
-"""The part of its usual pace at which a burner is harmed: a busy machine and profiling cost far less."""
+"""A burner is harmed below this fraction of its usual pace: load and profiling cost far less."""
 STOOD_STILL = 0.1
-"""The part of the control's share of the machine, load for load, at which a burner stood still."""
+"""The fraction of the control's CPU time, relative to their loads, below which a burner stood still."""
 NOT_SHORT = {
     "samples-missing",
     "started-late",
@@ -24,13 +24,13 @@ NOT_SHORT = {
     "recorded",
     "new-processes-unknown",
 }
-"""Codes that say of no data that they are missing: how many samples there are is judged by itself."""
+"""Codes that do not excuse missing data: the number of samples is judged separately."""
 OF_A_TICK = FREQUENCY // 100
-"""Samples: CPU time, by which they are expected, is counted in hundredths of a second."""
+"""Samples per hundredth of a second, the unit of the CPU time that sets the expected number."""
 
 
 def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str, int]) -> Iterator[str]:
-    """Complaints about what a run came to; `pids` are those of the burners when it began."""
+    """Complaints about the result of a run; `pids` are those of the burners when it began."""
     ours = re.search(r'File "[^"]*/hprofiler/', result.err)
     if "Traceback" in result.err:
         if excuse.everything and result.folder is None and not ours:
@@ -57,7 +57,7 @@ def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str,
 
 
 def names_cleanup(result: Result) -> bool:
-    """Whether an outcome says what removes what is left: an agent that was killed cannot."""
+    """Whether an outcome names the command that removes leftovers, which a killed agent cannot remove."""
     lines = [line for host in result.run["hosts"] for line in host["outcomes"]] if result.folder else []
     return any("hprofiler cleanup" in line["remedy"] for line in lines)
 
@@ -91,7 +91,7 @@ def _of_host(result: Result, name: str, pid: int, excuse: Excuse) -> Iterator[st
 
 
 def _missing(entry: Mapping[str, Any], recordings: list[dict[str, Any]], pid: int, asked: float) -> list[str]:
-    """What the data of a host lack."""
+    """What is missing in the data of a host."""
     if not recordings:
         return ["no recording"]
     (recording,) = recordings
@@ -102,7 +102,7 @@ def _missing(entry: Mapping[str, Any], recordings: list[dict[str, Any]], pid: in
     ]
     if recording["seconds"] < 0.95 * asked:
         short.append(f"{recording['seconds']:.2f} s of {asked:g}")
-    # what the kernel does for a JVM, and timers that it holds back, are part of what is expected
+    # the expected number includes kernel time and delayed timers
     taken, expected = recording["samples"]["taken"], recording["samples"]["expected"]
     if not 0.5 * expected - OF_A_TICK < taken < 1.2 * expected + 2 * OF_A_TICK:
         short.append(f"{taken} samples where {expected} were expected")
@@ -114,13 +114,13 @@ def _codes(line: Mapping[str, Any]) -> set[str]:
 
 
 def _wrong(stacks: Stacks, role: str) -> Iterator[str]:
-    """What is in the data has to be right, also where some are missing."""
+    """Data must be right even if some are missing."""
     others = [HOT[other] for other in ROLES.values() if other != role and stacks.count(HOT[other])]
     if others:
         yield f"shows {', '.join(others)} of another host"
-    burning = stacks.under("Burner.work")  # a JVM has threads of its own, and at times much to collect
+    burning = stacks.under("Burner.work")  # without the JVM's own threads, such as the garbage collector's
     if burning.total < LEAST_SAMPLES:
-        return  # of a JVM that got next to no CPU time; how many there had to be was counted before
+        return  # the JVM got little CPU time; `_missing` checks the number of samples
     for method, percent in {HOT[role]: 70, "Burner.warm": 20, "Burner.cool": 10}.items():
         if abs(burning.share(method) - percent) > burning.tolerance():
             yield f"{method} has {burning.share(method):.1f} % of {burning.total} samples, not {percent} %"

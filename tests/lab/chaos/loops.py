@@ -1,4 +1,4 @@
-"""Attach, record, detach: a thousand times on one JVM, which must not notice.
+"""Attaches, records and detaches a thousand times on one JVM, without lasting effects.
 
 python -m tests.lab.chaos.loops [--loops 1000] [--jdk 17] [--engine async-profiler|perf] [--report FILE]
 """
@@ -26,13 +26,13 @@ from tests.lab import attach, jdks
 EVENTS = {"async-profiler": ("cpu", "alloc", "lock", "wall"), "perf": ("cpu",)}
 SECONDS = 0.2
 IN_VAIN = 0.01
-"""The part of the loops that may yield nothing, on a machine that is too busy."""
+"""The fraction of loops that may yield no profile on a busy machine."""
 LOOKS = 50
-"""How often the JVM is looked at, over all loops."""
+"""The number of measurements of the JVM, over all loops."""
 WARM_UP = 0.2
-"""The part of the loops in which a JVM still settles: it compiles, its memory pools get their size."""
+"""The fraction of loops for warm-up, while the JVM compiles and sizes its memory pools."""
 OPTIONS = ("-Xms48m", "-XX:+AlwaysPreTouch", "-XX:NativeMemoryTracking=summary")
-"""A heap that is there from the start does not grow; the JVM keeps books of its own memory."""
+"""A pre-allocated heap does not grow; the JVM tracks its native memory."""
 HERE = Host("here", "localhost")
 SIGMAS = 4.5
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -44,25 +44,25 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "libraries": (0, 0),
     "lost pace": (0, 0.05),
 }
-"""What a loop may add, and what may come once: what a compiler takes, and glibc keeps. HotSpot keeps path and
-options of every agent that was ever loaded, some 200 bytes for each time that it is asked something."""
+"""The allowed growth per loop, and once, for compilers and glibc's caches. HotSpot keeps the path and options
+of every loaded agent, about 200 bytes per request."""
 
 Holdings = dict[str, float]
 
 
 class LoopError(Exception):
-    """A loop in which the JVM was not recorded; the text says which and why."""
+    """A loop without a recording; the text says which and why."""
 
 
 class Observer:
-    """Looks at what a burner holds, time and again; its pace is compared to that of another one."""
+    """Measures a burner's resources, and its pace relative to another burner's."""
 
     def __init__(self, burner: Burner, control: Burner) -> None:
         self._burners = (burner, control)
         self._before = [one.counters() for one in self._burners]
 
     def look(self) -> Holdings:
-        """After a full collection: bytes, counts, and the pace that was lost since the last look."""
+        """Bytes and counts after a full collection, and the pace lost since the last call."""
         now = [one.counters() for one in self._burners]
         burnt = [later - earlier for later, earlier in zip(now, self._before, strict=True)]
         self._before = now
@@ -89,7 +89,7 @@ class Observer:
 
 
 def trend(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """The slope of a line through what was seen, and by how much more it may be off by chance."""
+    """The slope of a line through the points, and its margin of error."""
     loops, values = zip(*points, strict=True)
     slope, start = statistics.linear_regression(loops, values)
     middle, free = statistics.fmean(loops), len(points) - 2
@@ -101,7 +101,7 @@ def trend(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
 
 
 def record(target: Burner, control: Burner, engine: str, count: int) -> list[tuple[int, Holdings]]:
-    """Record the target so often: what it held, now and then."""
+    """Record the target `count` times; returns some measurements of its resources."""
     selector = Selector("loops", "pids", {"kind": "pids", "pids": [target.outer.pid]})
     reach, observer, seen, in_vain = Reach(LocalTransport, real.binaries()), Observer(target, control), [], 0
     for loop in range(1, count + 1):
@@ -119,7 +119,7 @@ def record(target: Burner, control: Burner, engine: str, count: int) -> list[tup
 
 
 def loops(jdk: int, engine: str, count: int) -> tuple[str, bool]:
-    """What the loops came to, in words, and whether the JVM holds no more and is no slower."""
+    """A text with the results, and whether the JVM has no more resources and is not slower."""
     frames = ("-XX:+PreserveFramePointer",) if engine == "perf" else ()
     options = {"java": jdks.java(jdk), "role": "mixed", "load": 0.3, "options": [*OPTIONS, *frames]}
     target, control, began = Burner(**options), Burner(**options), time.monotonic()

@@ -1,4 +1,4 @@
-"""One trial: a real run with faults in its way, and everything that has to hold all the same."""
+"""One trial: a real run with faults, and everything that must hold despite them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.lab.chaos.ground import Ground
 from tests.lab.coordinator import ALL, Result, Running
 
 A_LITTLE = 15.0
-"""Seconds after a lease in which a busy machine ends what has to end."""
+"""Seconds that a busy machine gets for cleanup after a lease."""
 
 
 @dataclass
 class Verdict:
-    """How a trial went. `complaints` is empty if all that has to hold held."""
+    """The result of a trial. `complaints` is empty if all guarantees held."""
 
     names: list[str]
     faults: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Verdict:
     spoilt: bool = False
     """Whether the ground is not fit for another trial."""
     said: str = ""
-    """What the run printed, if there are complaints."""
+    """The run's output, if there are complaints."""
 
     @property
     def passed(self) -> bool:
@@ -67,7 +67,7 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
             verdict.complaints += fault.kind.complaints(fault) if fault.kind.complaints else []
         verdict.complaints += judge.of_burners(ground, excuse, before)
         verdict.said = "" if verdict.passed else f"{result}\n{result.run['hosts'] if result.folder else ''}"
-    except Exception as error:  # one trial must not end two hundred
+    except Exception as error:  # one failed trial must not end all others
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
     try:
         ground.mend()
@@ -81,9 +81,9 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
 
 
 def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
-    """The run from its start to its end, with what goes wrong; afterwards all is mended."""
+    """The whole run with its faults; everything is mended afterwards."""
     given = Circumstances()
-    with contextlib.ExitStack() as mending:  # whatever of it fails, the rest is done
+    with contextlib.ExitStack() as mending:  # if one step fails, the others still run
         for fault in faults:
             mending.callback(fault.mend)
             if fault.kind.arrange:
@@ -97,12 +97,12 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
                 result = running.result(timeout=2 * procs.PATIENCE)
                 verdict.complaints += _left_here(running)
             finally:
-                running.process.kill()  # it has ended, unless these trials are ended themselves
+                running.process.kill()  # it is still running only if the trials are being ended
     return result
 
 
 def _left_here(running: Running) -> list[str]:
-    """Processes that the coordinator left on its own machine: it has a group of its own."""
+    """Processes that the coordinator left on its own machine: those of its process group."""
 
     def is_empty() -> bool:
         try:
@@ -120,7 +120,7 @@ def _left_here(running: Running) -> list[str]:
 
 @contextlib.contextmanager
 def _striking(faults: Sequence[Fault], running: Running, verdict: Verdict) -> Iterator[None]:
-    """While the block runs each fault strikes at its moment, and is mended when it has lasted."""
+    """During the block each fault strikes at its moment, and is mended after its duration."""
 
     def strike(fault: Fault) -> None:
         assert fault.moment
@@ -130,7 +130,7 @@ def _striking(faults: Sequence[Fault], running: Running, verdict: Verdict) -> It
                 if fault.lasts is not None:
                     over.wait(fault.lasts)
                     fault.mend()
-        except Exception as error:  # reported with the trial, whose thread is another
+        except Exception as error:  # the trial's thread reports it
             verdict.complaints.append(f"{fault.name} could not strike: {type(error).__name__}: {error}")
 
     over = threading.Event()

@@ -1,6 +1,6 @@
 """A Kubernetes cluster on the lab's hosts: the control plane on coord, a kubelet on each other host.
 
-There is no kube-proxy and no name server: pods find nothing by a service.
+There is no kube-proxy and no name server, so services do not work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.lab.k8s.pods import Object
 from tests.lab.k8s.software import Software
 
 INSIDE = "/shared/k8s"
-"""Where the hosts see the cluster's settings."""
+"""The folder with the cluster's settings on the hosts."""
 SERVER_PORT = 443
 UP_SECONDS = 120
 PLAIN_USERS = ("admin", "controllers", "scheduler")
@@ -34,7 +34,7 @@ COLLECTIONS = {"Pod": PODS, "Deployment": "/apis/apps/v1/namespaces/default/depl
 
 
 class KubeCluster:
-    """The cluster on a lab whose hosts are up and see `made` and a shared folder."""
+    """The cluster on a lab with running hosts, which see `made` and a shared folder."""
 
     def __init__(self, lab: Lab, made: Software) -> None:
         assert lab.shared is not None
@@ -47,11 +47,11 @@ class KubeCluster:
 
     @property
     def nodes(self) -> list[Host]:
-        """The hosts with a kubelet; the nodes have their names."""
+        """The hosts with a kubelet. Nodes are named like them."""
         return [host for host in self.lab.hosts.values() if host is not self.lab.coord]
 
     def ask(self, verb: str, path: str, content: Mapping[str, Any] | None = None) -> Object | None:
-        """The API server's answer to its administrator; None: there is no such thing. LabError: a refusal."""
+        """The API server's answer to its administrator. None: no such object. LabError: a refusal."""
         token = json.loads((self.folder / "tokens.json").read_text())["admin"]
         words = ["-X", verb, "-H", f"Authorization: Bearer {token}", "-H", "Content-Type: application/json"]
         words += [] if content is None else ["-d", json.dumps(content)]
@@ -163,7 +163,7 @@ class KubeCluster:
 
     @property
     def authority(self) -> bytes:
-        """The certificate that the API server is trusted by."""
+        """The certificate for trusting the API server."""
         return self.lab.coord.path(f"{settings.CERTIFICATES}/apiserver.crt").read_bytes()
 
     def write_kubeconfig(self, name: str, token: str) -> Path:
@@ -174,7 +174,7 @@ class KubeCluster:
         return path
 
     def account(self, name: str, rules: Sequence[Mapping[str, Any]]) -> Path:
-        """A service account that may do what the rules of its role say; its kubeconfig."""
+        """Create a service account with a role of these rules; returns its kubeconfig."""
         base = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
         accounts = "/api/v1/namespaces/default/serviceaccounts"
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
@@ -188,14 +188,14 @@ class KubeCluster:
         return self.write_kubeconfig(name, answer["status"]["token"])
 
     def audit(self) -> list[Object]:
-        """What the API server wrote down of all requests, in order."""
+        """The API server's audit log of all requests, in order."""
         lines = self.lab.coord.path("/data/audit.log").read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     # Pods
 
     def create(self, *manifests: Object) -> None:
-        """Create what the manifests describe."""
+        """Create the objects of these manifests."""
         for manifest in manifests:
             self.ask("POST", COLLECTIONS[manifest["kind"]], manifest)
 
@@ -218,7 +218,7 @@ class KubeCluster:
             procs.wait_for(f"pod {name} running", partial(runs, name), UP_SECONDS)
 
     def wait_until_waiting(self, name: str, reason: str) -> None:
-        """Wait until a container of the pod waits for that reason, say "CrashLoopBackOff"."""
+        """Wait until a container of the pod waits for that reason, such as "CrashLoopBackOff"."""
 
         def waits() -> bool:
             return any(one["state"].get("waiting", {}).get("reason") == reason for one in self.statuses(name))
@@ -235,7 +235,7 @@ class KubeCluster:
             procs.wait_for(f"{name} gone", lambda path=path: self.ask("GET", path) is None, UP_SECONDS)
 
     def containers(self, name: str) -> dict[str, tuple[Host, str]]:
-        """The node and the id of each container of a pod, by its name."""
+        """The node and the id of each container of a pod, by name."""
         pod = self.pod(name)
         assert pod is not None, f"no pod {name}"
         host = self.lab.hosts[pod["spec"]["nodeName"]]
@@ -247,7 +247,7 @@ class KubeCluster:
         return {entry["name"]: (host, entry["containerID"].split("//")[1]) for entry in begun}
 
     def processes(self, name: str, container: str) -> list[procs.Seen]:
-        """What runs in a container."""
+        """The processes in a container."""
         _, identity = self.containers(name)[container]
         pids, spaces = set(), set()
         for entry in Path("/proc").glob("[0-9]*"):
@@ -259,6 +259,6 @@ class KubeCluster:
 
 
 def make_lab(folder: Path, made: Software, tied: bool = False) -> Lab:
-    """A lab (down yet) with two hosts that can become nodes."""
+    """A lab, not started, with two hosts that can become nodes."""
     shown = [made.programs, made.system, made.images]
     return Lab(folder, hosts.default_plans(2), tied=tied, show=shown, shared=folder / "shared")

@@ -1,6 +1,6 @@
-"""The part of this machine's control groups (cgroup v1) that each node has for its own.
+"""The folder of this machine's control groups (cgroup v1) for each node.
 
-The kernel takes all else of a host away when it goes down; these folders have to be removed.
+The kernel removes everything else of a host when it goes down; these folders must be removed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def name_of(init: procs.Identity) -> str:
 
 
 def trees() -> list[str]:
-    """What each tree is mounted with, say "cpu,cpuacct" or "name=systemd"."""
+    """The mount options of each tree, such as "cpu,cpuacct" or "name=systemd"."""
     return [options for _, options in _mounted()]
 
 
@@ -41,7 +41,7 @@ def _remove(folder: Path) -> None:
             inner.rmdir()
 
     def gone() -> bool:
-        with suppress(OSError):  # the kernel lets go of it shortly after its last process
+        with suppress(OSError):  # the kernel releases it shortly after its last process ends
             folder.rmdir()
         return not folder.exists()
 

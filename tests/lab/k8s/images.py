@@ -1,10 +1,10 @@
-"""The lab's container images, made of this machine's own files: no registry is asked for anything.
+"""The lab's container images, made from this machine's files, without a registry.
 
 | image | contents |
 |---|---|
 | lab.local/java | a JDK and the libraries it loads, and nothing else: no shell |
-| lab.local/jvm | that, a shell, and the tools that sending the agent needs |
-| lab.local/pause | that; it sleeps, for the pods' own containers |
+| lab.local/jvm | the same, a shell, and the tools that sending the agent needs |
+| lab.local/pause | the same; it sleeps, for the pods' own containers |
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOADED = re.compile(
     r"/lib(jvm|jli|java|zip|nio|net|extnet|verify|jimage|instrument|attach|management\w*)\.so$"
 )
 COMPANIONS = ("dl.so.2", "pthread.so.0", "rt.so.1", "resolv.so.2", "nss_files.so.2", "nss_dns.so.2")
-"""Parts of the C library that every image with it has, whether its programs load them or not."""
+"""Parts of the C library that every image with it has, even if no program loads them."""
 TOOLS = ("sh", "cat", "chmod", "head", "rm", "sleep", "uname", "wc")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _MEDIA = "application/vnd.oci.image"
@@ -61,14 +61,14 @@ def _make(target: Path, home: Path) -> None:
 
 
 class _Archive:
-    """An OCI layout under way: blobs by digest, and the images that point to them."""
+    """An OCI layout under construction: blobs by digest, and the images that refer to them."""
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
         self._images: list[dict[str, Any]] = []
 
     def layer(self, fill: Callable[[tarfile.TarFile], None]) -> dict[str, Any]:
-        """What an image lists for the layer that `fill` writes."""
+        """An image's entry for the layer that `fill` writes."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
             fill(tar)
@@ -121,7 +121,7 @@ def _fill_tools(tar: tarfile.TarFile) -> None:
 
 
 def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path) -> None:
-    """The shared libraries that programs load, where they look for them; not those below `outside`."""
+    """The shared libraries that programs load, at their paths, except those below `outside`."""
     found: set[str] = set()
     for program in programs:
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout

@@ -15,7 +15,7 @@ mount_groups() {
   done
 }
 
-# A part of the machine's control groups is this node's whole, as it is for a real machine.
+# The node sees only its part of the machine's control groups, as if it were a real machine.
 if [ "${1-}" != inside ]; then
   mount_groups
   for tree in /sys/fs/cgroup/*; do
@@ -30,7 +30,7 @@ if [ "${1-}" != inside ]; then
 fi
 mount_groups
 
-# What kubelet sets for the whole kernel is not a lab's to set: files that say already what it wants.
+# kubelet must not change settings of the whole kernel: it sees files with the values that it wants.
 mkdir -p /run/settings
 for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
   kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do

@@ -1,4 +1,4 @@
-"""Manifests of what runs on the lab's cluster: burners in pods of every shape."""
+"""Manifests for the lab's cluster: burners in all kinds of pods."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HARDENED: Object = {
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""What a strict cluster asks of a container."""
+"""The security settings that a strict cluster requires."""
 
 
 def burner(
     role: str = "alpha", load: float = 0.5, main: str = "Burner", extra: Sequence[str] = ()
 ) -> list[str]:
-    """The command of a Java burner of known shares, in an image with a JDK."""
+    """The command of a Java burner with known shares, in an image with a JDK."""
     small = ["-Xmx48m", "-XX:+UseSerialGC"]
     return ["java", *small, "-cp", "/burner", main, "--role", role, "--load", str(load), *extra]
 
@@ -37,9 +37,9 @@ def container(
     security: Object | None = None,
     writable: str = "",
 ) -> Object:
-    """A container that sees the burners; `writable` is where it has a folder of its own, if anywhere.
+    """A container that sees the burners. `writable` is the path of its own folder, if it has one.
 
-    It has a stdin that never ends, for burners end with theirs.
+    Its stdin never ends, because burners end with theirs.
     """
     mounts: list[Object] = [{"name": "burner", "mountPath": "/burner", "readOnly": True}]
     if writable:
@@ -93,8 +93,8 @@ def spark_executors(name: str, count: int) -> list[Object]:
 
 
 def shapes(node: str, other: str, labels: Mapping[str, str]) -> tuple[dict[str, Object], list[Object]]:
-    """A pod of each shape that a profiler meets, by its name, with a burner in its container main; and some
-    that do not run. `elsewhere` is on another node. Only two are busy.
+    """A pod of each kind that a profiler meets, by name, with a burner in its container main; and pods that
+    do not run. `elsewhere` is on another node. Only two are busy.
     """
     java = burner("alpha", 0.04)
     made = {

@@ -1,4 +1,4 @@
-"""What the cluster's programs are told: their files and their command lines."""
+"""The configuration files and command lines of the cluster's programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.lab.k8s import images
 
 SERVICES = "10.96.0.0/16"
 API_ADDRESS = "10.96.0.1"
-"""Where pods find the API server."""
+"""The API server's address for pods."""
 CERTIFICATES = "/data/certificates"
 """Of the API server, on coord."""
 CONTROLLERS = (
@@ -45,7 +45,7 @@ def etcd() -> list[str]:
 
 
 def apiserver(folder: str, address: str) -> list[str]:
-    """It makes its own certificate, and does not check those of the kubelets."""
+    """The API server makes its own certificate, and does not check those of the kubelets."""
     return [
         "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0",
         f"--advertise-address={address}", "--secure-port=443", "--endpoint-reconciler-type=none",
@@ -75,7 +75,7 @@ def scheduler(folder: str) -> list[str]:
 
 
 def kubelet() -> dict[str, Any]:
-    """kubelet's configuration file. Whoever reaches it in the lab's network may ask it for anything."""
+    """kubelet's configuration file. Any client in the lab's network has all rights."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

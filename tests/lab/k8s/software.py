@@ -1,6 +1,6 @@
-"""What the lab's Kubernetes is made of: programs built from Go modules, containerd and runc from Debian.
+"""The software of the lab's Kubernetes: programs built from Go modules, containerd and runc from Debian.
 
-All of it lands in the lab's cache, once; nothing is installed. The first build takes some minutes.
+It is built once, in the lab's cache; nothing is installed. The first build takes some minutes.
 
     python -m tests.lab.k8s.software
 """
@@ -31,7 +31,7 @@ BUILD_SECONDS = 3000
 
 @dataclass(frozen=True)
 class Software:
-    """Folders: the programs by their names, the unpacked Debian packages, the images as tar files."""
+    """Folders with the programs, the unpacked Debian packages, and the images as tar files."""
 
     programs: Path
     system: Path
@@ -39,7 +39,7 @@ class Software:
 
 
 def why_not() -> str:
-    """The reason no Kubernetes can be had here; empty when one can."""
+    """Why Kubernetes is not available here; empty if it is."""
     missing = [package for tool, package in TOOLS.items() if not shutil.which(tool, path=PLACES)]
     if missing:
         return f"the Kubernetes lab needs {', '.join(missing)}"
@@ -73,7 +73,7 @@ def _programs() -> Path:
 
 
 def _module_file() -> str:
-    """Kubernetes' own module file names its parts by folders beside it; as modules they carry its version."""
+    """Kubernetes' own module file refers to its parts as local folders. As modules they have its version."""
     found = json.loads(
         _go(cache.folder("k8s"), "mod", "download", "-json", f"k8s.io/kubernetes@{KUBERNETES}")
     )
@@ -120,7 +120,7 @@ def _system() -> Path:
         download = ["apt-get", "download", "-qq", *PACKAGES]
         try:
             _run(download, folder)
-        except OSError:  # a machine that never asked has no list of packages
+        except OSError:  # a machine without an `apt-get update` has no package lists
             _run(["apt-get", "update", "-qq"], folder)
             _run(download, folder)
         for package in sorted(folder.glob("*.deb")):

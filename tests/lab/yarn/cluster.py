@@ -32,12 +32,12 @@ _DAEMONS = {
 }
 """Main class, and MiB of heap."""
 SOON = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Options of a JVM that shall be there soon, and need not be fast then."""
+"""Options for a JVM that should start fast, not run fast."""
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 
 
 class YarnCluster:
-    """The cluster on a lab whose hosts are up and see `software` and a shared folder."""
+    """The cluster on a lab with running hosts, which see `software` and a shared folder."""
 
     def __init__(self, lab: Lab, made: Software) -> None:
         self.lab = lab
@@ -108,7 +108,7 @@ class YarnCluster:
         return self._submit(command, user)
 
     def mapreduce(self, *arguments: str) -> Application:
-        """Submit one of Hadoop's examples, say `pi 3 1000`."""
+        """Submit one of Hadoop's examples, such as `pi 3 1000`."""
         classes = f"{CONFIGURATION}:{self.software.hadoop}/*"
         program = "org.apache.hadoop.examples.ExampleDriver"
         return self._submit(
@@ -132,7 +132,7 @@ class YarnCluster:
         raise LabError(f"nothing was submitted:\n{''.join(said)[-3000:]}")
 
     def rest(self, path: str) -> Any | None:
-        """The ResourceManager's answer as JSON; None while it has none."""
+        """The ResourceManager's answer as JSON; None if there is none yet."""
         try:
             return json.loads(self.lab.curl(f"{RESOURCE_MANAGER}{path}"))
         except ValueError:
@@ -156,7 +156,7 @@ class YarnCluster:
 
 
 class Application:
-    """An application that was accepted. The client's further words are thrown away."""
+    """An application that was accepted. The client's further output is discarded."""
 
     def __init__(self, cluster: YarnCluster, identity: str, client: subprocess.Popen[str]) -> None:
         self.cluster = cluster
@@ -172,7 +172,7 @@ class Application:
         return str(found.get("app", {}).get("state", ""))
 
     def wait_until_busy(self, executors: int = 3) -> None:
-        """Wait until so many Spark executors have a task."""
+        """Wait until `executors` Spark executors have a task."""
 
         def busy() -> bool:
             found = self.cluster.rest(f"/proxy/{self.id}/api/v1/applications/{self.id}/executors") or []
@@ -184,12 +184,12 @@ class Application:
         wait_for(f"the end of {self.id}", lambda: self.state in _FINAL, UP_SECONDS)
 
     def finish(self) -> None:
-        """Have its tasks end, as if their work was done; the application ends by itself then."""
+        """Make its tasks end as if their work was done, and with them the application."""
         assert self.cluster.lab.shared is not None
         (self.cluster.lab.shared / f"{self.id}.end").touch()
 
     def kill(self) -> None:
-        """Have the ResourceManager end it unless it is over, and wait for its client."""
+        """Make the ResourceManager kill it unless it has ended, and wait for its client."""
         if self.client.poll() is not None:
             return
         if self.state not in _FINAL:
@@ -202,6 +202,6 @@ class Application:
 
 
 def make_lab(folder: Path, made: Software, tied: bool = False) -> Lab:
-    """A lab (down yet) whose hosts can run the software."""
+    """A lab, not started, whose hosts can run the software."""
     shown = [made.hadoop, made.spark, made.jobs.parent]
     return Lab(folder, hosts.default_plans(), tied=tied, show=shown, shared=folder / "shared")

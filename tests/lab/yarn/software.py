@@ -35,7 +35,7 @@ def software() -> Software:
 
 
 def _jars(name: str) -> Path:
-    """The folder with the jars that NAME.xml lists, and those they need."""
+    """The folder with the jars that NAME.xml lists, and their dependencies."""
 
     def fetch(folder: Path) -> None:
         _run(

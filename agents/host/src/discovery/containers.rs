@@ -20,7 +20,7 @@ const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid
 
 pub struct Containers {
     ids: HashSet<String>,
-    /// Those of the ids that stand for Spark drivers outside containers, with their ports.
+    /// The ids of Spark drivers outside containers, with their ports.
     drivers: Vec<(u16, String)>,
 }
 

@@ -24,7 +24,7 @@ const FEW: usize = 100;
 
 pub struct Finding {
     selector: Option<Selector>,
-    /// Processes that were asked for by pid.
+    /// Processes that were requested by pid.
     asked: Vec<i32>,
     native: bool,
     containers: Option<Containers>,

@@ -89,7 +89,7 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     scanned
 }
 
-/// What the files of JVMs say, by pid; None: they could not be read in time. They are read with their users' rights, and
+/// Descriptions of JVMs from their files, by pid; None: not read in time. Files are read with their users' rights, and
 /// may be on a file system that hangs.
 fn describe_jvms(memories: &mut [Memory]) -> HashMap<i32, Option<JvmDescription>> {
     let jvms = memories.iter_mut().filter_map(|it| {
@@ -107,7 +107,7 @@ fn describe_jvms(memories: &mut [Memory]) -> HashMap<i32, Option<JvmDescription>
     pids.into_iter().zip(described).collect()
 }
 
-/// `description`: of a JVM, as `describe_jvms` returns it.
+/// `description` is from `describe_jvms`.
 fn seen(
     memory: Memory,
     description: Option<Option<JvmDescription>>,

@@ -1,4 +1,4 @@
-//! What a user asked for, and which processes it matches.
+//! The user's selector, and which processes it matches.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -103,8 +103,8 @@ fn shown(process: &Seen) -> String {
     mask::words(&process.command).join(" ")
 }
 
-/// What rules and labels are matched with: secrets are masked, because many conditions could reveal a value. It is read
-/// when needed, since most processes fail at the user or the program.
+/// The texts for rules and labels, with secrets masked, because many conditions could reveal a value. They are read on
+/// demand, since most processes fail at the user or the program.
 struct Facts<'a> {
     process: &'a Seen,
     launch: std::cell::OnceCell<Launch>,

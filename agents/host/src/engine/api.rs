@@ -130,11 +130,13 @@ impl Note {
 
     /// The same note, with a failure as its cause.
     pub fn because(self, failure: Failure) -> Self {
+        let (code, parameters) = match self.code {
+            Code::Failed => (failure.code, failure.parameters),
+            own => (own, self.parameters),
+        };
         Self {
-            code: match self.code {
-                Code::Failed => failure.code,
-                own => own,
-            },
+            code,
+            parameters,
             why: failure.reason,
             remedy: failure.remedy,
             ..self
@@ -145,9 +147,14 @@ impl Note {
 /// Up to this share of broken stacks, nameless frames or lost records there is no note.
 const WORTH_SAYING: f64 = 0.02;
 
+/// From 0 to 1; 0 of nothing.
+pub fn fraction(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
 /// A share in per cent, if it is worth a note.
 pub fn share(part: u64, whole: u64) -> Option<String> {
-    let share = part as f64 / whole.max(1) as f64;
+    let share = fraction(part, whole);
     (share > WORTH_SAYING).then(|| format!("{:.0} %", share * 100.0))
 }
 

@@ -43,7 +43,7 @@ const LEAST: Duration = Duration::from_secs(1);
 /// How long to wait for a stopped JVM to continue, and how often to look.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
-/// A folder (device and inode) and a pid. JVMs with the same pid in one `/tmp` are asked one after the other: see
+/// A folder (device and inode) and a pid. JVMs with the same pid in one `/tmp` get requests one after the other: see
 /// `open_listener`.
 type Place = (u64, u64, i32);
 static OPENING: Mutex<BTreeMap<Place, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
@@ -155,7 +155,7 @@ impl<'a> Attach<'a> {
         Failure::new(
             format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs_f64().round()),
             "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
-        ).coded(Code::AttachTimeout)
+        ).coded(Code::AttachTimeout).with("seconds", timeout.as_secs_f64())
     }
 
     fn connection(&self) -> Result<OwnedFd, Failure> {
@@ -296,7 +296,7 @@ impl<'a> Attach<'a> {
         openat(CWD, self.namespaces.path("/tmp"), FOLDER, Mode::empty())
     }
 
-    /// Another JVM with the same pid may see it too, but reads it only after a SIGQUIT of its own. In `/tmp`, else in
+    /// Another JVM with the same pid may see it too, but reads it only after its own SIGQUIT. In `/tmp`, else in
     /// the JVM's working directory, where applications keep their own files.
     fn trigger(&self) -> Result<Trigger, Failure> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
@@ -352,7 +352,7 @@ impl<'a> Attach<'a> {
                         limit.as_secs_f64().round()
                     ),
                     "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
-                ).coded(Code::AttachTimeout));
+                ).coded(Code::AttachTimeout).with("seconds", limit.as_secs_f64()));
             }
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));

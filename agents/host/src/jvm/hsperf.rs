@@ -21,7 +21,7 @@ pub fn is_data(path: &str) -> bool {
             .is_some_and(|folder| folder.starts_with("hsperfdata_"))
 }
 
-/// The options and flags that the JVM says it was started with. Empty: it publishes nothing.
+/// The startup options and flags that the JVM publishes. Empty: it publishes nothing.
 pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
     let Some(bytes) = find(named, mapped) else {
         return Vec::new();

@@ -87,9 +87,9 @@ impl Loaded {
     }
 }
 
-/// glibc finds a library by its name, whatever happened to the file. If it was loaded by another name (a link's), glibc
-/// opens what is there now. In a folder that only the JVM's user or root can change, that is theirs. Without the folder
-/// the JVM finds the library by its name or not at all.
+/// glibc finds a library by its name, even if the file is gone or changed. If it was loaded by another name (a link's),
+/// glibc opens what is there now. In a folder that only the JVM's user or root can change, that is theirs. Without the
+/// folder the JVM finds the library by its name or not at all.
 fn is_closed_to_others(namespaces: &Namespaces, path: &str) -> bool {
     let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
     match statat(CWD, namespaces.path(folder), AtFlags::SYMLINK_NOFOLLOW) {

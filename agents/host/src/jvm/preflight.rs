@@ -38,7 +38,7 @@ pub struct Findings {
     pub ours: Vec<String>,
     /// Whether one of these has its recording open. None: the agent cannot see that, or there are none.
     pub writes_recording: Option<bool>,
-    /// Paths of async-profiler libraries that somebody else loaded.
+    /// Paths of async-profiler libraries that other tools loaded.
     pub foreign: Vec<String>,
     /// Whether any profiler samples it.
     pub sampled: bool,

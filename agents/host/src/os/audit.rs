@@ -1,4 +1,4 @@
-//! What the agent does on the host. Each action is an event, which the coordinator writes to its audit file.
+//! Actions of the agent on the host. Each is an event, which the coordinator writes to its audit file.
 //!
 //! Any thread queues actions. The session sends them before the answer that follows from them.
 
@@ -47,7 +47,7 @@ pub fn about(pid: i32) {
     ABOUT.set(Some(pid));
 }
 
-/// Queue what was done (`folder`, `file`, `removed`), or is about to be done (`attach`, `signal`, `program`).
+/// Queue an action that was done (`folder`, `file`, `removed`) or follows (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     let mut queue = queue();
     let Some(queue) = queue

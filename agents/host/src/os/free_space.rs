@@ -81,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// The least of what the host and each group have left.
+    /// The least free memory of the host and each group.
     pub fn free(&self) -> u64 {
         let host = self.host.as_ref().and_then(|file| {
             let kib = number_after(&text(file)?, "MemAvailable:")?;

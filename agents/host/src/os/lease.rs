@@ -25,7 +25,7 @@ pub fn show(until: Instant) {
     }
 }
 
-/// An agent that waits for another one lives as long as that needs.
+/// Show no lease: this agent only waits for another one to end.
 pub fn hide() {
     let _ = set_name(c"agent");
 }

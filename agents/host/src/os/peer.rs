@@ -1,4 +1,4 @@
-//! Unix sockets: connecting with a time limit, and who is at the other end.
+//! Unix sockets: connecting with a time limit, and the process at the other end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Work on threads of its own, and the failures if the code is wrong or nothing answers.
+//! Runs work on separate threads, and turns panics and missing answers into failures.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;

@@ -1,7 +1,7 @@
 //! Runs work that can block forever on worker threads with a deadline: reads of another process's `/proc` files (the
 //! kernel takes a lock that the process may hold while a file system hangs), attaching, folders on such a file system.
 //!
-//! A thread that does not come back cannot be ended. It is left behind, and no more than `MOST` may be.
+//! A stuck thread cannot be ended. It is left behind; at most `MOST` may be.
 
 use std::fmt;
 use std::iter::once;
@@ -110,8 +110,8 @@ where
     results
 }
 
-/// The results for all items, in order. Each runs on a thread of its own (which may change its identity), some at a
-/// time. An item that is not done within `timeout` has no result.
+/// The results for all items, in order. Each runs on its own thread (which may change its identity), some at a time. An
+/// item that is not done within `timeout` has no result.
 pub fn run_all<I, T>(
     items: Vec<I>,
     at_once: usize,
@@ -142,7 +142,7 @@ where
                     let _ = sender.send((index, result));
                 }
             };
-            // Where no thread can be started, the others do its work.
+            // If no thread can be started, the others do its work.
             let _ = thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, look);

@@ -106,7 +106,10 @@ pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Optio
     if few && !by_threads {
         return Some(
             Note::degraded(format!("took {taken} of {expected} {what}"))
-                .coded(Code::SamplesMissing),
+                .coded(Code::SamplesMissing)
+                .with("event", head.event.clone())
+                .with("taken", taken)
+                .with("expected", expected),
         );
     }
     if taken > 0 {
@@ -241,7 +244,14 @@ mod tests {
             cpu_seconds: 3.0,
             ..head("cpu", 30, 0)
         };
-        assert!(sample_count_note(&busy, true, threads).is_some_and(|note| note.degraded));
+        let note = sample_count_note(&busy, true, threads).unwrap();
+        assert!(note.degraded);
+        let parameters = Parameters::from([
+            ("event", "cpu".into()),
+            ("taken", 0.into()),
+            ("expected", 30.into()),
+        ]);
+        assert_eq!(note.parameters, parameters);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct DiskCap {
     memory: Arc<Memory>,
     /// A larger recording ends once all have used their part, in bytes.
     pub share: u64,
-    /// What is left when all have used their part, in bytes.
+    /// The free space when all have used their part, in bytes.
     floor: u64,
 }
 
@@ -58,16 +58,23 @@ impl DiskCap {
             true => "memory",
             false => "disk",
         };
-        let reason = if size > MOST {
-            format!("the recording is larger than {} MiB", MOST >> 20)
+        let (reason, bytes) = if size > MOST {
+            let reason = format!("the recording is larger than {} MiB", MOST >> 20);
+            (reason, ("limit_bytes", MOST))
         } else if free < LEAST_FREE {
-            format!("the {what} of {path} is nearly full")
+            let reason = format!("the {what} of {path} is nearly full");
+            (reason, ("free_bytes", free))
         } else if size > self.share && free < self.floor {
             let share = self.share >> 20;
-            format!("the recording is larger than {share} MiB, its part of the {what} of {path}")
+            let reason = format!(
+                "the recording is larger than {share} MiB, its part of the {what} of {path}"
+            );
+            (reason, ("limit_bytes", self.share))
         } else {
             return Ok(());
         };
-        Err(Failure::new(reason, MORE_ROOM).coded(Code::DiskLimit))
+        Err(Failure::new(reason, MORE_ROOM)
+            .coded(Code::DiskLimit)
+            .with(bytes.0, bytes.1))
     }
 }

@@ -27,7 +27,7 @@ const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
     "record for a shorter time, fewer events or with longer intervals, or free memory on the host";
 
-/// Class 3 of `ioprio_set(2)`: the disk is used when nobody else uses it.
+/// Class 3 of `ioprio_set(2)`: the disk is used only when it is idle.
 const IDLE_DISK: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS`.
 const PROCESS: libc::c_long = 1;
@@ -113,7 +113,8 @@ impl Limits {
                 ),
                 LESS,
             )
-            .coded(Code::MemoryLimit)),
+            .coded(Code::MemoryLimit)
+            .with("limit_bytes", self.memory)),
             _ => Ok(()),
         }
     }
@@ -141,7 +142,9 @@ impl Limits {
         let bytes = self.memory >> 20;
         let reason =
             format!("the recording needs more memory than the agent may use ({bytes} MiB): {what}");
-        Failure::new(reason, LESS).coded(Code::MemoryLimit)
+        Failure::new(reason, LESS)
+            .coded(Code::MemoryLimit)
+            .with("limit_bytes", self.memory)
     }
 
     /// How much longer everything takes than with a whole processor.

@@ -1,7 +1,7 @@
 //! The agent's files beside a JVM during a run: the library that the JVM loads and the folder that it writes to.
 //!
 //! A lock (`flock`) holds a folder in use. The kernel releases it however the agent ends, so that a later session can
-//! tell leftovers from folders in use, in any pid namespace.
+//! distinguish leftovers from folders in use, in any pid namespace.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,7 +99,7 @@ impl Held {
 }
 
 impl Drop for Held {
-    /// After a panic nobody else deletes it.
+    /// After a panic nothing else deletes it.
     fn drop(&mut self) {
         if panicking() {
             let is_run = self.path.contains(RUN_FOLDER);
@@ -109,7 +109,7 @@ impl Drop for Held {
     }
 }
 
-/// Delete a folder's files with these names and the folder itself. Ok(false): somebody holds it.
+/// Delete a folder's files with these names and the folder itself. Ok(false): it is in use.
 fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
     if !is_held_alone(dir) {
         return Ok(false);
@@ -138,7 +138,7 @@ fn is_held_alone(dir: &OwnedFd) -> bool {
     })
 }
 
-/// Whether nobody holds a folder. It is locked for a moment.
+/// Whether a folder is unused. It is locked for a moment.
 pub fn is_free(dir: &OwnedFd) -> bool {
     let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
     free && flock(dir, FlockOperation::Unlock).is_ok()

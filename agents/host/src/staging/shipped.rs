@@ -2,7 +2,7 @@
 //!
 //! A user whom sudo allows to run only this agent can send it any request, and a library acts as the user of the JVM
 //! that loads it. So the agent loads only the libraries of its package. The argument `--any-library` lifts this. sudo
-//! refuses arguments (docs/sudo.md), so whoever can give it has root's rights anyway.
+//! refuses arguments (docs/sudo.md), so a user who can pass it has root's rights anyway.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

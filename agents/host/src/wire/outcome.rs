@@ -158,6 +158,11 @@ impl Failure {
         Self { code, ..self }
     }
 
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.parameters.insert(name, value.into());
+        self
+    }
+
     /// A failure without a remedy.
     pub fn plain(reason: impl Into<String>) -> Self {
         Self::new(reason, "")

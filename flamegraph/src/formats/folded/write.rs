@@ -9,10 +9,9 @@ use crate::source::HEAD_BYTES;
 impl Profile {
     /// Writes one value as folded text, a line for each stack that has it, in name order.
     ///
-    /// With `annotate` a frame's kind is written behind its name (`_[j]`); without, stacks that
-    /// differ in kinds only become one line. `;` in a name becomes `:`, and control characters except tabs become
-    /// spaces. If every stack ends in a name like `thread 12`, whose number would be read as a count, that number is
-    /// put in brackets.
+    /// With `annotate` a frame's kind is written after its name (`_[j]`). Without it stacks that differ only in kinds
+    /// become one line. `;` in a name becomes `:`, and control characters except tabs become spaces. If every stack
+    /// ends in a name like `thread 12`, whose number would be read as a count, that number is put in brackets.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
         self.write_stacks(out, &[value], annotate)

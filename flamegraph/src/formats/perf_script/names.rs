@@ -25,7 +25,7 @@ pub(crate) struct Names<'a> {
 
 impl Names<'_> {
     /// Calls `found` with the name of each frame of a line, callers first. A map of JIT code writes inlined methods
-    /// behind their caller: `caller->inlined->innermost`. Elsewhere an arrow is part of the name (`operator->`).
+    /// after their caller: `caller->inlined->innermost`. Elsewhere an arrow is part of the name (`operator->`).
     pub(crate) fn each<E>(
         &self,
         line: &StackLine<'_>,
@@ -101,8 +101,8 @@ impl Names<'_> {
 
 /// The length of a name without its argument list.
 ///
-/// Brackets within brackets are no argument list (templates, closures), nor are Go's receivers
-/// (`http.(*Client).Do`) and C++'s anonymous namespaces.
+/// Nested brackets (templates, closures) are not an argument list, nor are Go's receivers (`http.(*Client).Do`) and
+/// C++'s anonymous namespaces.
 fn without_arguments(name: &[u8]) -> usize {
     let mut depth = 0i64;
     for (at, &byte) in name.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The files of locations. A damaged mapping is no error: its locations have no module.
+//! The files of locations. A damaged mapping is not an error: its locations have no module.
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};

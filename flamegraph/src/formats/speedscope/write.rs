@@ -11,7 +11,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 impl Profile {
     /// Writes speedscope's JSON as a stream, the same bytes for the same profile.
     ///
-    /// A frame's kind is written behind its name (`_[j]`).
+    /// A frame's kind is written after its name (`_[j]`).
     pub fn write_speedscope(&self, out: impl Write) -> Result<()> {
         let order = Order::of(self);
         let mut writer = Writer {

@@ -7,9 +7,9 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}; it ends early when the file
- * /shared/APPLICATION.end is there. Each task is busy for so
- * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), allocates in {@code hotAlloc}, or sleeps.
+ * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}; it ends early if the file
+ * /shared/APPLICATION.end exists. For that time each task is busy in {@code hotCpu} (three quarters) and {@code
+ * coolCpu} (a quarter), allocates in {@code hotAlloc}, or sleeps.
  */
 public final class SparkBurn {
     private static final int SLICE_MILLIS = 5;

@@ -31,7 +31,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The part of its folders' names that stands for its session.
+    /// The session's part of its folders' names.
     pub fn session(&self) -> String {
         format!("{}-{}", self.pid, self.start_time)
     }

@@ -1,5 +1,5 @@
-//! Folders and files of ours. A thread with their owner's rights, and no others, finds and deletes them by descriptors:
-//! whatever traps another user sets there, the thread can do no more than that user.
+//! Finds and deletes our folders and files. A thread with only their owner's rights does it by descriptors, so that a
+//! trap set by another user gains that user nothing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for View {
     }
 }
 
-/// The users within reach that own something of ours on the host's own file system, with their groups. Changes the
+/// The users within reach that own files of ours on the host's own file system, with their groups. Changes the
 /// thread's identity, as `sweep` does.
 pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
     let Ok(namespaces) = Namespaces::of_user(geteuid().as_raw(), getegid().as_raw()) else {
@@ -181,7 +181,7 @@ impl<'a> Base<'a> {
             ..Leftover::new(kind, path, sweep.users.name(stat.st_uid))
         };
         if stat.st_uid != self.namespaces.uid {
-            // A user within reach has a view of its own.
+            // A user within reach has a separate view.
             if !sweep.reaches(stat.st_uid) {
                 found.entries.push(entry.foreign());
             }

@@ -1,4 +1,4 @@
-//! A sweep of what interrupted sessions left: agents, profilers that still record, and folders that nobody holds.
+//! Removes leftovers of interrupted sessions: agents, profilers that still record, and unused folders.
 //!
 //! Two things that end with their process show what is in use: the lock on a folder, and the lease that an agent shows
 //! (`os::lease`).

@@ -14,13 +14,13 @@ pub enum Named {
     Run,
     /// The folder of a library, beside a JVM.
     Library,
-    /// What is kept between runs: the agent and what it loads.
+    /// The folder that is kept between runs, with the agent and its libraries.
     Private,
-    /// The agent's file, where nothing may stay.
+    /// The agent's file, if nothing may stay.
     Once,
 }
 
-/// What a name in one of the usual folders stands for. None: it is not ours.
+/// The meaning of a name in one of the usual folders. None: it is not ours.
 pub fn kind(name: &str) -> Option<Named> {
     let ends_in_number = name.rsplit('-').next().is_some_and(is_number);
     if name.starts_with(RUN_FOLDER) && ends_in_number {

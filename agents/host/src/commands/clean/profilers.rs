@@ -96,7 +96,7 @@ impl Jvm<'_> {
 
     fn is_active(&self, library: &str) -> Result<bool, Failure> {
         let bases = USUAL.map(str::to_owned);
-        // Several JVMs are asked at a time, each with a folder of its own.
+        // Several JVMs are queried at a time, each with its own folder.
         let session = format!("clean-{}-{}", std::process::id(), self.target.pid);
         let run = run_folder(&self.namespaces, &bases, &session).map_err(Failure::plain)?;
         let command = plan::status(&format!("{}/status", run.path));

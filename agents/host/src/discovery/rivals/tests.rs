@@ -35,7 +35,7 @@ fn believed(seen: &[Seen], by_kernel: usize, trusted: &TrustedFacts) -> Vec<i32>
     believed.map(|(process, _)| process.pid).collect()
 }
 
-/// The cluster says whose application it is.
+/// The cluster reports the application's user.
 fn owned() -> TrustedFacts {
     TrustedFacts {
         owners: BTreeMap::from([(ID.to_owned(), format!("u{APPLICATION}"))]),

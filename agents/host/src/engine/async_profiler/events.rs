@@ -106,11 +106,6 @@ pub fn of_jvm(asked: Vec<String>, version: Option<&str>) -> (Vec<String>, Vec<Fa
     (able, live.into_iter().map(too_old).collect())
 }
 
-/// Whether only allocations prevent the start: JDK 8 needs its debug symbols for them.
-pub fn only_alloc_fails(failure: &Failure) -> bool {
-    failure.reason.contains("AllocTracer")
-}
-
 /// Refuse a profiler that is known to crash JVMs of this version.
 pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(), Failure> {
     let (Some(profiler), Some(jvm)) = (profiler, jvm) else {

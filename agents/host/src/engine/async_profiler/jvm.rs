@@ -288,11 +288,16 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         false => "",
     };
     let unknown = format!("{event} is neither an event of async-profiler nor a function in the process: choose another event{as_root}");
+    // JDK 8 needs its debug symbols for allocations.
+    let code = match reason.contains("AllocTracer") {
+        true => Code::NoDebugSymbols,
+        false => Code::StartFailed,
+    };
     let remedy = match reason {
         text if text.contains("already started") => {
             "another profiling session started just before; wait for its end, or run `hprofiler cleanup` if it was killed"
         }
-        text if text.contains("AllocTracer") => SYMBOLS,
+        _ if code == Code::NoDebugSymbols => SYMBOLS,
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
         text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
         _ => "choose another event, or read the message of async-profiler",
@@ -304,7 +309,7 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
         ),
         remedy,
     )
-    .coded(Code::StartFailed)
+    .coded(code)
 }
 
 /// A locked folder with this file: a session records the process.

@@ -179,7 +179,9 @@ impl Engine for AsyncProfiler {
 
     fn start(&mut self) -> Result<Started, Failure> {
         let (choice, refused) = match self.jvm.start(&self.plan) {
-            Err(failure) if events::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
+            Err(failure)
+                if failure.code == Code::NoDebugSymbols && self.plan.leave_out("alloc") =>
+            {
                 let why = format!("alloc was left out: {}", failure.reason);
                 let failure = Failure::new(why, events::SYMBOLS).coded(Code::NoDebugSymbols);
                 self.notes.push(Note::of(failure));

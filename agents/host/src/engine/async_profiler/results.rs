@@ -6,7 +6,7 @@ use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threa
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
-use crate::engine::api::{share, EventProfile, Folded, Note, Raw, Stopped};
+use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Raw, Stopped};
 use crate::resources::limits;
 use crate::wire::outcome::{Code, Failure};
 
@@ -110,7 +110,8 @@ fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Not
     let nodes = recorded.profile.nodes(0)?;
     let ends = nodes.filter(|node| node.depth == BELOW_THREADS && is_end_of_walk(node.name));
     let broken: i64 = ends.map(|node| node.total_value).sum();
-    let percent = share(broken as u64, recorded.profile.total(0)? as u64);
+    let whole = recorded.profile.total(0)?;
+    let percent = share(broken as u64, whole as u64);
     let of = match named {
         true => format!(" ({})", recorded.event),
         false => String::new(),
@@ -119,6 +120,9 @@ fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Not
         Note::plain(format!(
             "{percent} of the stacks{of} are broken: async-profiler could not walk them to where their threads begin (as where a method of theirs was once recorded as an event, which changes its class)"
         ))
+        .coded(Code::BrokenStacks)
+        .with("event", recorded.event.clone())
+        .with("share", fraction(broken as u64, whole as u64))
     }))
 }
 
@@ -289,10 +293,13 @@ mod tests {
                 timeline: Vec::new(),
             };
             let note = super::broken(&recorded, named).unwrap();
-            note.map_or(String::new(), |note| note.text)
+            note.map(|note| (note.text, note.parameters["share"].as_f64()))
         };
-        assert_eq!(note(100, 2, false), "");
-        assert!(note(100, 93, false).starts_with("93 % of the stacks are broken: "));
-        assert!(note(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
+        assert_eq!(note(100, 2, false), None);
+        let (text, share) = note(100, 93, false).unwrap();
+        assert!(text.starts_with("93 % of the stacks are broken: "));
+        assert_eq!(share, Some(0.93));
+        let (text, _) = note(100, 93, true).unwrap();
+        assert!(text.starts_with("93 % of the stacks (cpu) are broken: "));
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use flamegraph::perf_data::Recorded;
 
 use super::java_map::Java;
-use crate::engine::api::{share, Note};
+use crate::engine::api::{fraction, share, Note};
 use crate::engine::kernel_events::no_counter;
 use crate::os::host::kernel_setting;
 use crate::os::proc::status::Status;
@@ -148,10 +148,9 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
                     .coded(Code::BrokenStacks)
             })
         };
-        let share_of = event.broken as f64 / event.taken.max(1) as f64;
         notes.extend(broken.map(|note| {
             note.with("event", event.event.clone())
-                .with("share", share_of)
+                .with("share", fraction(event.broken, event.taken))
         }));
         let unknown = &event.unknown;
         if let Some(percent) = share(unknown.unknown_frames, unknown.frames) {
@@ -169,7 +168,8 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
                 format!("{percent} of the samples were lost: perf had too little time or memory"),
                 "use a lower frequency",
             )
-            .coded(Code::SamplesLost),
+            .coded(Code::SamplesLost)
+            .with("share", fraction(recorded.lost, taken + recorded.lost)),
         ));
     }
     if recorded.left_out > 0 {
@@ -181,7 +181,11 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
                 ),
                 "record for a shorter time",
             )
-            .coded(Code::SamplesLost),
+            .coded(Code::SamplesLost)
+            .with(
+                "share",
+                fraction(recorded.left_out, taken + recorded.left_out),
+            ),
         ));
     }
     if recorded.malformed > 0 {
@@ -317,6 +321,40 @@ fn shows_addresses(symbols: impl Read) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flamegraph::perf_data::{RecordedEvent, Unknown};
+    use flamegraph::Profile;
+
+    #[test]
+    fn lost_samples_are_a_share_of_those_that_were_to_be_taken() {
+        let events = vec![RecordedEvent {
+            event: "cpu".to_owned(),
+            source: "cycles".to_owned(),
+            profile: Profile::new(Vec::new()),
+            taken: 60,
+            timeline: Vec::new(),
+            unknown: Unknown::default(),
+            broken: 0,
+        }];
+        let java = Java {
+            is_hotspot: false,
+            no_attach: None,
+            no_agents: None,
+            frame_pointers: false,
+            debug_non_safepoints: false,
+        };
+        let recorded = Recorded {
+            events,
+            lost: 20,
+            left_out: 40,
+            ..Recorded::default()
+        };
+        let notes = of_recording(&recorded, &java, false);
+        let shares = notes
+            .iter()
+            .map(|note| (note.code, &note.parameters["share"]));
+        let [lost, left_out] = [0.25.into(), 0.4.into()];
+        assert!(shares.eq([(Code::SamplesLost, &lost), (Code::SamplesLost, &left_out)]));
+    }
 
     #[test]
     fn real_words_and_what_they_mean() {

@@ -78,6 +78,7 @@ impl Shared {
                 "choose fewer processes with a narrower selector, or ask for a lower frequency or fewer events",
             )
             .coded(Code::MemoryLimit)
+            .with("limit_bytes", most)
         })
     }
 }

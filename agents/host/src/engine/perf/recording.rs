@@ -84,7 +84,8 @@ impl Recording {
                     format!("perf did not start within {} s", OPEN.as_secs()),
                     "check whether all processors of the host are busy (uptime), and record again later",
                 )
-                .coded(Code::PerfTimeout))
+                .coded(Code::PerfTimeout)
+                .with("seconds", OPEN.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 running.wait(LAST);

@@ -90,8 +90,7 @@ fn masked(argument: &str) -> String {
     shown + rest
 }
 
-/// Where the password of an address is. The last `@` ends it: of an address with an `@` in its path too much is hidden,
-/// never too little.
+/// The position of an address's password. The last `@` ends it: an `@` in a path hides too much, never too little.
 fn password_of_login(word: &str) -> Option<(usize, usize)> {
     let end = word.rfind('@')?;
     word.match_indices("://").find_map(|(scheme, _)| {

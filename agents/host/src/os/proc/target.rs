@@ -115,7 +115,7 @@ impl Target {
         map.ok().map(File::from)
     }
 
-    /// What it has open: what the links in `/proc/PID/fd` read. Err: one cannot be seen. None: the agent may not look.
+    /// Its open files, as in `/proc/PID/fd`. Err: one cannot be seen. None: the agent may not look.
     pub fn open_files(&self) -> Option<impl Iterator<Item = Result<String, Errno>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(&self.dir, "fd", flags, Mode::empty()).ok()?;

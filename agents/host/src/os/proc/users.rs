@@ -13,7 +13,7 @@ use crate::os::audit;
 use crate::os::worker_pool;
 
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
-/// How long a name service may take. One that takes longer is not asked again.
+/// The time limit of a name service. A slower one is not queried again.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_ASKED: usize = 200;
 
