@@ -20,7 +20,7 @@ between threads.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import (
     Any,
     BinaryIO,
@@ -332,6 +332,7 @@ class Profile:
         estimate: bool = False,
         off_cpu: bool = False,
         time: tuple[float, float] | None = None,
+        times: bool = False,
         cells: int = 1 << 25,
         rows: int = 1 << 22,
         bytes: int = 1 << 28,
@@ -350,13 +351,14 @@ class Profile:
         (pprof: from the samples' label `thread`). `estimate`, `off_cpu` and `time` are for JFR recordings:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
-        samples from one second to another, counted from the start. `cells` is how many nodes times values are
-        accepted, `rows` how many of `times`, `bytes` how many of a pprof message or a compact profile after
-        decompression, and of the names in the latter. The others are stackcollapse-perf.pl's, for perf.data
-        and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
-        frames without a symbol, samples of one event only (an OptionError where there is no such event). An
-        option that is not for the file's format is an OptionError, too. Events of one file are values of one
-        profile. Folded text with two counts on every line has the values "before" and "after".
+        samples from one second to another, counted from the start. `times` keeps when samples were taken, of
+        a JFR recording of one event. `cells` is how many nodes times values are accepted, `rows` how many of
+        `times`, `bytes` how many of a pprof message or a compact profile after decompression, and of the
+        names in the latter. The others are stackcollapse-perf.pl's, for perf.data and `perf script` text:
+        `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for frames without a
+        symbol, samples of one event only (an OptionError where there is no such event). An option that is not
+        for the file's format is an OptionError, too. Events of one file are values of one profile. Folded
+        text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
     def from_bytes(
@@ -367,6 +369,7 @@ class Profile:
         estimate: bool = False,
         off_cpu: bool = False,
         time: tuple[float, float] | None = None,
+        times: bool = False,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,
@@ -417,6 +420,8 @@ class Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
+    def with_slices_named(self, names: Mapping[str, str]) -> Profile:
+        """The same with other names of slices; those that become the same are one."""
     def assigned(
         self,
         within: str | Sequence[str],

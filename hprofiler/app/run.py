@@ -17,7 +17,7 @@ from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
 from hprofiler.model import Host, HostResult, Outcome, Sampling, Selector, Status
-from hprofiler.resolve import Located
+from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
 from hprofiler.runfolder.schema import host_record
 
@@ -33,7 +33,8 @@ _log = logging.getLogger(__name__)
 class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, without passwords.
 
-    Without `keep_empty`, a run without a match leaves no run folder.
+    Without `keep_empty`, a run without a match leaves no run folder. `spark` is where the stages of a Spark
+    application are known; without `slices` samples are not divided by them.
     """
 
     located: Located
@@ -47,6 +48,8 @@ class RunRequest:
     trim: bool = False
     care: Care = USUAL
     keep_empty: bool = True
+    spark: SparkDriver | Path | None = None
+    slices: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,12 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
         from hprofiler.report import make_report  # imported while the target answers
 
         new = () if interrupted else new_processes()
+        if request.spark is not None and any(result.recordings for result in results):
+            from hprofiler.app.spark import add_facts
+
+            now = datetime.now(timezone.utc).timestamp()
+            missing = add_facts(request.spark, folder.path, results, started.timestamp(), now)
+            new = (*new, missing) if missing else new
         if new:
             results = _with_lines(results, new)
             folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))

@@ -13,6 +13,7 @@ from hprofiler.resolve import host_list
 from hprofiler.resolve.options import (
     KubernetesOptions,
     Located,
+    SparkDriver,
     TargetOptions,
     TooMany,
     YarnOptions,
@@ -22,10 +23,12 @@ __all__ = [
     "RESOLVERS",
     "KubernetesOptions",
     "Located",
+    "SparkDriver",
     "TargetOptions",
     "TooMany",
     "YarnOptions",
     "resolve",
+    "spark_driver",
 ]
 
 
@@ -48,6 +51,13 @@ RESOLVERS: Mapping[str, tuple[Callable[[TargetOptions], object], Callable[[Targe
     "-c": (lambda options: options.application, _yarn),
     "-j k8s:": (lambda options: options.pods, _kubernetes),
 }
+
+
+def spark_driver(address: str, ca_file: str | None) -> SparkDriver:
+    """Spark's REST interface at an address. Raises UsageError if it is none."""
+    from hprofiler.resolve.yarn.spark import driver_at  # imports the HTTP library
+
+    return driver_at(address, ca_file)
 
 
 def resolve(options: TargetOptions) -> Located:

@@ -70,12 +70,26 @@ class TargetOptions:
 
 
 @dataclass(frozen=True)
+class SparkDriver:
+    """Spark's REST interface of a running application, or of a server that knows several (`application`
+    None).
+
+    `get` takes a path below `/api/v1` and its parameters, and returns the JSON and the answer's `Date`. It
+    may raise HprofilerError.
+    """
+
+    application: str | None
+    get: Callable[[str, Mapping[str, str]], tuple[object, str | None]]
+
+
+@dataclass(frozen=True)
 class Located:
     """The hosts of a target. `notes` say what is not known.
 
     `new_processes` returns outcomes for processes that joined the target since. It may raise HprofilerError
     and is called on another thread, with a short deadline. `absent` are outcomes for parts that cannot be
-    visited. With a `cluster` the hosts are containers.
+    visited. With a `cluster` the hosts are containers. `driver` is that of the only application, if it is one
+    of Spark.
     """
 
     target: Target
@@ -84,6 +98,7 @@ class Located:
     new_processes: Callable[[], Sequence[Outcome]] = tuple
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
+    driver: SparkDriver | None = None
 
 
 def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:

@@ -1,6 +1,7 @@
 """The run folder: the files of a run.
 
     DIR/run.json                            command, versions, target, every host and process with its outcome
+    DIR/spark.json                          a Spark application's jobs, stages and tasks
     DIR/report.html                         the page of all events
     DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
     DIR/hosts/HOST/EVENT.*                  one host
@@ -37,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 PAGE_FILE = "report.html"
+SPARK_FILE = "spark.json"
 # Files and folders that stand for the run folder they are in.
 _STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
 # Depth of a profile below its run folder.
@@ -218,7 +220,8 @@ class RunFolder:
         events: tuple[str, ...] = ()
         with suppress(RunFolderError):  # a damaged run can be replaced too
             events = self.record.sampling.events
-        for file in (self.page_path, *self.old_pages(events), self.path / RUN_FILE):
+        files = (self.page_path, *self.old_pages(events), self.path / SPARK_FILE, self.path / RUN_FILE)
+        for file in files:
             file.unlink(missing_ok=True)
 
 

@@ -4,7 +4,7 @@ event log. `facts.py` describes it; `windows.py` says which stage ran when.
 
 from hprofiler.spark.event_log import read_event_log
 from hprofiler.spark.facts import (
-    Clock,
+    DriverClock,
     Executor,
     Job,
     SparkError,
@@ -14,7 +14,7 @@ from hprofiler.spark.facts import (
     read_facts,
     write_facts,
 )
-from hprofiler.spark.rest import Answer, Ask, fetch_facts
+from hprofiler.spark.rest import Answer, Ask, ClockOf, fetch_facts
 from hprofiler.spark.windows import (
     SEVERAL,
     Assignment,
@@ -29,7 +29,8 @@ __all__ = [
     "Answer",
     "Ask",
     "Assignment",
-    "Clock",
+    "ClockOf",
+    "DriverClock",
     "Executor",
     "Job",
     "SparkError",

@@ -15,6 +15,7 @@ from msgspec import field
 from hprofiler.base.paths import is_file, is_folder
 from hprofiler.base.text import printable
 from hprofiler.spark.facts import Collected, Executor, Job, Number, SparkError, SparkFacts, Stage
+from hprofiler.spark.rest import ClockOf
 
 _LONGEST_LINE = 64 << 20
 _LONGEST_TEXT = 1000
@@ -119,10 +120,11 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
 }
 
 
-def read_event_log(path: Path, since: float, until: float) -> SparkFacts:
+def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
     """The facts of a recording from an event log. Raises SparkError if there is none, or it cannot be read.
 
-    `since` and `until` are the recording, in seconds since 1970 by this machine's clock.
+    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
+    clock of the driver's host.
     """
     log = _Log(Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000))
     try:
@@ -135,7 +137,8 @@ def read_event_log(path: Path, since: float, until: float) -> SparkFacts:
         raise SparkError(f"{path}: {reason}", "check the path, and that you may read it") from error
     if not log.events:
         raise SparkError(f"{path} is not an event log of Spark: it has none of its events", "check the path")
-    return log.facts()
+    facts = log.facts()
+    return msgspec.structs.replace(facts, clock=clock_of(facts.driver))
 
 
 def log_files(path: Path) -> list[Path]:

@@ -15,10 +15,9 @@ from hprofiler.base import bounded_json
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.paths import is_file
 from hprofiler.base.text import printable
-from hprofiler.runfolder import replacing
+from hprofiler.runfolder import SPARK_FILE, replacing
 
 FORMAT = 1
-FILE = "spark.json"
 MOST_BYTES = 256 << 20
 MOST_TASKS = 1_000_000
 """Tasks that are kept: those of a recording, which is shorter than most applications."""
@@ -33,7 +32,7 @@ class SparkError(HprofilerError):
     code = "spark-unknown"
 
 
-class Clock(msgspec.Struct, frozen=True):
+class DriverClock(msgspec.Struct, frozen=True):
     """The driver's clock against the coordinator's, in seconds: how far it is ahead, and by how much that may
     be wrong. `source` is what it was measured with."""
 
@@ -113,7 +112,7 @@ class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
     source: Text = ""
     read: Number = 0
     driver: Text = ""
-    clock: Clock | None = None
+    clock: DriverClock | None = None
     executors: tuple[Executor, ...] = ()
     jobs: tuple[Job, ...] = ()
     stages: tuple[Stage, ...] = ()
@@ -158,13 +157,13 @@ class Collected:
 
 def write_facts(facts: SparkFacts, folder: Path) -> None:
     """Write spark.json into a run folder. Raises OSError."""
-    with replacing(folder / FILE) as file:
+    with replacing(folder / SPARK_FILE) as file:
         file.write(msgspec.json.encode(facts))
 
 
 def read_facts(folder: Path) -> SparkFacts | None:
     """The facts of a run folder, None if it has none. Raises SparkError for a damaged file."""
-    path = folder / FILE
+    path = folder / SPARK_FILE
     if not is_file(path):
         return None
     try:

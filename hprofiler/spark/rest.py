@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from hprofiler.base.answers import member, number, objects, text
-from hprofiler.spark.facts import Clock, Collected, Executor, Job, SparkError, SparkFacts, Stage
+from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage
 
-PAGE = 2000
+PAGE = 500
 """Tasks of one answer; Spark's own default is 20."""
 _MOST_STAGES = 5000
 _SLACK = (
@@ -36,31 +36,30 @@ class Answer:
 
 Ask = Callable[[str, Mapping[str, str]], Answer]
 """Asks for the JSON at a path below `/api/v1`. Raises HprofilerError."""
+ClockOf = Callable[[str], DriverClock | None]
+"""From a driver's host to its clock, None if that is not known."""
 
 
 def fetch_facts(
-    ask: Ask, application: str | None, since: float, until: float, measure_clock: bool, seconds: float = 60.0
+    ask: Ask, application: str | None, since: float, until: float, clock_of: ClockOf, seconds: float = 60.0
 ) -> SparkFacts:
     """The facts of an application; of the only one that the server has, if none is named.
 
-    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. With
-    `measure_clock`, the driver's clock is measured as well as its answers allow. Raises HprofilerError.
+    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
+    clock of the driver's host; if that is not known, it is measured as well as the driver's answers allow.
+    Raises HprofilerError.
     """
     server = _Server(ask, time.monotonic() + seconds)
     identity, attempt, name, version = _application(server, application)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
-    if measure_clock:
-        server.clock.narrow(lambda: server.get(f"/applications/{identity}"))
-    clock = server.clock.result() if measure_clock else None
-    ahead = server.clock.result()
-    offset, slack = (ahead.offset, _SLACK) if ahead else (0.0, 2 * _SLACK)
-    found = Collected((since + offset - slack) * 1000, (until + offset + slack) * 1000)
-    executors = objects({"list": server.get(f"{api}/allexecutors")}, "list")
-    for one in executors:
+    executors: dict[str, Executor] = {}
+    for one in objects({"list": server.get(f"{api}/allexecutors")}, "list"):
         key = text(one, "id", limit=64)
-        found.executors[key] = Executor(
-            key, _host(text(one, "hostPort", limit=300)), number(one, "totalCores")
-        )
+        executors[key] = Executor(key, _host(text(one, "hostPort", limit=300)), number(one, "totalCores"))
+    driver = executors["driver"].host if "driver" in executors else ""
+    clock = clock_of(driver) or server.clock.measured(lambda: server.get(f"/applications/{identity}"))
+    ahead, slack = (clock.offset, _SLACK) if clock else (0.0, 2 * _SLACK)
+    found = Collected((since + ahead - slack) * 1000, (until + ahead + slack) * 1000)
     for one in objects({"list": server.get(f"{api}/jobs")}, "list"):
         _add_job(found, one)
     for one in objects({"list": server.get(f"{api}/stages")}, "list")[:_MOST_STAGES]:
@@ -83,9 +82,9 @@ def fetch_facts(
         name=name,
         version=version,
         read=int(time.time() * 1000),
-        driver=found.executors["driver"].host if "driver" in found.executors else "",
+        driver=driver,
         clock=clock,
-        executors=tuple(found.executors.values()),
+        executors=tuple(executors.values()),
         jobs=tuple(found.jobs.values()),
         stages=tuple(found.stages.values()),
         tasks=found.tasks,
@@ -128,22 +127,23 @@ class _DateClock:
         else:
             self._least, self._most = max(self._least, least), min(self._most, most)
 
-    def narrow(self, ask: Callable[[], object]) -> None:
-        """Ask when the server's second is just about to change, which halves the doubt each time."""
+    def measured(self, ask: Callable[[], object]) -> DriverClock | None:
+        """Ask when the server's second is just about to change, which halves the doubt each time.
+
+        None if the server does not say what time it is.
+        """
+        if self._most == float("inf"):
+            return None
         for _ in range(_DATE_TRIES):
             doubt = self._most - self._least
-            if not _DATE_PRECISE < doubt < 10:
-                return
             middle = (self._least + self._most) / 2
             time.sleep(1 - (time.time() + middle) % 1)
             ask()
+            if self._most - self._least < _DATE_PRECISE:
+                break
             if self._most - self._least > doubt * 0.9:  # the way there takes longer than this is precise
-                return
-
-    def result(self) -> Clock | None:
-        if self._most == float("inf"):
-            return None
-        return Clock(
+                break
+        return DriverClock(
             round((self._least + self._most) / 2, 6),
             round((self._most - self._least) / 2, 6),
             "Date of the driver's answers",
@@ -169,7 +169,8 @@ def _application(server: _Server, wanted: str | None) -> tuple[str, str, str, st
     attempt = text(newest, "attemptId", limit=20)
     version = text(newest, "appSparkVersion", limit=100)
     name = text(found[0], "name", limit=_LONGEST)
-    return text(found[0], "id", limit=200), attempt if _is_safe(attempt) else "", name, version
+    identity = wanted or text(found[0], "id", limit=200)
+    return identity, attempt if _is_safe(attempt) else "", name, version
 
 
 def _is_safe(word: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from hprofiler.spark import (
     SEVERAL,
     Answer,
-    Clock,
+    DriverClock,
     SparkError,
     SparkFacts,
     Tasks,
@@ -34,6 +34,12 @@ from hprofiler.spark import (
 FILES = Path(__file__).with_name("spark")
 ID = "local-1795693732034"
 BEGIN, END = 1795693731.0, 1795693737.0
+
+
+def no_clock(driver: str) -> None:
+    """The driver's host was not visited."""
+
+
 ANSWERS: dict[str, Any] = json.loads((FILES / "rest.json").read_text())
 
 
@@ -51,11 +57,11 @@ def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
 
 
 def by_rest(answers: Mapping[str, Any] = ANSWERS) -> SparkFacts:
-    return fetch_facts(driver(answers), ID, BEGIN, END, measure_clock=False)
+    return fetch_facts(driver(answers), ID, BEGIN, END, no_clock)
 
 
 def by_log(path: Path = FILES / "event_log") -> SparkFacts:
-    return read_event_log(path, BEGIN, END)
+    return read_event_log(path, BEGIN, END, no_clock)
 
 
 def finished(facts: SparkFacts) -> list[tuple[int, ...]]:
@@ -92,16 +98,16 @@ def test_pages_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_only_application_need_not_be_named() -> None:
-    assert fetch_facts(driver(), None, BEGIN, END, False).application == ID
+    assert fetch_facts(driver(), None, BEGIN, END, no_clock).application == ID
     two = [{"id": "app-1"}, {"id": "app-2"}]
     with pytest.raises(SparkError, match=r"2 applications \(app-1, app-2"):
-        fetch_facts(driver({**ANSWERS, "/applications": two}), None, BEGIN, END, False)
+        fetch_facts(driver({**ANSWERS, "/applications": two}), None, BEGIN, END, no_clock)
     with pytest.raises(SparkError, match="no Spark application"):
-        fetch_facts(driver({**ANSWERS, "/applications": [{"id": "../x"}]}), None, BEGIN, END, False)
+        fetch_facts(driver({**ANSWERS, "/applications": [{"id": "../x"}]}), None, BEGIN, END, no_clock)
 
 
 def test_only_what_ran_during_the_recording_is_kept() -> None:
-    facts = fetch_facts(driver(), ID, BEGIN + 3600, END + 3600, measure_clock=False)
+    facts = fetch_facts(driver(), ID, BEGIN + 3600, END + 3600, no_clock)
     assert {one.id for one in facts.stages} == {3, 4}, "they have not ended"
     assert not finished(facts)
 
@@ -199,17 +205,30 @@ class FakeTime:
         return Answer(driver()(path, parameters).content, sent, self.now, date)
 
 
+def test_the_clock_of_the_drivers_host_is_taken() -> None:
+    known = DriverClock(0.1, 0.0)
+    asked: list[str] = []
+
+    def clock_of(driver: str) -> DriverClock:
+        asked.append(driver)
+        return known
+
+    assert fetch_facts(driver(), ID, BEGIN, END, clock_of).clock == known
+    assert read_event_log(FILES / "event_log", BEGIN, END, clock_of).clock == known
+    assert asked == ["127.0.0.1", "127.0.0.1"]
+
+
 @pytest.mark.parametrize("ahead", [-7.771, 0.0, 0.004, 3.2])
 def test_the_drivers_clock_is_measured_by_its_answers(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
     clock = FakeTime(ahead, 0.002)
     monkeypatch.setattr(rest, "time", clock)
-    found = fetch_facts(clock.ask, ID, BEGIN, END, measure_clock=True).clock
+    found = fetch_facts(clock.ask, ID, BEGIN, END, no_clock).clock
     assert found is not None and found.uncertainty < 0.02
     assert abs(found.offset - ahead) <= found.uncertainty
 
 
 def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
-    facts = msgspec.structs.replace(by_rest(), clock=Clock(0.5, 0.001, "x"))
+    facts = msgspec.structs.replace(by_rest(), clock=DriverClock(0.5, 0.001, "x"))
     assert read_facts(tmp_path) is None
     write_facts(facts, tmp_path)
     assert read_facts(tmp_path) == facts
@@ -223,11 +242,11 @@ def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
 # Windows
 
 
-SAME_CLOCK = Clock(0.0, 0.0)
+SAME_CLOCK = DriverClock(0.0, 0.0)
 
 
 def facts_of(
-    *tasks: tuple[int, float, float], clock: Clock | None = SAME_CLOCK, read: float = 100.0
+    *tasks: tuple[int, float, float], clock: DriverClock | None = SAME_CLOCK, read: float = 100.0
 ) -> SparkFacts:
     """One executor's tasks: stage, launch and finish in seconds (0: it runs). They never wait."""
     columns = Tasks()
@@ -269,7 +288,7 @@ def test_stages_at_the_same_time() -> None:
 
 
 def test_within_the_doubt_of_clocks_a_stage_is_likely() -> None:
-    facts = facts_of((1, 10.2, 10.4), (2, 10.5, 10.7), clock=Clock(0.0, 0.03))
+    facts = facts_of((1, 10.2, 10.4), (2, 10.5, 10.7), clock=DriverClock(0.0, 0.03))
     assert slices(facts, uncertainty=0.03) == [
         (7, 10, "stage 1.0", False),
         (10, 21, "stage 1.0", True),
@@ -282,7 +301,7 @@ def test_within_the_doubt_of_clocks_a_stage_is_likely() -> None:
 
 
 def test_the_drivers_clock_is_ahead() -> None:
-    facts = facts_of((1, 15.1, 15.2), clock=Clock(5.0, 0.0))
+    facts = facts_of((1, 15.1, 15.2), clock=DriverClock(5.0, 0.0))
     assert slices(facts) == [(5, 11, "stage 1.0", True)]
 
 

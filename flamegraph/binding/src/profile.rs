@@ -1,7 +1,7 @@
 //! The profile as Python sees it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
@@ -223,6 +223,16 @@ impl Profile {
     fn trim(&self, py: Python<'_>, pattern: &str) -> PyResult<Profile> {
         let pattern = Pattern::new(pattern).map_err(value_error)?;
         self.derived(py, |profile| profile.trimmed(&pattern))
+    }
+
+    fn with_slices_named(
+        &self,
+        py: Python<'_>,
+        names: HashMap<String, String>,
+    ) -> PyResult<Profile> {
+        self.derived(py, |profile| {
+            profile.with_slices_named(|name| names.get(name).cloned())
+        })
     }
 
     #[pyo3(name = "assigned")]

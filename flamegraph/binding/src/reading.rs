@@ -32,6 +32,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "estimate" => options.estimate = value.extract()?,
         "off_cpu" => options.off_cpu = value.extract()?,
         "time" => options.time = time(value)?,
+        "times" => options.times = value.extract()?,
         "cells" => options.limits.cells = value.extract()?,
         "rows" => options.limits.rows = value.extract()?,
         "bytes" => options.limits.pprof_bytes = value.extract()?,
@@ -43,7 +44,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "event_filter" => perf.event_filter = value.extract()?,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "unknown keyword {other:?}; known are: format, threads, estimate, off_cpu, time, cells, rows, bytes, pid, tid, kernel, jit, addrs, event_filter"
+                "unknown keyword {other:?}; known are: format, threads, estimate, off_cpu, time, times, cells, rows, bytes, pid, tid, kernel, jit, addrs, event_filter"
             )));
         }
     }

@@ -18,7 +18,11 @@ pub fn comes_back(profile: &Profile) {
         let copy = copy(&written, back, Threads::Off);
         same(&copy, profile, format);
         if format == WriteFormat::Compact {
-            assert_eq!(copy.times(), profile.times());
+            // Nodes may have other numbers now. The same profile is written as the same bytes.
+            assert_eq!(
+                self::written(&copy, format, &WriteOptions::default()),
+                written
+            );
         }
     }
     written(profile, WriteFormat::Json, &WriteOptions::default());

@@ -15,6 +15,7 @@ pub fn jfr(bytes: &[u8]) {
         threads: Threads::Groups,
         estimate: true,
         off_cpu: true,
+        times: true,
         ..options(Some(Format::Jfr))
     };
     let Ok(recording) = read_jfr(bytes, &everything) else {
@@ -25,6 +26,14 @@ pub fn jfr(bytes: &[u8]) {
         assert!(sampled.count < values);
         assert!(sampled.amount.is_none_or(|amount| amount < values));
         assert!(sampled.timeline.len() <= MOST_SECONDS);
+        let wanted: Vec<usize> = [Some(sampled.count), sampled.amount]
+            .into_iter()
+            .flatten()
+            .collect();
+        let timed = recording
+            .profile
+            .select_timed(&wanted, sampled.times.as_ref());
+        comes_back(&timed.expect("it has these values"));
     }
     comes_back(&recording.profile);
 }

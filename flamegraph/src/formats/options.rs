@@ -1,8 +1,10 @@
 //! What a caller may ask of a reader.
 
+use std::sync::Arc;
+
 use crate::formats::Format;
 use crate::ops::Threads;
-use crate::profile::{Error, Limits, Result};
+use crate::profile::{Error, Limits, Result, SliceOf};
 #[cfg(feature = "recordings")]
 use crate::symbols::SymbolOptions;
 
@@ -23,6 +25,10 @@ pub struct ReadOptions {
     pub off_cpu: bool,
     /// Only samples of this time, in seconds from the recording's start (JFR): the first and the last.
     pub time: Option<(f64, f64)>,
+    /// Keep when samples were taken (JFR), in at most [`Limits::rows`] rows. A profile has the times of one event.
+    pub times: bool,
+    /// The slices of samples, if their times are kept.
+    pub slices: Option<Arc<dyn SliceOf>>,
     /// For `perf script` text and perf.data.
     pub perf: PerfOptions,
     /// For perf.data: where symbols are looked for.
@@ -46,6 +52,7 @@ impl ReadOptions {
         let perf = &self.perf;
         let asked = [
             ("time", self.time.is_some(), JFR),
+            ("times", self.times, JFR),
             ("estimate", self.estimate, JFR),
             ("off-cpu", self.off_cpu, JFR),
             ("pid", perf.pid, PERF),

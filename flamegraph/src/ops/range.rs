@@ -57,6 +57,14 @@ impl Profile {
         Ok(copy)
     }
 
+    /// The same profile whose slices have other names, where `name` gives one. An error without times.
+    pub fn with_slices_named(&self, name: impl Fn(&str) -> Option<String>) -> Result<Profile> {
+        let times = self.known_times()?.renamed(name);
+        let mut copy = self.clone();
+        copy.set_times(Some(times));
+        Ok(copy)
+    }
+
     fn known_times(&self) -> Result<&Times> {
         let unknown = || Error::Usage("it is not known when its samples were taken".to_string());
         self.times().ok_or_else(unknown)

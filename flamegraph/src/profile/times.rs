@@ -41,6 +41,24 @@ pub struct Slice {
     pub certain: bool,
 }
 
+/// A thread by the numbers that the kernel and the JVM gave it; 0 where one is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ThreadId {
+    /// The kernel's number, as the process sees it.
+    pub native: u64,
+    /// What `Thread.getId` returns.
+    pub java: u64,
+}
+
+/// Finds the slice of a sample.
+pub trait SliceOf: std::fmt::Debug + Send + Sync {
+    /// The slices there are.
+    fn slices(&self) -> Vec<Slice>;
+
+    /// The slice of a thread at a moment, in microseconds since 1970 on the host's clock: a number as in [`Row::slice`].
+    fn slice(&self, thread: ThreadId, microseconds: i64) -> u16;
+}
+
 /// The times of a profile's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -116,6 +134,28 @@ impl Times {
         self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
     }
 
+    /// The same times where slices have other names; those that become the same are one.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
+    pub(crate) fn renamed(&self, name: impl Fn(&str) -> Option<String>) -> Times {
+        let mut slices: Vec<Slice> = Vec::new();
+        let mut places: HashMap<Slice, u16> = HashMap::new();
+        let mut numbers = vec![0];
+        for slice in &self.slices {
+            let name = name(&slice.name).unwrap_or_else(|| slice.name.clone());
+            let certain = slice.certain;
+            let slice = Slice { name, certain };
+            numbers.push(*places.entry(slice).or_insert_with_key(|slice| {
+                slices.push(slice.clone());
+                slices.len() as u16
+            }));
+        }
+        let rows = self.rows.iter().map(|row| Row {
+            slice: numbers[usize::from(row.slice)],
+            ..*row
+        });
+        Times::new(self.start, self.width, slices, rows.collect())
+    }
+
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
     /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
     #[cfg_attr(not(feature = "formats"), expect(dead_code))]
@@ -170,7 +210,14 @@ impl Times {
 
 /// Sorts rows and adds up those of the same place.
 fn add_up(rows: &mut Vec<Row>) {
-    rows.sort_unstable_by_key(Row::key);
+    let mut pairs = rows.windows(2);
+    if pairs.all(|pair| pair[0].key() < pair[1].key()) {
+        return;
+    }
+    deal_by_node(rows);
+    for of_node in rows.chunk_by_mut(|row, next| row.node == next.node) {
+        of_node.sort_unstable_by_key(Row::key);
+    }
     rows.dedup_by(|row, kept| {
         let same = row.key() == kept.key();
         if same {
@@ -181,64 +228,127 @@ fn add_up(rows: &mut Vec<Row>) {
     });
 }
 
-/// Collects rows in bounded memory: where there are too many, buckets become twice as long.
+/// Puts the rows of each node together, in the order of nodes; much faster than to sort them all by comparing.
+fn deal_by_node(rows: &mut Vec<Row>) {
+    let nodes = rows.iter().map(|row| row.node as usize + 1).max();
+    let nodes = nodes.unwrap_or(0);
+    if nodes > 4 * rows.len() + 1024 {
+        return rows.sort_unstable_by_key(|row| row.node);
+    }
+    let mut places = vec![0u32; nodes + 1];
+    for row in rows.iter() {
+        places[row.node as usize + 1] += 1;
+    }
+    for node in 0..nodes {
+        places[node + 1] += places[node];
+    }
+    let mut dealt = vec![Row::default(); rows.len()];
+    for row in rows.iter() {
+        let place = &mut places[row.node as usize];
+        dealt[*place as usize] = *row;
+        *place += 1;
+    }
+    *rows = dealt;
+}
+
+/// Collects rows of several events in bounded memory: where there are too many, buckets become twice as long.
 pub struct TimesBuilder {
-    width: u64,
     most: usize,
+    /// How many rows were added, those of the same place not yet put together.
+    rows: usize,
+    events: Vec<Collected>,
+}
+
+/// The rows of an event.
+struct Collected {
+    width: u64,
     rows: Vec<Row>,
 }
 
 impl TimesBuilder {
-    /// Keeps at most `most` rows, and for a moment twice as many.
-    pub fn new(most: usize) -> TimesBuilder {
-        TimesBuilder {
+    /// Keeps at most `most` rows of so many events, and for a moment twice as many.
+    pub fn new(most: usize, events: usize) -> TimesBuilder {
+        let collected = || Collected {
             width: BUCKET,
-            most: most.max(1),
             rows: Vec::new(),
+        };
+        TimesBuilder {
+            most: most.max(1),
+            rows: 0,
+            events: std::iter::repeat_with(collected).take(events).collect(),
         }
     }
 
     /// Adds samples of one moment, in microseconds since the start. `row.bucket` is set here.
     #[inline]
-    pub fn add(&mut self, microseconds: i64, row: Row) {
-        let bucket = microseconds.max(0) as u64 / self.width;
-        self.rows.push(Row {
+    pub fn add(&mut self, event: usize, microseconds: i64, row: Row) {
+        let collected = &mut self.events[event];
+        let bucket = microseconds.max(0) as u64 / collected.width;
+        collected.rows.push(Row {
             bucket: u32::try_from(bucket).unwrap_or(u32::MAX),
             ..row
         });
-        if self.rows.len() >= 2 * self.most {
+        self.rows += 1;
+        if self.rows >= self.most.saturating_mul(2) {
             self.shrink();
         }
     }
 
     fn shrink(&mut self) {
-        add_up(&mut self.rows);
-        // With one bucket there are as many rows as stacks, slices and bands, which are bounded elsewhere.
-        while self.rows.len() > self.most && self.rows.iter().any(|row| row.bucket > 0) {
-            self.width *= 2;
-            for row in &mut self.rows {
-                row.bucket /= 2;
+        for collected in &mut self.events {
+            add_up(&mut collected.rows);
+        }
+        loop {
+            self.rows = self.events.iter().map(|event| event.rows.len()).sum();
+            let longer = |event: &&mut Collected| event.rows.iter().any(|row| row.bucket > 0);
+            let events = self.events.iter_mut().filter(longer);
+            // With one bucket there are as many rows as stacks, slices and bands, which are bounded elsewhere.
+            match events.max_by_key(|event| event.rows.len()) {
+                Some(largest) if self.rows > self.most => largest.widen(),
+                _ => return,
             }
-            add_up(&mut self.rows);
         }
     }
 
-    /// The times; `node` finds the node of what was added as one, None to leave it out.
-    pub fn finish(
-        mut self,
+    /// Whether an event has no rows.
+    pub fn is_empty(&self, event: usize) -> bool {
+        self.events[event].rows.is_empty()
+    }
+
+    /// Gives the rows' nodes other numbers.
+    pub fn renumber(&mut self, node: impl Fn(Node) -> Node) {
+        for row in self.events.iter_mut().flat_map(|event| &mut event.rows) {
+            row.node = node(row.node);
+        }
+    }
+
+    /// The times of an event; `node` finds the node of what was added as one, None to leave it out.
+    pub fn times(
+        &mut self,
+        event: usize,
         start: i64,
         slices: Vec<Slice>,
         node: impl Fn(Node) -> Option<Node>,
     ) -> Times {
-        self.shrink();
-        let rows = self.rows.into_iter();
-        let rows = rows.filter_map(|row| {
-            Some(Row {
-                node: node(row.node)?,
-                ..row
-            })
+        if self.rows > self.most {
+            self.shrink();
+        }
+        let collected = &self.events[event];
+        let rows = collected.rows.iter().filter_map(|row| {
+            let node = node(row.node)?;
+            Some(Row { node, ..*row })
         });
-        Times::new(start, self.width, slices, rows.collect())
+        Times::new(start, collected.width, slices, rows.collect())
+    }
+}
+
+impl Collected {
+    fn widen(&mut self) {
+        self.width *= 2;
+        for row in &mut self.rows {
+            row.bucket /= 2;
+        }
+        add_up(&mut self.rows);
     }
 }
 
@@ -256,11 +366,11 @@ mod tests {
 
     #[test]
     fn a_bucket_is_half_open() {
-        let mut times = TimesBuilder::new(9);
+        let mut times = TimesBuilder::new(9, 1);
         for moment in [0, 19_999, 20_000, 39_999, -5] {
-            times.add(moment, row(1, 1));
+            times.add(0, moment, row(1, 1));
         }
-        let times = times.finish(1000, Vec::new(), Some);
+        let times = times.times(0, 1000, Vec::new(), Some);
         let counts: Vec<(u32, u32)> = times
             .rows()
             .iter()
@@ -274,14 +384,39 @@ mod tests {
 
     #[test]
     fn buckets_become_longer_where_there_are_too_many() {
-        let mut times = TimesBuilder::new(8);
+        let mut builder = TimesBuilder::new(9, 2);
+        builder.add(1, 20_000, row(1, 1));
         for moment in 0..64 {
-            times.add(moment * 20_000, row(1, 1));
+            builder.add(0, moment * 20_000, row(1, 1));
         }
-        let times = times.finish(0, Vec::new(), Some);
-        assert_eq!(times.width, 8 * BUCKET);
-        assert_eq!(times.rows().len(), 8);
-        assert!(times.rows().iter().all(|row| row.samples == 8));
+        let mut times = |event| builder.times(event, 0, Vec::new(), Some);
+        assert_eq!(times(0).width, 8 * BUCKET);
+        assert_eq!(times(0).rows().len(), 8);
+        assert!(times(0).rows().iter().all(|row| row.samples == 8));
+        assert_eq!(
+            times(1).width,
+            BUCKET,
+            "those of the event with few rows stay"
+        );
+    }
+
+    #[test]
+    fn slices_that_get_the_same_name_are_one() {
+        let slice = |name: &str| Slice {
+            name: name.to_string(),
+            certain: true,
+        };
+        let rows = (0..4).map(|slice| Row { slice, ..row(1, 1) });
+        let known = ["task 1", "task 2", "other"].map(slice);
+        let times = Times::new(0, 10, known.to_vec(), rows.collect());
+        let times = times.renamed(|name| name.starts_with("task").then(|| "stage".to_string()));
+        assert_eq!(times.slices, ["stage", "other"].map(slice));
+        let counts: Vec<(u16, u32)> = times
+            .rows()
+            .iter()
+            .map(|row| (row.slice, row.samples))
+            .collect();
+        assert_eq!(counts, [(0, 1), (1, 2), (2, 1)]);
     }
 
     #[test]

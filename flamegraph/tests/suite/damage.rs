@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits};
 use flamegraph::svg::{FlameChart, Options};
-use flamegraph::{read, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat};
+use flamegraph::{
+    read, read_jfr, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
+};
 
 use crate::perf_data::{file, options, packed, piped, story};
 use crate::perf_maker::wanted;
@@ -90,13 +92,14 @@ fn jfr_recordings() {
         threads: Threads::Groups,
         estimate: true,
         off_cpu: true,
+        times: true,
         ..ReadOptions::of(Some(Format::Jfr))
     };
-    damage(&whole, |bytes| drop(read(bytes, &options)));
+    damage(&whole, |bytes| drop(read_jfr(bytes, &options)));
     // Numbers as large as they can be.
     for place in 68..whole.len() {
         let huge = [&whole[..place], &[0xff; 9][..], &whole[place + 1..]].concat();
-        drop(read(&huge, &options));
+        drop(read_jfr(&huge[..], &options));
     }
 }
 

@@ -26,7 +26,7 @@ pub const CLASSES: &str = "\
 3 long
 4 java.lang.String
 5 float
-10 java.lang.Thread osName:4 osThreadId:3 javaName:4
+10 java.lang.Thread osName:4 osThreadId:3 javaName:4 javaThreadId:3
 11 java.lang.Class name:12* modifiers:2
 12 jdk.types.Symbol string:4
 13 jdk.types.Method type:11* name:12*
@@ -150,7 +150,10 @@ pub fn constants() -> Vec<u8> {
         ),
         pool(
             10,
-            &[(9, [text("os"), varint(1234), text("wörker 1")].concat())],
+            &[(
+                9,
+                [text("os"), varint(1234), text("wörker 1"), varint(21)].concat(),
+            )],
         ),
         pool(
             11,

@@ -25,3 +25,4 @@ mod round_trips;
 mod speedscope;
 mod support;
 mod svg;
+mod times;

@@ -14,6 +14,7 @@ from hprofiler.base.passwords import hide_in_word
 from hprofiler.base.text import printable, some
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
@@ -60,6 +61,8 @@ def record(
         options.trim,
         care_options.care(options),
         keep_empty=bool(options.output),
+        spark=spark_options.source(options, located),
+        slices=getattr(options, "slices", "none") != "none",
     )
     try:
         with display(len(located.hosts), sampling.duration) as listener:

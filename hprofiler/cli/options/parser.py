@@ -16,6 +16,7 @@ from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
+from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import named, whole_number
 from hprofiler.cli.options.target import SelectorAction
@@ -177,6 +178,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     sampling_options.add_to(parser)
     _target_options(parser)
     care_options.add_to(parser)
+    spark_options.add_to(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 

@@ -17,7 +17,7 @@ from hprofiler.resolve.yarn.containers import Container, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
-from hprofiler.resolve.yarn.spark import SparkFacts, spark_facts
+from hprofiler.resolve.yarn.spark import SparkFacts, driver_of, spark_facts
 
 _AT_ONCE = 8
 
@@ -57,6 +57,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
         hosts,
         tuple(notes),
         lambda: _new_processes(manager, chosen, hosts),
+        driver=driver_of(manager, chosen[0].id) if len(chosen) == 1 and chosen[0].type == "SPARK" else None,
     )
 
 

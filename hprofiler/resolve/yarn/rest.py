@@ -95,6 +95,12 @@ class Rest:
 
     def get(self, url: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
         """The JSON at `url`. Raises NotFound for 404, else YarnError."""
+        return self.get_dated(url, parameters, bounds)[0]
+
+    def get_dated(
+        self, url: str, parameters: Mapping[str, str] | None, bounds: Bounds
+    ) -> tuple[Any, str | None]:
+        """The same, and the `Date` of the answer."""
         try:
             answer, body = within(bounds.seconds, lambda: self._followed(url, parameters, bounds))
         except TooLate:
@@ -102,7 +108,8 @@ class Rest:
             raise YarnError(reason, "check the load of that server") from None
         _check(answer, body, self._spnego is not None)
         try:
-            return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
+            content = foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
+            return content, answer.headers.get("Date")
         except ValueError as error:
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(
@@ -191,10 +198,16 @@ class ResourceManager:
 
     def ask(self, path: str, parameters: Mapping[str, str] | None = None, bounds: Bounds = OF_MANAGER) -> Any:
         """The JSON at a path below the base. YARN's own 404 is final."""
+        return self.ask_dated(path, parameters, bounds)[0]
+
+    def ask_dated(
+        self, path: str, parameters: Mapping[str, str] | None, bounds: Bounds
+    ) -> tuple[Any, str | None]:
+        """The same, and the `Date` of the answer."""
         failures: list[YarnError] = []
         for base in self._bases:
             try:
-                answer = self.rest.get(base + path, parameters, bounds)
+                answer = self.rest.get_dated(base + path, parameters, bounds)
             except YarnError as error:
                 if isinstance(error, NotFound) and error.said:
                     raise

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
 
 from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.errors import UsageError
+from hprofiler.base.passwords import shown_url
 from hprofiler.model import PROCESS
 from hprofiler.resolve.host_names import is_host
+from hprofiler.resolve.options import SparkDriver
 from hprofiler.resolve.yarn.ids import container_id
-from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError
+from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, Rest, YarnError
 
 _STAGES_NAMED = 5
+_PAGE_OF = re.compile(r"/(?:history|api/v1/applications)/([A-Za-z0-9_-]{1,200})(?:/.*)?$")
+_PROXIED = re.compile(r"/proxy/(application_[0-9_]{1,40})(?:/.*)?$")
+_BELOW_BASE = re.compile(r"/(?:api(?:/v1)?|jobs|stages|storage|environment|executors|SQL)(?:/.*)?$")
 _NOWHERE = "the Spark driver runs outside of containers at an unknown address, and is not profiled"
 
 
@@ -64,6 +72,42 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
         if stages and number(executor, "activeTasks"):
             labels[container]["stage"] = stages
     return SparkFacts(labels, tuple(notes[:1]), driver)
+
+
+def driver_of(manager: ResourceManager, application: str) -> SparkDriver:
+    """The REST interface of an application's driver, through the ResourceManager's proxy."""
+    base = f"/proxy/{application}/api/v1"
+    return SparkDriver(
+        application, lambda path, parameters: manager.ask_dated(base + path, parameters, OF_DRIVER)
+    )
+
+
+def driver_at(address: str, ca_file: str | None) -> SparkDriver:
+    """The REST interface at the address of a driver's or a history server's page. Raises UsageError.
+
+    `http://driver:4040/jobs/`, `http://history:18080/history/ID/1/stages` and addresses of the interface
+    itself are known.
+    """
+    word = address if "://" in address else f"http://{address}"
+    parts = urlsplit(word)
+    try:
+        is_address = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        is_address = False
+    if not is_address or not word.isprintable() or " " in word:
+        remedy = "write --spark http://driver:4040, or name an event log"
+        raise UsageError(f"--spark: {shown_url(address)!r} is not an address", remedy)
+    named = _PAGE_OF.search(parts.path)
+    base = _BELOW_BASE.sub("", parts.path[: named.start()] if named else parts.path).rstrip("/")
+    base = urlunsplit((parts.scheme, parts.netloc, f"{base}/api/v1", "", ""))
+    rest = Rest(ca_file)
+    rest.know([word])
+
+    def get(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
+        return rest.get_dated(base + path, parameters, OF_DRIVER)
+
+    proxied = _PROXIED.search(parts.path)
+    return SparkDriver(named.group(1) if named else proxied.group(1) if proxied else None, get)
 
 
 def _host(address: str) -> str:

@@ -28,6 +28,12 @@ pub(super) enum Pair {
 pub(super) const PAIRS: usize = Pair::Malloc as usize + 1;
 
 impl Pair {
+    /// Whether samples differ in what they amount to.
+    pub(super) fn has_amounts(self) -> bool {
+        use Pair::{Alloc, AllocSamples, Live, Lock, Malloc};
+        matches!(self, Alloc | AllocSamples | Live | Lock | Malloc)
+    }
+
     /// The sum of what was added to the count, or to the amount, and more of it, which is not negative.
     #[inline]
     pub(super) fn sum(self, of_amounts: bool, sum: i64, more: i64) -> Result<i64> {

@@ -32,15 +32,17 @@ pub(super) const AMOUNT: usize = 4;
 pub(super) const STATE: usize = 5;
 /// Of an allocation whose amount is not its own size.
 pub(super) const SIZE: usize = 6;
+/// Of wall-clock samples, from the first to the last.
+pub(super) const SPAN: usize = 7;
 
 /// Each event with its source and the names of its fields, by slot.
-const SOURCES: &[(&str, Source, [&str; 7])] = {
+const SOURCES: &[(&str, Source, [&str; 8])] = {
     use Source::*;
     const fn fields(
         thread: &'static str,
         class: &'static str,
         amount: &'static str,
-    ) -> [&'static str; 7] {
+    ) -> [&'static str; 8] {
         [
             "startTime",
             thread,
@@ -49,8 +51,11 @@ const SOURCES: &[(&str, Source, [&str; 7])] = {
             amount,
             "state",
             "",
+            "",
         ]
     }
+    let mut wall = fields("sampledThread", "", "samples");
+    wall[SPAN] = "timeSpan";
     let mut in_tlab = fields("eventThread", "objectClass", "tlabSize");
     in_tlab[SIZE] = "allocationSize";
     &[
@@ -69,11 +74,7 @@ const SOURCES: &[(&str, Source, [&str; 7])] = {
             CpuTime,
             fields("eventThread", "", "samplingPeriod"),
         ),
-        (
-            "profiler.WallClockSample",
-            Wall,
-            fields("sampledThread", "", "samples"),
-        ),
+        ("profiler.WallClockSample", Wall, wall),
         ("jdk.ObjectAllocationInNewTLAB", Tlab, in_tlab),
         (
             "jdk.ObjectAllocationOutsideTLAB",

@@ -13,6 +13,7 @@ mod events;
 mod grow;
 mod layout;
 mod metadata;
+mod moments;
 mod names;
 mod numbered;
 mod places;

@@ -34,7 +34,10 @@ const WANTED: [(&str, &[&str]); 8] = [
     ("jdk.types.Symbol", &["string"]),
     ("java.lang.Class", &["name"]),
     ("jdk.types.Method", &["type", "name"]),
-    ("java.lang.Thread", &["osName", "osThreadId", "javaName"]),
+    (
+        "java.lang.Thread",
+        &["osName", "osThreadId", "javaName", "javaThreadId"],
+    ),
     ("jdk.types.StackTrace", &["frames"]),
     ("jdk.types.ThreadState", &["name"]),
     ("jdk.types.FrameType", &["description"]),

@@ -9,6 +9,7 @@ use super::columns::Columns;
 use super::events::Kinds;
 use super::grow::{decode, grow, Grower};
 use super::metadata::Types;
+use super::moments::Moments;
 use super::names::Namer;
 use super::places::Places;
 use super::pools::{Of, Pools};
@@ -18,12 +19,22 @@ use super::stacks::{Budget, FileCalls, Finder, Stacks};
 use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::formats::ReadOptions;
-use crate::profile::{Error, Profile, Result};
+use crate::profile::{Error, Profile, Result, Times};
 use crate::source::Input;
 
 /// Reads a recording's profile.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    read(input, options).map(|recording| recording.profile)
+    let mut recording = read(input, options)?;
+    if options.times {
+        let [sampled] = &mut recording.sampled[..] else {
+            let values = recording.profile.value_list();
+            return Err(Error::Usage(format!(
+                "times: a profile has those of one event, and there are several: {values}"
+            )));
+        };
+        recording.profile.set_times(sampled.times.take());
+    }
+    Ok(recording.profile)
 }
 
 /// Reads a recording.
@@ -82,6 +93,7 @@ impl<'o> Reader<'o> {
             counted: Counted {
                 weights: Weights::new(options.estimate),
                 timeline: Timeline::default(),
+                moments: Moments::wanted(options),
                 file_calls_budget: budget.clone(),
                 wall: HashMap::default(),
             },
@@ -93,7 +105,10 @@ impl<'o> Reader<'o> {
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
-        self.first.get_or_insert(chunk.header);
+        let first = self.first.get_or_insert(chunk.header);
+        if let Some(moments) = &mut self.counted.moments {
+            moments.begin_chunk(first.start);
+        }
         let place = chunk.place;
         let survey = Survey::of(chunk);
         let Some(types) = survey.types(chunk) else {
@@ -163,6 +178,7 @@ impl<'o> Reader<'o> {
             threads: self.options.threads,
             off_cpu: self.options.off_cpu,
             file_calls: FileCalls::new(finder()),
+            pools,
             places: Places::default(),
             ticks,
             clock,
@@ -185,6 +201,9 @@ impl<'o> Reader<'o> {
             )?;
             more = left;
             self.profile.grown();
+            if let Some(moments) = &mut samples.counted.moments {
+                moments.end_round(&nodes);
+            }
             for (tally, node) in samples.places.take().into_iter().zip(nodes) {
                 if !tally.lost {
                     self.columns
@@ -245,10 +264,13 @@ impl<'o> Reader<'o> {
             .columns
             .finish(&mut self.profile, &self.settings, made)?;
         let timeline = &mut self.counted.timeline;
+        let moments = &mut self.counted.moments;
+        let slices = moments.as_ref().map_or_else(Vec::new, Moments::slices);
         let sampled = pairs.into_iter().map(|(pair, (count, amount))| Sampled {
             count,
             amount,
             timeline: timeline.take(pair),
+            times: moments.as_mut().map(|moments| moments.times(pair, &slices)),
         });
         Ok(Recording {
             sampled: sampled.collect(),
@@ -303,6 +325,9 @@ pub struct Sampled {
     /// Samples taken in each second since the recording began, at most 86,460 of them. Where values are
     /// estimates these are not.
     pub timeline: Vec<u64>,
+    /// When each stack had them, if that was asked for; nodes are the recording's profile's. See
+    /// [`Profile::select_timed`].
+    pub times: Option<Times>,
 }
 
 /// Reads a recording of the JDK Flight Recorder's format chunk by chunk: no more than one of them is in

@@ -5,17 +5,19 @@ use hashbrown::HashMap;
 
 use super::bytes::Cursor;
 use super::chunk::{Event, Events};
-use super::columns::{pair_of, Pair};
+use super::columns::{nanoseconds, pair_of, Pair};
 use super::events::{self, Kind, Kinds, Source};
 use super::grow::{Batches, Take};
 use super::layout::Slots;
+use super::moments::{Batch, Moments};
 use super::places::{Place, Places};
+use super::pools::Pools;
 use super::settings::Settings;
 use super::stacks::{Budget, FileCalls};
 use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::ops::Threads;
-use crate::profile::Result;
+use crate::profile::{band_of, Result};
 
 /// Most threads whose wall-clock samples are counted. A recording may name any number.
 const MOST_THREADS: usize = 1 << 16;
@@ -24,6 +26,8 @@ const MOST_THREADS: usize = 1 << 16;
 pub(super) struct Counted {
     pub(super) weights: Weights,
     pub(super) timeline: Timeline,
+    /// When samples were taken, if that is asked for.
+    pub(super) moments: Option<Moments>,
     /// Limits the stacks that are searched for file calls.
     pub(super) file_calls_budget: Budget,
     /// Wall-clock samples by thread.
@@ -37,6 +41,7 @@ pub(super) struct Samples<'a, 'r> {
     pub(super) threads: Threads,
     pub(super) off_cpu: bool,
     pub(super) file_calls: FileCalls<'a>,
+    pub(super) pools: &'a Pools<'a>,
     pub(super) places: Places,
     /// The first and the last tick of the time that is wanted.
     pub(super) ticks: (i64, i64),
@@ -158,6 +163,37 @@ impl Samples<'_, '_> {
         let ticks = slots[events::TIME] as i64;
         counted.timeline.add(pair, &self.clock, ticks, taken);
         self.places.add(place, weight)?;
+        if let Some(moments) = &mut counted.moments {
+            let mut batch = Batch {
+                pair,
+                place,
+                thread,
+                ticks,
+                samples: taken.0,
+                span: 0,
+                band: 0,
+                amount: 0,
+            };
+            match kind.source {
+                Source::Wall => {
+                    let known = nanoseconds(slots[events::SPAN] as i64, per_second)?;
+                    let steps = taken.0.saturating_sub(1);
+                    batch.span = match known {
+                        1.. => known,
+                        _ => steps.saturating_mul(taken.1),
+                    };
+                }
+                Source::Lock => {
+                    let lasted = nanoseconds(slots[events::AMOUNT] as i64, per_second)?;
+                    batch.band = band_of(lasted.max(0) as u64);
+                }
+                _ => {}
+            }
+            if pair.has_amounts() {
+                batch.amount = weight.1.unwrap_or(0) as u64;
+            }
+            moments.add(&batch, &self.clock, self.pools);
+        }
         Ok(true)
     }
 

@@ -17,7 +17,8 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Nanoseconds since the recording began; none before it did.
-    fn nanoseconds(&self, ticks: i64) -> i64 {
+    #[inline]
+    pub(super) fn nanoseconds(&self, ticks: i64) -> i64 {
         if self.ticks_per_second == NANOSECONDS {
             let since = ticks.saturating_sub(self.ticks);
             return since.saturating_add(self.chunk).max(0);

@@ -1,0 +1,107 @@
+"""What Spark knows of a recorded application, put into the run folder."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import msgspec
+
+from hprofiler.base.errors import HprofilerError
+from hprofiler.base.text import printable
+from hprofiler.model import HostResult, Outcome, Status
+from hprofiler.resolve import SparkDriver
+from hprofiler.spark import (
+    Answer,
+    ClockOf,
+    DriverClock,
+    SparkError,
+    SparkFacts,
+    fetch_facts,
+    read_event_log,
+    write_facts,
+)
+
+_log = logging.getLogger(__name__)
+_REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
+
+
+def add_facts(
+    source: SparkDriver | Path, folder: Path, results: Iterable[HostResult], since: float, until: float
+) -> Outcome | None:
+    """Write spark.json for a recording from `since` to `until` (seconds since 1970).
+
+    Returns an outcome if it cannot be, or something is missing in it; a run never fails for that.
+    """
+    results = tuple(results)
+    host = results[0].host.name
+    try:
+        facts = _facts(source, _clocks(results), since, until)
+        write_facts(facts, folder)
+    except HprofilerError as error:
+        reason = f"samples are not divided by Spark stage: {printable(error.reason)}"
+        return Outcome(host, Status.DEGRADED, "report", reason, _REMEDY, code=SparkError.code)
+    except OSError as error:
+        reason = f"samples are not divided by Spark stage: cannot write it: {error.strerror}"
+        return Outcome(host, Status.DEGRADED, "report", reason, "free some space", code=SparkError.code)
+    except Exception as error:  # a bug here must not cost the report
+        _log.exception("reading Spark's stages")
+        reason = f"samples are not divided by Spark stage: unexpected {type(error).__name__}: {error}"
+        return Outcome(host, Status.DEGRADED, "report", reason, code=SparkError.code)
+    missing = [*facts.notes]
+    if facts.damaged:
+        missing.append(f"{facts.damaged} lines of the event log are damaged")
+    if not facts.tasks:
+        missing.append("Spark knows no task that ran during the recording")
+    if not missing:
+        return None
+    return Outcome(
+        host, Status.DEGRADED, "report", f"Spark stages: {'; '.join(missing)}", code="spark-incomplete"
+    )
+
+
+def _facts(source: SparkDriver | Path, clock_of: ClockOf, since: float, until: float) -> SparkFacts:
+    if isinstance(source, Path):
+        facts = read_event_log(source, since, until, clock_of)
+        return msgspec.structs.replace(facts, source=printable(str(source))[:1000])
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        sent = time.time()
+        content, date = source.get(path, parameters)
+        return Answer(content, sent, time.time(), _seconds(date))
+
+    facts = fetch_facts(ask, source.application, since, until, clock_of)
+    return msgspec.structs.replace(facts, source="the driver's REST interface")
+
+
+def _seconds(date: str | None) -> float | None:
+    """A `Date` header in seconds since 1970."""
+    try:
+        return None if date is None else parsedate_to_datetime(date[:100]).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _clocks(results: Iterable[HostResult]) -> ClockOf:
+    """The clock of the driver's host, if that was visited: by the driver's process, else by its name."""
+    of_driver: DriverClock | None = None
+    by_name: dict[str, DriverClock] = {}
+    for result in results:
+        if result.clock is None:
+            continue
+        source = f"clock of {result.host.name}"[:1000]
+        clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
+        for name in (result.host.name, result.host.address):
+            by_name.setdefault(_short(name), clock)
+        if any(one.process.labels.get("role") == "driver" for one in result.recordings):
+            of_driver = clock
+    return lambda driver: of_driver or by_name.get(_short(driver))
+
+
+def _short(host: str) -> str:
+    """A host's name without its domain; an address as it is."""
+    first = host.lower().partition(".")[0]
+    return host.lower() if first.isdecimal() or ":" in host else first

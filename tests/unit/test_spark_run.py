@@ -1,0 +1,147 @@
+"""A run gets what Spark knows: from the driver, an address or an event log; without it the run is as good."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler.app.spark import add_facts
+from hprofiler.base.errors import UsageError
+from hprofiler.cli.options import spark as spark_options
+from hprofiler.cli.options.parser import parse
+from hprofiler.model import Clock, Host, HostResult, Outcome, Process, Recording, Samples, Target
+from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
+from hprofiler.resolve.yarn.locating import locate
+from hprofiler.spark import SparkFacts, read_facts
+from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
+from tests.unit.yarn_server import APP, Answer, Server, small_cluster
+
+
+def host(name: str, clock: Clock | None = None, **labels: str) -> HostResult:
+    process = Process(name, 7, 1, 0, "etl", "x", labels=labels)
+    recording = Recording(process, "cpu", "perf", "x", 1, Samples(1, 1, 0), 1.0)
+    return HostResult(Host(name, name), None, (recording,), (), clock=clock)
+
+
+HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
+
+
+def served(answers: Mapping[str, Any], below: str = "") -> dict[str, Answer]:
+    return {f"{below}/api/v1{path}": Answer(content) for path, content in answers.items()}
+
+
+def facts_of(folder: Path) -> SparkFacts:
+    found = read_facts(folder)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "page", ["", "/", "/jobs/", f"/history/{ID}/1/stages/", f"/api/v1/applications/{ID}", "/api/v1"]
+)
+def test_from_an_address(tmp_path: Path, page: str) -> None:
+    with Server(served(ANSWERS)) as server:
+        assert add_facts(spark_driver(f"{server.url}{page}", None), tmp_path, HERE, BEGIN, END) is None
+    facts = facts_of(tmp_path)
+    assert facts.application == ID and len(facts.tasks["driver"]) == 8
+
+
+def test_from_an_event_log(tmp_path: Path) -> None:
+    assert add_facts(FILES / "event_log", tmp_path, HERE, BEGIN, END) is None
+    assert facts_of(tmp_path).source == str(FILES / "event_log")
+
+
+def test_from_the_driver_of_an_application_of_yarn(tmp_path: Path) -> None:
+    with Server(small_cluster()) as server:
+        located = locate(APP, YarnOptions(server.url))
+        assert located.driver is not None
+        below = f"/proxy/{APP}"
+        server.set(served(json.loads(json.dumps(ANSWERS).replace(ID, APP)), below))
+        assert add_facts(located.driver, tmp_path, HERE, BEGIN, END) is None
+    assert len(facts_of(tmp_path).tasks["driver"]) == 8
+
+
+CLOCK = Clock(2.5, 0.001)
+OTHER = Clock(0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "known"),
+    [
+        ([host("n1", OTHER), host("n2", CLOCK, role="driver")], 2.5),
+        ([host("n1", OTHER), host("127.0.0.1", CLOCK)], 2.5),
+        ([host("n1", OTHER), host("127.0.0.2", CLOCK)], None),
+        ([host("n1", None, role="driver")], None),
+    ],
+)
+def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostResult], known: float | None) -> None:
+    add_facts(FILES / "event_log", tmp_path, hosts, BEGIN, END)
+    clock = facts_of(tmp_path).clock
+    assert (clock and clock.offset) == known
+
+
+def test_a_driver_that_does_not_answer_is_a_note(tmp_path: Path) -> None:
+    def problem(source: SparkDriver | Path) -> Outcome:
+        found = add_facts(source, tmp_path, HERE, BEGIN, END)
+        assert found is not None and found.status.value == "degraded" and found.host == "127.0.0.1"
+        return found
+
+    with Server({}) as server:
+        missing = problem(spark_driver(server.url, None))
+        server.set(served({**ANSWERS, "/applications": [{"id": 5}]}))
+        unknown = problem(spark_driver(server.url, None))
+        server.set({"/api/v1/applications": Answer(b"<html>")})
+        html = problem(spark_driver(server.url, None))
+    lost = problem(spark_driver(server.url, None))
+    for one in (missing, unknown, html, lost, problem(tmp_path / "none")):
+        assert one.code == "spark-unknown" and "--spark" in one.remedy, one
+    assert read_facts(tmp_path) is None
+    early = add_facts(FILES / "event_log", tmp_path, HERE, BEGIN - 9000, END - 9000)
+    assert early is not None and early.code == "spark-incomplete" and "no task" in early.reason
+
+    def broken(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
+        raise AssertionError("a bug")
+
+    assert "unexpected AssertionError" in problem(SparkDriver(None, broken)).reason
+
+
+def test_the_options(tmp_path: Path) -> None:
+    own = SparkDriver(APP, lambda path, parameters: (None, None))
+    located = Located(Target("yarn", APP), [], driver=own)
+    log = tmp_path / "log"
+    log.touch()
+
+    def source(*words: str) -> SparkDriver | Path | None:
+        options: argparse.Namespace = parse(["-j", APP, *words])
+        return spark_options.source(options, located)
+
+    assert source() is own
+    assert source("--slices", "none") is None and source("--no-timeline") is None
+    assert source("--spark", str(log)) == log
+    named = source("--spark", "http://history:18080")
+    assert isinstance(named, SparkDriver) and named.application == APP
+    other = source("--spark", "history:18080/history/app-2026-0001/jobs/")
+    assert isinstance(other, SparkDriver) and other.application == "app-2026-0001"
+    for words, reason in (
+        (["--spark", str(tmp_path / "none")], "no such file"),
+        (["--spark", "hdfs://n1/logs/x"], "not an address"),
+        (["--spark", "http://user:secret@n1:x/"], "not an address"),
+        (["--spark", str(log), "--slices", "none"], "no effect"),
+        (["--spark", str(log), "--no-timeline"], "no effect"),
+    ):
+        with pytest.raises(UsageError, match=reason) as error:
+            source(*words)
+        assert "secret" not in error.value.reason
+
+
+def test_facts_are_json_that_others_can_read(tmp_path: Path) -> None:
+    add_facts(FILES / "event_log", tmp_path, HERE, BEGIN, END)
+    written = json.loads((tmp_path / "spark.json").read_text())
+    assert written["stages"][0]["name"] == "count at SparkStages.java:52"
+    assert set(written["tasks"]["driver"]) == {"tid", "stage", "attempt", "launch", "finish", "cpu"}
+    assert written["stages"][0]["from"] < written["stages"][0]["to"]
