@@ -31,9 +31,10 @@ pub fn recording(bytes: &[u8]) {
     let limits = Limits {
         cells: 1 << 18,
         names_bytes: 1 << 20,
+        rows: 1 << 16,
         ..Limits::default()
     };
-    let Ok(recording) = read_jfr(bytes, &results::wanted(limits)) else {
+    let Ok(recording) = read_jfr(bytes, &results::wanted(limits, true)) else {
         return;
     };
     let plan = Plan::new(EVENTS.map(str::to_owned).to_vec(), INTERVALS, SECONDS, true);
@@ -58,6 +59,11 @@ fn can_be_sent(sent: &EventProfile) {
     let copy = read(&written, &ReadOptions::of(Some(Format::Compact)));
     let copy = copy.unwrap_or_else(|error| panic!("{}: {error}", sent.event));
     assert_eq!(copy.values(), sent.profile.values());
+    let samples = |profile: &flamegraph::Profile| {
+        let times = profile.times().map(|times| times.rows().iter());
+        times.map(|rows| rows.map(|row| u64::from(row.samples)).sum::<u64>())
+    };
+    assert_eq!(samples(&copy), samples(&sent.profile));
     for value in 0..copy.values().len() {
         let folded = |profile: &flamegraph::Profile| {
             let mut out = Vec::new();

@@ -33,6 +33,7 @@ pub fn build_profile_message(
     let profile = scale_to_cpu_time(recorded.profile, &recorded.event, clock);
     recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
     label(job, &mut recorded.profile);
+    correct_clock(&mut recorded.profile, job.clock_offset);
     let mut bytes = Vec::new();
     let written = recorded.profile.write_compact(&mut bytes);
     written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
@@ -75,6 +76,14 @@ fn scale_to_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph
     match event {
         "cpu" if nanoseconds > 0 && profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
         _ => Ok(profile),
+    }
+}
+
+/// Times are those of the coordinator's clock.
+fn correct_clock(profile: &mut Profile, ahead: i64) {
+    if let Some(mut times) = profile.times().cloned() {
+        times.start = times.start.saturating_sub(ahead);
+        profile.set_times(Some(times));
     }
 }
 

@@ -22,6 +22,9 @@ const STACKS: u64 = 6 << 20;
 const OWN_STACKS: u64 = 64 << 20;
 /// Bytes of memory for each value of a node of a call tree, measured with two values.
 const CELL: u64 = 40;
+/// The most rows of a recording's times, and bytes of memory for each, which is held several times for a moment.
+const MOST_ROWS: usize = 1 << 20;
+const ROW: u64 = 256;
 /// Nodes times values of one event that the coordinator accepts.
 const MOST_OF_EVENT: usize = 1 << 23;
 const LESS: &str =
@@ -136,6 +139,11 @@ impl Limits {
     /// one tree.
     pub fn cells(&self, events: usize) -> usize {
         (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
+    }
+
+    /// The rows of a recording's times: how many samples a stack has in a span of time.
+    pub fn rows(&self) -> usize {
+        MOST_ROWS.min(self.memory_part(ROW) as usize)
     }
 
     pub fn too_large(&self, what: &str) -> Failure {

@@ -113,6 +113,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
         notes,
         pauses,
+        times: job.sampling.timeline,
         begin: Instant::now(),
         seconds: 0.0,
     })))
@@ -165,6 +166,7 @@ struct AsyncProfiler {
     plan: Plan,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
+    times: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
     /// When the profiler was started, and for how many seconds it sampled.
@@ -222,7 +224,8 @@ impl Engine for AsyncProfiler {
     }
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
-        results::fold(&self.jvm, stopped, &self.plan, &self.used, self.seconds)
+        let (plan, used) = (&self.plan, &self.used);
+        results::fold(&self.jvm, stopped, plan, used, self.seconds, self.times)
     }
 
     fn raw(&mut self) -> Result<Raw, Failure> {

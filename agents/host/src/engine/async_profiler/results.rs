@@ -30,13 +30,15 @@ const BELOW_THREADS: u32 = 2;
 /// Fewer samples of a thread prove nothing.
 const FEW: f64 = 20.0;
 
-/// `used` recorded the event with the profiler's only `event=`; the profiler sampled for `seconds`.
+/// `used` recorded the event with the profiler's only `event=`; the profiler sampled for `seconds`. `times`: whether the
+/// profiles say when samples were taken.
 pub fn fold(
     jvm: &Jvm,
     stopped: Stopped,
     plan: &Plan,
     used: &Choice,
     seconds: f64,
+    times: bool,
 ) -> Result<Folded, Failure> {
     let recording = jvm.recording(MAX_RECORDING);
     let (file, size) = recording.map_err(|error| match stopped {
@@ -48,12 +50,14 @@ pub fn fold(
         Stopped::WithTheProcess => killed(),
     })?;
     let within = jvm.limits();
-    let options = wanted(Limits {
+    let limits = Limits {
         cells: within.cells(plan.events.len()),
+        rows: within.rows(),
         chunk_bytes: MAX_CHUNK,
         names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
         ..Limits::default()
-    });
+    };
+    let options = wanted(limits, times);
     // The JVM's user may still write to it.
     let recording = match read_jfr(within.reading(file.take(size)), &options) {
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
@@ -173,8 +177,9 @@ fn slow(interval: u64, factor: f64) -> Note {
     }
 }
 
-pub fn wanted(limits: Limits) -> ReadOptions {
+pub fn wanted(limits: Limits, times: bool) -> ReadOptions {
     ReadOptions {
+        times,
         threads: Threads::Groups,
         estimate: true,
         off_cpu: true,
@@ -208,10 +213,11 @@ fn one(
     let found: Result<Vec<usize>, Error> = wanted.iter().map(named).collect();
     let (profile, timeline) = match found {
         Ok(found) => {
-            let sampled = recording.sampled.iter();
-            let sampled = sampled.filter(|sampled| found.first() == Some(&sampled.count));
-            let timeline = sampled.flat_map(|sampled| sampled.timeline.clone());
-            (whole.select(&found)?, timeline.collect())
+            let mut sampled = recording.sampled.iter();
+            let sampled = sampled.find(|sampled| found.first() == Some(&sampled.count));
+            let times = sampled.and_then(|sampled| sampled.times.as_ref());
+            let timeline = sampled.map_or_else(Vec::new, |sampled| sampled.timeline.clone());
+            (whole.select_timed(&found, times)?, timeline)
         }
         Err(_) => (Profile::new(wanted), Vec::new()),
     };

@@ -1,0 +1,122 @@
+"""When samples were taken, beside a program that does something else every half second and says when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from hprofiler import Profile
+from tests.burners import build
+from tests.burners.burner import Program
+from tests.contract.conftest import java_home
+from tests.contract.test_agent_perf import FRAME_POINTERS
+
+BUCKET = 20_000
+"""Microseconds."""
+RIGHT = 0.98
+"""Of the samples of whole buckets."""
+FREQUENCY = 997
+NAMES = {"one": "One", "two": "Two"}
+
+
+class Phase(NamedTuple):
+    """What the program did; from and to in microseconds since 1970."""
+
+    kind: str
+    begin: int
+    end: int
+
+
+class Phases(Program):
+    """The program of `Phases.java` on a JDK."""
+
+    def __init__(self, jdk: int) -> None:
+        java = str(java_home(jdk) / "bin" / "java")
+        flags = ["-Xmx48m", "-XX:+UseSerialGC", FRAME_POINTERS]
+        super().__init__(["env", f"CLASSPATH={build.classes()}", java, *flags, "Phases"])
+
+    def phases(self) -> list[Phase]:
+        """The last ones that are over."""
+        found = re.findall(r"(\w+)=(\d+)-(\d+)", self.ask("phases"))
+        return [Phase(kind, 1000 * int(begin), 1000 * int(end)) for kind, begin, end in found]
+
+
+@pytest.fixture
+def start() -> Iterator[type[Phases]]:
+    """Starts the program; all are killed."""
+    started: list[Phases] = []
+
+    def begin(jdk: int) -> Phases:
+        started.append(Phases(jdk))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.kill()
+
+
+def within(profile: Profile, phases: list[Phase], edge: int = BUCKET) -> list[tuple[Phase, Profile]]:
+    """The part of the profile in each phase that was recorded as a whole, without its edges."""
+    times = profile.times
+    assert times and times.width == BUCKET
+    whole = [one for one in phases if times.start <= one.begin and one.end <= times.end]
+    return [(one, profile.in_range(one.begin + edge - BUCKET, one.end - edge)) for one in whole]
+
+
+def count(profile: Profile, word: str) -> int:
+    """The samples of stacks in which a frame holds the word."""
+    return sum(path.values[0] for path in profile.paths() if any(word in frame for frame in path.frames))
+
+
+def assert_each_in_its_phase(parts: list[tuple[Phase, Profile]], method: str, least: int) -> None:
+    assert len(parts) >= 6
+    right = wrong = 0
+    for phase, part in parts:
+        counts = {kind: count(part, f"Phases.{method}{name}") for kind, name in NAMES.items()}
+        mine = counts.pop(phase.kind)
+        assert mine >= least, (phase, mine)
+        right, wrong = right + mine, wrong + sum(counts.values())
+    assert right >= RIGHT * (right + wrong), (right, wrong)
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+@pytest.mark.parametrize("jdk", [8, 17, 25])
+def test_a_range_finds_the_method_that_ran(agent, start, jdk, engine):
+    program = start(jdk)
+    profile = agent.record(program, engine=engine, duration=5).profile()
+    assert profile.times.samples == profile.total("samples")
+    parts = within(profile, program.phases())
+    assert_each_in_its_phase(parts, "burn", least=FREQUENCY // 10)
+
+
+def test_wall_clock_samples_that_come_together_are_spread(agent, start):
+    """A thread that sleeps has one event for many samples."""
+    program = start(17)
+    profile = agent.record(program, events=["wall"], duration=5).profile("wall")
+    assert_each_in_its_phase(within(profile, program.phases()), "rest", least=20)
+
+
+def test_waits_for_locks_have_their_durations(agent, start):
+    """5 ms are from 4096 to 8192 µs, 40 ms from 32,768 to 65,536: a busy machine may make them longer."""
+    program = start(17)
+    profile = agent.record(program, events=["lock"], duration=5).profile("lock")
+    bands = {"one": (13, 15), "two": (16, 18)}
+    for phase, part in within(profile, program.phases(), edge=100_000):
+        waits = part.focus("Phases.waitForLock")
+        all_, right = (one.total("contentions") for one in (waits, waits.in_bands(*bands[phase.kind])))
+        assert all_ >= 3 and right >= 0.9 * all_, (phase, all_, right)
+    assert profile.times.has_amounts
+
+
+def test_the_coordinators_clock_and_no_times(agent, start):
+    program = start(17)
+    agent.send("clock")
+    before = agent.expect("clock")["time"]
+    ahead = agent.record(program, duration=0.5, clock_offset=3600.0).profile().times
+    agent.send("clock")
+    after = agent.expect("clock")["time"]
+    assert before - 1 <= ahead.start / 1e6 + 3600 <= ahead.end / 1e6 + 3600 <= after + 1
+    assert agent.record(program, duration=0.5, timeline=False).profile().times is None
