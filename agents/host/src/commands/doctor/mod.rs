@@ -16,7 +16,7 @@ use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Blobs, Prepare};
+use crate::wire::requests::Prepare;
 
 /// Less than the coordinator's timeout.
 const ALL: Duration = Duration::from_secs(20);

@@ -225,7 +225,14 @@ impl Engine for AsyncProfiler {
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (plan, used) = (&self.plan, &self.used);
-        results::fold(&self.jvm, stopped, plan, used, self.seconds, self.times)
+        let (slices, failure) = match self.jvm.slices() {
+            Ok(slices) => (slices, None),
+            Err(failure) => (None, Some(failure)),
+        };
+        let (seconds, times) = (self.seconds, self.times);
+        let mut folded = results::fold(&self.jvm, stopped, plan, used, seconds, times, slices)?;
+        folded.notes.extend(failure.map(unread));
+        Ok(folded)
     }
 
     fn raw(&mut self) -> Result<Raw, Failure> {

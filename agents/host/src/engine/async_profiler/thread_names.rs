@@ -184,8 +184,6 @@ fn file(target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn which_jvms_warn() {
         let warns = |options: &str, version| {
